@@ -9,6 +9,7 @@
 //! | [`mod@publish`] | publishing: files first, manifest last |
 //! | [`watch`] | watching a label |
 //! | [`lease`] | [`Lease`]: one publisher at a time, with fencing tokens |
+//! | [`milestones`] | labels of checkpoints that are kept for good |
 //! | [`prune`] | removing old checkpoints and leftovers, with a `memory` of earlier searches |
 //! | `swap` | compare-and-swap of small objects |
 //! | [`error`] | [`Error`] |
@@ -57,6 +58,7 @@ pub mod error;
 pub mod lease;
 pub mod manifest;
 mod memory;
+pub mod milestones;
 mod probe;
 pub mod prune;
 pub mod publish;

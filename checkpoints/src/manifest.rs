@@ -68,6 +68,10 @@ pub struct Draft {
     pub positions_seen: u64,
     /// Games inserted into the replay store by the time of the checkpoint.
     pub games_seen: u64,
+    /// Time that the learner was at work for this checkpoint and those before it, in milliseconds. 0 if the publisher does not
+    /// count it.
+    #[serde(default)]
+    pub trained_ms: u64,
     /// Checkpoint from which training continued.
     pub parent: Option<Version>,
     /// State of the learner besides the files, for an exact resumption.
@@ -136,6 +140,7 @@ mod tests {
                     step,
                     positions_seen: games,
                     games_seen: games,
+                    trained_ms: games,
                     parent: (step % 2 == 0).then_some(version),
                     learner_state: serde_json::json!({"progress": {"step": step, "loss": 0.5}}),
                 },

@@ -118,7 +118,12 @@ impl Repository {
         leftover_age: Option<Duration>,
     ) -> Result<Pruned, Error> {
         let mut pruned = Pruned::default();
-        for (version, remembered) in self.versions_to_prune(line, keep).await? {
+        let mut older = self.versions_to_prune(line, keep).await?;
+        if !older.is_empty() {
+            let labelled = self.labelled().await?;
+            older.retain(|(version, _)| !labelled.contains(version));
+        }
+        for (version, remembered) in older {
             // A label may have moved here since the labels were read.
             if self.labelled().await?.contains(&version) {
                 continue;

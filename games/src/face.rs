@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use crate::{
     Action, Game, Outcome, Player,
     perft::KnownPerft,
+    probes::Line,
     scene::{Clicks, Scene},
     terminal::{self, Style},
 };
@@ -41,6 +42,10 @@ pub trait Face: Game {
 
     /// Representation of the rows in a JSON answer whose request names none.
     const OPTIONS: u32 = 0;
+
+    /// Known positions on which networks of different ages are compared, 8 to 16: openings, wins, threats. If there are none,
+    /// [`Probe::all`](crate::probes::Probe::all) draws positions.
+    const PROBES: &'static [Line] = &[];
 
     /// Random actions that an opening usually has, so that games of a match differ.
     const OPENING_PLIES: u32 = 8;

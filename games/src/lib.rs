@@ -16,6 +16,7 @@
 //! | [`planes`] | rows that stand for a stack of planes, and their expansion |
 //! | [`symmetries`] | symmetries as maps of rows and policies |
 //! | [`scene`], [`terminal`] | a position as a drawing: as data, as text |
+//! | [`probes`] | positions on which networks of different ages are compared |
 //! | [`perft`] | counts of action sequences |
 //! | [`paco_sako`] | Paco Ŝako |
 //! | [`chess`] | chess, with the rows and the policy of dlchess |
@@ -68,6 +69,7 @@ pub mod othello;
 pub mod paco_sako;
 pub mod perft;
 pub mod planes;
+pub mod probes;
 pub mod registry;
 pub mod scene;
 pub mod symmetries;

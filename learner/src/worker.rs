@@ -108,7 +108,7 @@ impl Worker {
                     .restore(&mut trainer)
                     .with_context(|| format!("cannot resume from checkpoint {}", resumed.version))?;
                 tracing::info!(version = %resumed.version, step = trainer.progress.step, "resumed");
-                publisher.set_parent(resumed.version);
+                publisher.resume(resumed.version, resumed.trained);
                 trainer.progress.draws.line = line;
                 resumed.snapshot
             }

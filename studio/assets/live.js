@@ -1,7 +1,7 @@
 // Keeps a page current with a stream of changes. A hidden tab closes its stream.
 import { apply } from "./slots.js";
 
-const address = document.querySelector("[data-live]").dataset.live;
+let address = document.querySelector("[data-live]").dataset.live;
 const root = document.documentElement;
 let source = null;
 
@@ -23,6 +23,13 @@ function open() {
 function close() {
   source?.close();
   source = null;
+}
+
+// Follows the stream at another address from now on.
+export function follow(to) {
+  address = to;
+  close();
+  if (!document.hidden) open();
 }
 
 document.addEventListener("visibilitychange", () => (document.hidden ? close() : open()));

@@ -11,4 +11,5 @@ export function apply(changes) {
     }
   }
   tick();
+  document.dispatchEvent(new Event("slots"));
 }

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     assets,
     failure::Failure,
+    learn::{self, thoughts::Thoughts},
     matches,
     overview::{self, state::Watched},
     play::{self, house::House},
@@ -32,6 +33,7 @@ struct Shared {
     house: Arc<House>,
     store: Store,
     watched: Watched,
+    thoughts: Arc<Thoughts>,
     streams: Arc<Semaphore>,
 }
 
@@ -102,6 +104,7 @@ impl App {
         Self(Arc::new(Shared {
             store: Store::new(run.as_ref().unwrap_or(&absent)),
             watched: Watched::new(run.as_ref().unwrap_or(&absent)),
+            thoughts: Arc::new(Thoughts::new(run.as_ref().unwrap_or(&absent))),
             streams: Arc::new(Semaphore::new(STREAMS)),
             house: Arc::new(House::new(run.clone(), play::house::Limits::default())),
             run,
@@ -135,6 +138,11 @@ impl App {
         &self.0.watched
     }
 
+    /// Thoughts of the run's checkpoints about probe positions.
+    pub fn thoughts(&self) -> &Arc<Thoughts> {
+        &self.0.thoughts
+    }
+
     /// Permission for one open stream, which is held while the stream is open; `None` if too many are open.
     pub fn stream_permit(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.0.streams).try_acquire_owned().ok()
@@ -152,6 +160,7 @@ pub fn routes(app: App) -> Router {
         true => Router::new()
             .merge(overview::routes())
             .merge(records::routes())
+            .merge(learn::routes())
             .merge(matches::routes())
             .merge(report::routes()),
         false => Router::new().route("/", get(async || Redirect::to("/play"))),

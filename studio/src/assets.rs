@@ -45,6 +45,8 @@ const ALL: &[Asset] = assets![
     "ages.js": SCRIPT,
     "copy.js": SCRIPT,
     "slots.js": SCRIPT,
+    "learn.css": CSS,
+    "learn.js": SCRIPT,
     "live.js": SCRIPT,
     "board.css": CSS,
     "board.js": SCRIPT,

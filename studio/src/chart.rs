@@ -30,6 +30,8 @@ pub enum Look {
     First,
     /// Orange, dashed, with a dot at each point.
     Second,
+    /// Grey, dotted.
+    Third,
 }
 
 /// Curves over a common axis.
@@ -59,6 +61,7 @@ impl Look {
         match self {
             Self::First => "curve first",
             Self::Second => "curve second",
+            Self::Third => "curve third",
         }
     }
 }

@@ -17,8 +17,10 @@
 //! | [`figures`] | figures over time, from the files that the roles write |
 //! | [`store`] | the stored games |
 //! | [`chart`](mod@chart), [`drawing`] | curves, and positions |
+//! | [`kept`](mod@kept) | the checkpoints that the run keeps, with their names |
 //! | [`overview`] | page: the state of the run |
 //! | [`records`] | pages: the stored games, and the replay of one |
+//! | [`learn`] | page: the same positions, as checkpoints of different ages see them |
 //! | [`matches`] | page: the ladder, and every rated match |
 //! | [`report`] | the run as one HTML file |
 
@@ -30,6 +32,8 @@ pub mod chart;
 pub mod drawing;
 pub mod failure;
 pub mod figures;
+pub mod kept;
+pub mod learn;
 pub mod live;
 pub mod matches;
 pub mod overview;

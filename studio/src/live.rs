@@ -2,7 +2,7 @@
 //!
 //! A page is made of the same parts that its stream sends, so that both agree. The stream sends a part only when it has changed.
 
-use std::{collections::BTreeMap, convert::Infallible, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, convert::Infallible, time::Duration};
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::{Stream, StreamExt as _, stream};
@@ -16,18 +16,18 @@ const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Changing parts of a page, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Slots(BTreeMap<&'static str, String>);
+pub struct Slots(BTreeMap<Cow<'static, str>, String>);
 
 impl Slots {
     /// Adds a part.
     #[must_use]
-    pub fn with(mut self, name: &'static str, content: Markup) -> Self {
-        self.0.insert(name, content.into_string());
+    pub fn with(mut self, name: impl Into<Cow<'static, str>>, content: Markup) -> Self {
+        self.0.insert(name.into(), content.into_string());
         self
     }
 
     /// The place of a part in a page, with its present content.
-    pub fn show(&self, name: &'static str) -> Markup {
+    pub fn show(&self, name: &str) -> Markup {
         let content = self.0.get(name).cloned().unwrap_or_default();
         html! { div.slot data-slot=(name) { (PreEscaped(content)) } }
     }
@@ -46,7 +46,7 @@ impl Slots {
     }
 
     /// All parts, as a JSON object of HTML.
-    pub fn json(&self) -> axum::Json<&BTreeMap<&'static str, String>> {
+    pub fn json(&self) -> axum::Json<&BTreeMap<Cow<'static, str>, String>> {
         axum::Json(&self.0)
     }
 }

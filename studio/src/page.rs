@@ -13,19 +13,28 @@ pub enum Section {
     Games,
     /// Games of people, and analysis.
     Play,
+    /// Checkpoints of different ages on the same positions.
+    Learn,
     /// Rated matches.
     Matches,
 }
 
 impl Section {
     /// All sections, in the order of the navigation.
-    const ALL: [Self; 4] = [Self::Overview, Self::Games, Self::Play, Self::Matches];
+    const ALL: [Self; 5] = [
+        Self::Overview,
+        Self::Games,
+        Self::Play,
+        Self::Learn,
+        Self::Matches,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Self::Overview => "Overview",
             Self::Play => "Play",
             Self::Games => "Games",
+            Self::Learn => "Learn",
             Self::Matches => "Matches",
         }
     }
@@ -35,6 +44,7 @@ impl Section {
             Self::Overview => "/",
             Self::Play => "/play",
             Self::Games => "/games",
+            Self::Learn => "/learn",
             Self::Matches => "/matches",
         }
     }

@@ -7,6 +7,7 @@ use crate::{
     Action, Face, Game, Player, Symmetry,
     face::JsonFields,
     perft::KnownPerft,
+    probes::Line,
     scene::{Board, Cell, Clicks, Piece, Scene, cell_of, read_square},
 };
 
@@ -31,6 +32,17 @@ impl Face for Chess {
     ];
 
     const HAS_PGN: bool = true;
+
+    const PROBES: &'static [Line] = &[
+        Line::new("Start", &[]),
+        Line::new("King's pawn", &["e4"]),
+        Line::new("Sicilian Defence", &["e4", "c5"]),
+        Line::new("Italian Game", &["e4", "e5", "Nf3", "Nc6", "Bc4"]),
+        Line::new("Queen's Gambit", &["d4", "d5", "c4"]),
+        Line::new("A queen to take", &["e4", "e5", "Qh5", "g6", "Nc3"]),
+        Line::new("Mate in one for White", &["e4", "e5", "Qh5", "Nc6", "Bc4", "Nf6"]),
+        Line::new("Mate in one for Black", &["f3", "e5", "g4"]),
+    ];
 
     fn player_name(player: Player) -> &'static str {
         match player {

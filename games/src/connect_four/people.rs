@@ -9,6 +9,7 @@ use super::{
 use crate::{
     Action, Face, Game, Player,
     perft::KnownPerft,
+    probes::Line,
     scene::{Board, Cell, Clicks, Scene, Surface},
 };
 
@@ -48,6 +49,17 @@ impl Face for ConnectFour {
         "learner.warmup_steps=50",
         "learner.root_value_share=0.25",
         "learner.checkpoint_steps=100",
+    ];
+
+    const PROBES: &'static [Line] = &[
+        Line::new("Start", &[]),
+        Line::new("Centre taken", &["4"]),
+        Line::new("Centre column full", &["4", "4", "4", "4", "4", "4"]),
+        Line::new("Two in the open", &["4", "4", "3"]),
+        Line::new("Three upright to block", &["4", "3", "4", "3", "4"]),
+        Line::new("Three in a row to block", &["1", "1", "2", "2", "3"]),
+        Line::new("Four to complete", &["3", "3", "4", "4", "5", "5"]),
+        Line::new("Four upright to complete", &["4", "3", "4", "3", "4", "3"]),
     ];
 
     fn player_name(player: Player) -> &'static str {

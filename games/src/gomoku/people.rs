@@ -4,6 +4,7 @@ use super::state::Gomoku;
 use crate::{
     Action, Face, Game, Player,
     perft::KnownPerft,
+    probes::Line,
     scene::{Board, Cell, Clicks, Scene, Surface, cell_of, read_square, square_name},
 };
 
@@ -17,6 +18,20 @@ impl Face for Gomoku {
     }];
 
     const OPENING_PLIES: u32 = 4;
+
+    const PROBES: &'static [Line] = &[
+        Line::new("Start", &[]),
+        Line::new("First stone", &["d4"]),
+        Line::new("Stones side by side", &["d4", "d5"]),
+        Line::new("Stones at an angle", &["d4", "e5"]),
+        Line::new("Open three to stop", &["d4", "a1", "e4", "a8", "f4"]),
+        Line::new("Open three to extend", &["d4", "a1", "e4", "a8", "f4", "h8"]),
+        Line::new("Four to stop", &["a4", "a1", "b4", "a8", "c4", "h8", "d4"]),
+        Line::new(
+            "Five to complete",
+            &["a4", "a1", "b4", "a8", "c4", "h8", "d4", "h1"],
+        ),
+    ];
 
     fn player_name(player: Player) -> &'static str {
         match player {

@@ -4,6 +4,7 @@ use super::state::{Othello, PASS};
 use crate::{
     Action, Face, Game, Player,
     perft::KnownPerft,
+    probes::Line,
     scene::{Board, Cell, Clicks, RANKS_FROM_TOP, Scene, Surface, read_square, square_name},
 };
 
@@ -32,6 +33,23 @@ impl Face for Othello {
     }];
 
     const OPENING_PLIES: u32 = 6;
+
+    const PROBES: &'static [Line] = &[
+        Line::new("Start", &[]),
+        Line::new("First disc", &["f5"]),
+        Line::new("Parallel opening", &["f5", "f4"]),
+        Line::new("Diagonal opening", &["f5", "f6"]),
+        Line::new("Perpendicular opening", &["f5", "d6"]),
+        Line::new("Tiger", &["f5", "d6", "c3", "d3", "c4"]),
+        Line::new(
+            "Rose",
+            &["f5", "d6", "c5", "f4", "e3", "c6", "d3", "f6", "e6", "d7"],
+        ),
+        Line::new(
+            "All discs to win",
+            &["e6", "f4", "e3", "f6", "g5", "d6", "e7", "f5"],
+        ),
+    ];
 
     fn player_name(player: Player) -> &'static str {
         match player {

@@ -10,6 +10,7 @@ use crate::{
     Action, Face, Game, Player,
     face::JsonFields,
     perft::KnownPerft,
+    probes::Line,
     scene::{Board, Cell, Clicks, Hand, Piece, Scene, cell_of, read_square, square_name},
 };
 
@@ -83,6 +84,25 @@ A turn may be entered in parts; undo takes back the last part.";
         "learner.warmup_steps=50",
         "learner.root_value_share=0.25",
         "learner.checkpoint_steps=100",
+    ];
+
+    const PROBES: &'static [Line] = &[
+        Line::new("Start", &[]),
+        Line::new("King's pawn", &["e2 e4"]),
+        Line::new("Pawns face to face", &["e2 e4", "e7 e5"]),
+        Line::new("A pawn to unite with", &["e2 e4", "d7 d5"]),
+        Line::new("First union", &["e2 e4", "d7 d5", "e4 d5"]),
+        Line::new("Queen out", &["e2 e4", "e7 e5", "d1 h5", "b8 c6"]),
+        Line {
+            name: "A chain to find",
+            start: Some("4k3/1P6/4p3/3a4/8/8/8/3RK3 w 0 - - -"),
+            turns: &[],
+        },
+        Line {
+            name: "King in reach",
+            start: Some("5k2/8/8/8/1Q6/8/8/4K3 w 0 - - -"),
+            turns: &[],
+        },
     ];
 
     fn player_name(player: Player) -> &'static str {

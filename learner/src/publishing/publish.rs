@@ -1,9 +1,13 @@
 //! Publishing a checkpoint: snapshot, export, proof, upload, label, and removal of old checkpoints.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
-use checkpoints::{Draft, Lease, MODEL, OPTIMIZER, Version, WEIGHTS};
+use checkpoints::{Draft, LATEST, Lease, MODEL, OPTIMIZER, Version, WEIGHTS, milestones};
 use games::RowLayout;
 use service::backoff::Backoff;
 use tokio::runtime::Handle;
@@ -63,6 +67,7 @@ pub struct Publisher {
     seed: u64,
     retention: Retention,
     parent: Option<Version>,
+    clock: Clock,
     prover: Prover,
     runtime: Handle,
     shutdown: CancellationToken,
@@ -88,15 +93,17 @@ impl Publisher {
             seed,
             retention,
             parent: None,
+            clock: Clock::new(),
             prover: Prover::load(onnx_runtime)?,
             runtime,
             shutdown,
         })
     }
 
-    /// Sets the checkpoint from which training resumed, the parent of the next one.
-    pub fn set_parent(&mut self, parent: Version) {
+    /// Sets the checkpoint from which training resumed, the parent of the next one, and the time for which that was trained.
+    pub fn resume(&mut self, parent: Version, trained: Duration) {
         self.parent = Some(parent);
+        self.clock.resume(trained);
     }
 
     /// Publishes the trainer's state, proven on `rows` (back to back, at least one), and moves the label `latest` to it. Must be
@@ -116,6 +123,7 @@ impl Publisher {
         let agreement = self
             .prover
             .prove(&model, trainer.published(), &self.layout, rows)?;
+        let trained = self.clock.trained();
         let draft = Draft {
             game: self.layout.game.clone(),
             layout: as_json(&self.layout),
@@ -124,6 +132,7 @@ impl Publisher {
             step,
             positions_seen: trainer.progress.draws.samples,
             games_seen,
+            trained_ms: trained.as_millis() as u64,
             parent: self.parent.clone(),
             learner_state: as_json(&snapshot.state),
         };
@@ -132,7 +141,9 @@ impl Publisher {
             (WEIGHTS, snapshot.weights.clone()),
             (OPTIMIZER, snapshot.optimizer.clone()),
         ];
-        let version = self.runtime.block_on(self.upload(&draft, &files))?;
+        let milestone = milestones::reached(self.clock.published, trained);
+        let version = self.runtime.block_on(self.upload(&draft, &files, milestone))?;
+        self.clock.published = Some(trained);
         tracing::info!(
             %version,
             policy_difference = f64::from(agreement.policy),
@@ -144,10 +155,15 @@ impl Publisher {
         Ok((version, snapshot))
     }
 
-    async fn upload(&self, draft: &Draft, files: &[(&str, Bytes)]) -> Result<Version, checkpoints::Error> {
+    async fn upload(
+        &self,
+        draft: &Draft,
+        files: &[(&str, Bytes)],
+        milestone: Option<&str>,
+    ) -> Result<Version, checkpoints::Error> {
         let mut backoff = Backoff::for_connections();
         loop {
-            let error = match self.try_upload(draft, files).await {
+            let error = match self.try_upload(draft, files, milestone).await {
                 Ok(version) => {
                     self.prune().await;
                     return Ok(version);
@@ -168,8 +184,14 @@ impl Publisher {
         &self,
         draft: &Draft,
         files: &[(&str, Bytes)],
+        milestone: Option<&str>,
     ) -> Result<Version, checkpoints::Error> {
         let version = self.lease.publish(draft.clone(), files.to_vec()).await?;
+        // Milestones belong to the run's own line, and the first checkpoint that gets one keeps it.
+        if let Some(milestone) = milestone.filter(|_| self.lease.label() == LATEST) {
+            let repository = self.lease.repository();
+            repository.swap_label(milestone, None, &version).await?;
+        }
         self.lease.set_label(&version).await?;
         Ok(version)
     }
@@ -184,6 +206,39 @@ impl Publisher {
             Err(error) => {
                 tracing::warn!(error = %service::chain(&error), "cannot remove old checkpoints; retrying after the next one")
             }
+        }
+    }
+}
+
+/// Time of training, which goes on from checkpoint to checkpoint while a learner is at work.
+#[derive(Debug)]
+struct Clock {
+    /// Time of training at the start of this process.
+    before: Duration,
+    started: Instant,
+    /// Time of training at the last publication; `None`: nothing is published yet.
+    published: Option<Duration>,
+}
+
+impl Clock {
+    fn new() -> Self {
+        Self {
+            before: Duration::ZERO,
+            started: Instant::now(),
+            published: None,
+        }
+    }
+
+    fn resume(&mut self, trained: Duration) {
+        self.before = trained;
+        self.published = Some(trained);
+    }
+
+    /// Time of training so far; 0 for the first checkpoint.
+    fn trained(&self) -> Duration {
+        match self.published {
+            Some(_) => self.before + self.started.elapsed(),
+            None => Duration::ZERO,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Finds the checkpoint from which training resumes.
 
+use std::time::Duration;
+
 use checkpoints::{Lease, Manifest, OPTIMIZER, Version, WEIGHTS};
 use games::RowLayout;
 use service::backoff::Backoff;
@@ -15,6 +17,8 @@ use crate::{
 pub struct Resumed {
     /// The checkpoint's version.
     pub version: Version,
+    /// Time that the learner had been at work.
+    pub trained: Duration,
     /// The training state in it.
     pub snapshot: Snapshot,
 }
@@ -117,7 +121,12 @@ async fn try_newest(
         tracing::info!(%version, label = lease.label(), "moving the label to the newest checkpoint");
         lease.set_label(&version).await?;
     }
-    Ok(Some(Resumed { version, snapshot }))
+    let trained = Duration::from_millis(manifest.draft.trained_ms);
+    Ok(Some(Resumed {
+        version,
+        trained,
+        snapshot,
+    }))
 }
 
 fn check(manifest: &Manifest, layout: &RowLayout, shape: &NetworkShape) -> Result<(), ResumeError> {

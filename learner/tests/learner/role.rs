@@ -1,6 +1,7 @@
 //! The whole role, with a replay store over gRPC and a folder of checkpoints.
 
 use std::{
+    fs,
     path::Path,
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -81,6 +82,40 @@ async fn restart(game: GameConfig, with_all_heads: bool) {
     assert_ne!(digests(&half), digests(&end));
     // No batch was drawn twice.
     assert_eq!(*state.handed_out.lock(), (0..12).collect::<Vec<_>>());
+}
+
+/// The checkpoint from which training resumes says that it was trained for a moment less than eight minutes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn milestones_get_labels_that_protect_them_and_time_goes_on_after_a_restart() {
+    let home = tempfile::tempdir().unwrap();
+    let state = Arc::new(State::default());
+    let (address, _stop) = start_store(&state).await;
+    let mut config = config(home.path(), &address);
+    config.checkpoints.keep = 1;
+    config.checkpoints.keep_for_games = 0;
+    state.insert(96);
+    let learner = Learner::start(config.clone());
+    learner.reaches(6).await;
+    let repository = learner.repository.clone();
+    let half = learner.stop().await;
+    assert!(half.draft.trained_ms > 0);
+    let path = Path::new(&config.checkpoints.store).join(format!("versions/{}/manifest.json", half.version));
+    let mut manifest: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    manifest["trained_ms"] = 479_999.into();
+    fs::write(&path, manifest.to_string()).unwrap();
+
+    state.insert(96);
+    let learner = Learner::start(config);
+    learner.reaches(12).await;
+    let end = learner.stop().await;
+    assert!(end.draft.trained_ms >= 480_000);
+    let labels = repository.labels().await.unwrap();
+    assert_eq!(labels["untrained"].step(), 0);
+    assert_eq!(labels["minute-8"], end.version);
+    assert_eq!(labels.len(), 3, "{labels:?}");
+    let kept = repository.list().await.unwrap();
+    let steps: Vec<u64> = kept.iter().map(|manifest| manifest.draft.step).collect();
+    assert_eq!(steps, [0, 12], "the newest one and milestones");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

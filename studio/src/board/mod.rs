@@ -31,12 +31,17 @@ pub struct View {
 
 /// All boards of a scene, from left to right, each with its title.
 pub fn boards(scene: &Scene, view: View) -> Markup {
+    boards_with(scene, view, &Markup::default())
+}
+
+/// All boards of a scene, with an [`overlay`] on the first.
+pub fn boards_with(scene: &Scene, view: View, over: &Markup) -> Markup {
     html! {
         div.boards {
             @for (number, board) in scene.boards.iter().enumerate() {
                 figure.board {
                     @if !board.title.is_empty() { figcaption { (board.title) } }
-                    (draw(scene, board, view, number == 0))
+                    (draw(scene, board, view, (number == 0).then_some(over)))
                 }
             }
         }
@@ -94,7 +99,9 @@ impl Geometry {
     }
 }
 
-fn draw(scene: &Scene, board: &Board, view: View, is_first: bool) -> Markup {
+/// Draws a board. `over`: drawing over the first board; `None` for the others.
+fn draw(scene: &Scene, board: &Board, view: View, over: Option<&Markup>) -> Markup {
+    let is_first = over.is_some();
     let geometry = Geometry::new(board, view);
     let (width, height) = (
         geometry.margin + geometry.columns * CELL,
@@ -129,8 +136,8 @@ fn draw(scene: &Scene, board: &Board, view: View, is_first: bool) -> Markup {
                 }
             }
             (labels(board, geometry))
-            @if is_first {
-                g.overlay data-slot="overlay" aria-hidden="true" {}
+            @if let Some(over) = over {
+                g.overlay data-slot="overlay" aria-hidden="true" { (over) }
                 @if let Some(hand) = &scene.hand { (draw_hand(board, hand, geometry)) }
                 g.moving aria-hidden="true" {}
             }

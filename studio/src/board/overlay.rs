@@ -30,23 +30,24 @@ pub fn overlay<G: Face>(
     shown: impl Iterator<Item = (u32, Shown)> + Clone,
 ) -> Markup {
     let geometry = Geometry::new(board, view);
-    let marks = |figure: fn(&Shown) -> Option<f32>| {
+    // Each figure comes with the share by which its mark is large.
+    let marks = |figure: fn(&Shown) -> Option<(f32, f32)>| {
         html! {
             @for (action, shown) in shown.clone() {
-                @if let Some(share) = figure(&shown).filter(|_| shown.prior.max(shown.visits) >= LEAST) {
-                    (mark(&state.clicks(action), geometry, share, shown.visits))
+                @if let Some((share, weight)) = figure(&shown).filter(|(_, weight)| *weight >= LEAST) {
+                    (mark(&state.clicks(action), geometry, share, weight))
                 }
             }
         }
     };
     html! {
-        g.by-prior { (marks(|shown| Some(shown.prior))) }
-        g.by-visits { (marks(|shown| Some(shown.visits))) }
-        g.by-value { (marks(|shown| shown.value)) }
+        g.by-prior { (marks(|shown| Some((shown.prior, shown.prior)))) }
+        g.by-visits { (marks(|shown| Some((shown.visits, shown.visits)))) }
+        g.by-value { (marks(|shown| Some((shown.value?, shown.visits)))) }
     }
 }
 
-/// One action: an arrow for two clicks, a disc for one. Actions with few visits are pale and small.
+/// One action: an arrow for two clicks, a disc for one. Actions of little weight are pale and small.
 fn mark(clicks: &Clicks, geometry: Geometry, share: f32, weight: f32) -> Markup {
     let cells: Vec<usize> = clicks
         .cells

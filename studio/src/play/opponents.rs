@@ -6,13 +6,13 @@ use arena::{
     Spec,
     players::spec::{Kind, SearchSpec},
 };
-use checkpoints::Repository;
 use network::{ModelName, shipped};
 
 use super::{
     Refusal,
     house::{Facts, House},
 };
+use crate::{app::Run, kept::kept};
 
 /// Most checkpoints that are listed; the newest ones.
 const MOST: usize = 200;
@@ -90,32 +90,11 @@ pub async fn opponents(house: &House, game: &Facts) -> Vec<Opponent> {
 }
 
 /// Checkpoints of a run, newest first, and the network that its inference server serves while the run is at work.
-async fn of_run(run: &crate::app::Run) -> Vec<Opponent> {
-    let Ok(repository) = Repository::open(&run.config.checkpoints.store) else {
-        return Vec::new();
-    };
-    let labels = repository.labels().await.unwrap_or_default();
-    let mut manifests = repository.list().await.unwrap_or_default();
-    manifests.sort_by_key(|manifest| std::cmp::Reverse(manifest.draft.step));
-    let mut found: Vec<Opponent> = manifests
-        .iter()
-        .take(MOST)
-        .map(|manifest| {
-            let named: Vec<&str> = labels
-                .iter()
-                .filter(|(_, version)| **version == manifest.version)
-                .map(|(label, _)| label.as_str())
-                .collect();
-            let name = match named.is_empty() {
-                true => format!("step {}", manifest.draft.step),
-                false => format!("step {} ({})", manifest.draft.step, named.join(", ")),
-            };
-            let model = ModelName::Folder {
-                path: run.folder.clone(),
-                version: Some(manifest.version.as_str().into()),
-            };
-            Opponent::model(manifest.version.as_str(), name, model)
-        })
+async fn of_run(run: &Run) -> Vec<Opponent> {
+    let kept = kept(run).await.unwrap_or_default();
+    let newest_first = kept.iter().rev().take(MOST);
+    let mut found: Vec<Opponent> = newest_first
+        .map(|kept| Opponent::model(kept.version.as_str(), kept.name(), kept.model(run)))
         .collect();
     if let Some(addresses) = launcher::run::addresses::Addresses::of_running(&run.folder) {
         let model = ModelName::Server {

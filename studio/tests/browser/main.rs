@@ -5,6 +5,9 @@
 mod alarms;
 mod browser;
 mod games;
+mod learn;
 mod play;
 #[path = "../run_at_work.rs"]
 mod run_at_work;
+#[path = "../trained.rs"]
+mod trained;

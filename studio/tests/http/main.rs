@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod alarms;
+mod learn;
 mod pages;
 mod play;
 #[path = "../run_at_work.rs"]
@@ -10,3 +11,5 @@ mod run_at_work;
 mod security;
 mod site;
 mod stored;
+#[path = "../trained.rs"]
+mod trained;

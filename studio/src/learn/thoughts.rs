@@ -1,0 +1,349 @@
+//! [`Thoughts`]: decisions of the run's checkpoints on the game's probe positions, computed while somebody looks.
+//!
+//! Every kept checkpoint is asked for its priors and values; the one that is looked at also searches. One thread computes, with a permit
+//! of those that all searches of the studio share, and stops soon after the last look. Results stay until the studio ends.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::AtomicBool},
+    time::Duration,
+};
+
+use arena::{
+    Player, PlayerError, Spec,
+    players::{
+        NetworkOptions, Networks,
+        spec::{Kind, SearchSpec},
+        thinker::{Limits, ThinkError, Thinker},
+    },
+};
+use checkpoints::Version;
+use config::ProviderChoice;
+use games::{
+    Face,
+    probes::Probe,
+    registry::{self, UnknownGame, Visitor},
+};
+use parking_lot::Mutex;
+use search::{Decision, Draws, GameKey, Purpose, Reuse, Settings};
+use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
+
+use crate::{
+    app::Run,
+    kept::{self, Kept},
+};
+
+/// Visits of the search on each position.
+pub const VISITS: u32 = 50;
+/// Visits of a checkpoint that is not looked at: the network is asked, and one visit is made.
+const GLANCE: u32 = 1;
+/// Leaves that a search evaluates at once.
+const LEAVES: u32 = 8;
+/// Most checkpoints that are compared, beside milestones and checkpoints with a label.
+const MOST: usize = 120;
+/// Age from which the list of checkpoints is read again.
+const FRESH: Duration = Duration::from_secs(5);
+/// Time after the last look at a checkpoint for which it is worked on.
+const WATCHED: Duration = Duration::from_secs(5);
+/// Time after which a checkpoint that failed is tried again.
+const RETRY: Duration = Duration::from_secs(30);
+
+/// Decisions of one checkpoint, one for each probe.
+#[derive(Clone, Debug)]
+pub struct Thought {
+    /// Training steps of the checkpoint.
+    pub step: u64,
+    /// Visits of each search.
+    pub visits: u32,
+    /// Decisions in the order of the probes; a sentence if the network cannot be used.
+    pub decisions: Result<Vec<Decision>, String>,
+    at: Instant,
+}
+
+/// Thoughts of a run's checkpoints.
+#[derive(Debug)]
+pub struct Thoughts {
+    run: Run,
+    listed: tokio::sync::Mutex<Option<(Instant, Listed)>>,
+    inner: Mutex<Inner>,
+    networks: Mutex<Networks>,
+}
+
+/// The kept checkpoints in the order of training, or a sentence why they cannot be listed.
+pub type Listed = Result<Arc<Vec<Kept>>, String>;
+
+#[derive(Debug, Default)]
+struct Inner {
+    known: BTreeMap<Version, Arc<Thought>>,
+    /// Times of the last looks.
+    looked: BTreeMap<Version, Instant>,
+    is_working: bool,
+}
+
+/// Error: a checkpoint cannot be asked.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    /// This build does not know the game.
+    #[error(transparent)]
+    Game(#[from] UnknownGame),
+    /// The network cannot be opened.
+    #[error(transparent)]
+    Player(#[from] PlayerError),
+    /// The search failed.
+    #[error(transparent)]
+    Think(#[from] ThinkError),
+}
+
+impl Thought {
+    /// The decision on a probe; `None` if the network cannot be used.
+    pub fn on(&self, probe: usize) -> Option<&Decision> {
+        self.decisions.as_ref().ok()?.get(probe)
+    }
+
+    /// True if each position was searched, so that visits and values of moves say something.
+    pub fn is_searched(&self) -> bool {
+        self.visits >= VISITS
+    }
+
+    fn lacks(&self, visits: u32) -> bool {
+        match self.decisions {
+            Ok(_) => self.visits < visits,
+            Err(_) => self.at.elapsed() >= RETRY,
+        }
+    }
+}
+
+impl Thoughts {
+    /// Thoughts of a run, of which none is known yet.
+    pub fn new(run: &Run) -> Self {
+        let options = NetworkOptions {
+            provider: ProviderChoice::Cpu,
+            batch: LEAVES as usize,
+            cache_mib: 0,
+            ..NetworkOptions::default()
+        };
+        let (runtime, security) = (run.config.inference.runtime.clone(), run.config.security.clone());
+        Self {
+            run: run.clone(),
+            listed: tokio::sync::Mutex::default(),
+            inner: Mutex::default(),
+            networks: Mutex::new(Networks::new(options).of_run(runtime, security)),
+        }
+    }
+
+    /// The checkpoints that are compared.
+    pub async fn kept(&self) -> Listed {
+        let mut listed = self.listed.lock().await;
+        if let Some((at, known)) = &*listed
+            && at.elapsed() < FRESH
+        {
+            return known.clone();
+        }
+        let found = kept::kept(&self.run).await;
+        let found = found
+            .map(|kept| Arc::new(thinned(kept)))
+            .map_err(|error| format!("The checkpoints cannot be listed: {}.", service::chain(&error)));
+        *listed = Some((Instant::now(), found.clone()));
+        found
+    }
+
+    /// Everything that is known, by version. Notes that somebody looks at the checkpoint `looked`, and begins to compute what is
+    /// missing, with permits of `searches`.
+    pub fn look(
+        self: &Arc<Self>,
+        kept: &Arc<Vec<Kept>>,
+        looked: &Version,
+        searches: &Arc<Semaphore>,
+    ) -> BTreeMap<Version, Arc<Thought>> {
+        let mut inner = self.inner.lock();
+        inner.looked.insert(looked.clone(), Instant::now());
+        if !inner.is_working && inner.next(kept).is_some() {
+            inner.is_working = true;
+            let (thoughts, kept, searches) = (Arc::clone(self), Arc::clone(kept), Arc::clone(searches));
+            let runtime = Handle::current();
+            runtime
+                .clone()
+                .spawn_blocking(move || thoughts.work(&kept, &searches, &runtime));
+        }
+        inner.known.clone()
+    }
+
+    /// Computes what is missing, until nothing is or nobody looks.
+    fn work(&self, kept: &[Kept], searches: &Semaphore, runtime: &Handle) {
+        loop {
+            let next = {
+                let mut inner = self.inner.lock();
+                let next = inner.next(kept);
+                inner.is_working = next.is_some();
+                next
+            };
+            let Some((checkpoint, visits)) = next else {
+                return;
+            };
+            let permit = runtime.block_on(searches.acquire());
+            let decisions = self.ask(checkpoint, visits);
+            drop(permit);
+            let thought = Thought {
+                step: checkpoint.step,
+                visits,
+                decisions: decisions.map_err(|error| service::chain(&error).to_string()),
+                at: Instant::now(),
+            };
+            let mut inner = self.inner.lock();
+            inner.known.insert(checkpoint.version.clone(), Arc::new(thought));
+        }
+    }
+
+    fn ask(&self, checkpoint: &Kept, visits: u32) -> Result<Vec<Decision>, Fault> {
+        let mut networks = self.networks.lock();
+        // Only one network is open at a time.
+        networks.forget();
+        let spec = Spec {
+            name: checkpoint.name(),
+            written: checkpoint.version.to_string(),
+            kind: Kind::Model(checkpoint.model(&self.run), SearchSpec::default()),
+        };
+        let asking = Ask {
+            run: &self.run,
+            spec: &spec,
+            visits,
+            networks: &mut networks,
+        };
+        registry::visit(&self.run.config.game.name, asking)?
+    }
+}
+
+impl Inner {
+    /// Checkpoint to be asked next, with the visits of each search. `None` if all is known, or nobody looks.
+    fn next<'a>(&mut self, kept: &'a [Kept]) -> Option<(&'a Kept, u32)> {
+        self.looked.retain(|_, looked| looked.elapsed() < WATCHED);
+        if self.looked.is_empty() {
+            return None;
+        }
+        let lacks = |checkpoint: &Kept, visits: u32| {
+            let known = self.known.get(&checkpoint.version);
+            known.is_none_or(|known| known.lacks(visits))
+        };
+        let looked = kept
+            .iter()
+            .filter(|checkpoint| self.looked.contains_key(&checkpoint.version));
+        let milestones = kept.iter().filter(|checkpoint| checkpoint.milestone.is_some());
+        let glances = milestones.chain(kept).map(|checkpoint| (checkpoint, GLANCE));
+        looked
+            .map(|checkpoint| (checkpoint, VISITS))
+            .chain(glances)
+            .find(|(checkpoint, visits)| lacks(checkpoint, *visits))
+    }
+}
+
+/// Leaves out checkpoints of a long list at equal distances.
+fn thinned(mut kept: Vec<Kept>) -> Vec<Kept> {
+    let stride = kept.len().div_ceil(MOST).max(1);
+    let last = kept.len().saturating_sub(1);
+    let mut number = 0;
+    kept.retain(|checkpoint| {
+        let stays = number % stride == 0
+            || number == last
+            || checkpoint.milestone.is_some()
+            || !checkpoint.labels.is_empty();
+        number += 1;
+        stays
+    });
+    kept
+}
+
+/// Probes of the run's game, under the run's rules: the same at each call.
+pub fn probes<G: Face>(run: &Run) -> Vec<Probe<G>> {
+    let rules = run.config.game.rules.clone().try_into::<G::Rules>();
+    let key = GameKey { run_seed: 0, game: 0 };
+    let mut draws = Draws::new(key, 0, Purpose::Problem);
+    Probe::all(&rules.unwrap_or_default(), &mut |below| draws.below(below))
+}
+
+/// Searches all probes with one checkpoint.
+struct Ask<'a> {
+    run: &'a Run,
+    spec: &'a Spec,
+    visits: u32,
+    networks: &'a mut Networks,
+}
+
+impl Visitor for Ask<'_> {
+    type Output = Result<Vec<Decision>, Fault>;
+
+    fn visit<G: Face>(self) -> Self::Output {
+        let player = Player::<G>::open(self.spec, self.networks)?;
+        let settings = Settings {
+            leaves: LEAVES,
+            reuse: Reuse::Drop,
+            random_symmetry: false,
+            // Moves are compared with each other, also where one is proven.
+            solver: false,
+            exact_leaves: false,
+            ..player.settings().cloned().unwrap_or_default()
+        };
+        let mut decisions = Vec::new();
+        for (number, probe) in probes::<G>(self.run).into_iter().enumerate() {
+            let Some(evaluator) = player.evaluator(0) else {
+                break;
+            };
+            let key = GameKey {
+                run_seed: 0,
+                game: number as u64,
+            };
+            let mut thinker = Thinker::new(probe.state, settings.clone(), key, evaluator);
+            thinker.think(&Limits::visits(self.visits), &AtomicBool::new(false), |_| {})?;
+            decisions.push(thinker.decision());
+        }
+        Ok(decisions)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checkpoint(step: u64, milestone: Option<&str>) -> Kept {
+        Kept {
+            version: format!("{step:012}-00000000").parse().unwrap(),
+            step,
+            created_at_ms: 0,
+            milestone: milestone.map(String::from),
+            labels: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_long_list_is_thinned_and_keeps_its_milestones_and_its_end() {
+        let short: Vec<Kept> = (0..MOST as u64).map(|step| checkpoint(step, None)).collect();
+        assert_eq!(thinned(short.clone()), short);
+        let long = (0..1_000).map(|step| checkpoint(step, (step == 7).then_some("minute 1")));
+        let steps: Vec<u64> = thinned(long.collect()).iter().map(|kept| kept.step).collect();
+        assert_eq!(steps[..4], [0, 7, 9, 18]);
+        assert_eq!(steps.last(), Some(&999));
+    }
+
+    #[tokio::test]
+    async fn the_watched_checkpoint_comes_first_then_milestones_and_nothing_while_nobody_looks() {
+        let kept = [
+            checkpoint(1, None),
+            checkpoint(2, Some("minute 1")),
+            checkpoint(3, None),
+        ];
+        let mut inner = Inner::default();
+        assert!(inner.next(&kept).is_none());
+        inner.looked.insert(kept[2].version.clone(), Instant::now());
+        let mut order = Vec::new();
+        while let Some((checkpoint, visits)) = inner.next(&kept) {
+            order.push((checkpoint.step, visits));
+            let thought = Thought {
+                step: checkpoint.step,
+                visits,
+                decisions: Ok(Vec::new()),
+                at: Instant::now(),
+            };
+            inner.known.insert(checkpoint.version.clone(), Arc::new(thought));
+        }
+        assert_eq!(order, [(3, VISITS), (2, GLANCE), (1, GLANCE)]);
+    }
+}

@@ -1,0 +1,232 @@
+//! Drawings of the page: each probe with what a checkpoint thinks of it, and its main moves over training.
+
+use std::sync::Arc;
+
+use games::{
+    Action, Face, Player,
+    probes::Probe,
+    registry::{UnknownGame, Visitor, visit},
+};
+use maud::{Markup, html};
+use search::Decision;
+
+use super::thoughts::{Thought, VISITS, probes};
+use crate::{
+    app::Run,
+    board::{self, Shown, View},
+    chart::{Chart, Curve, Look, chart},
+    figures::{
+        series::Point,
+        words::{percent, unknown},
+    },
+    play::analysis::share,
+};
+
+/// Moves in the table of a probe.
+const MOVES: usize = 4;
+/// Moves that are drawn as arrows at once: more would hide the pieces.
+const ARROWS: usize = 5;
+/// Looks of the curves, one for each main move.
+const LOOKS: [Look; 3] = [Look::First, Look::Second, Look::Third];
+
+/// A probe as the page shows it.
+#[derive(Debug)]
+pub struct Drawn {
+    /// Name of the position.
+    pub name: String,
+    /// Board, and a table of moves.
+    pub position: Markup,
+    /// Main moves over training.
+    pub lines: Markup,
+}
+
+/// Draws all probes of the run's game: what `chosen` thinks (`None`: not known yet), and what `all` have thought, in the order of
+/// training.
+///
+/// # Errors
+/// [`UnknownGame`] if this build does not know the run's game.
+pub fn draw(run: &Run, chosen: Option<&Thought>, all: &[Arc<Thought>]) -> Result<Vec<Drawn>, UnknownGame> {
+    visit(&run.config.game.name, Draw { run, chosen, all })
+}
+
+struct Draw<'a> {
+    run: &'a Run,
+    chosen: Option<&'a Thought>,
+    all: &'a [Arc<Thought>],
+}
+
+impl Visitor for Draw<'_> {
+    type Output = Vec<Drawn>;
+
+    fn visit<G: Face>(self) -> Vec<Drawn> {
+        let probes = probes::<G>(self.run).into_iter().enumerate();
+        probes
+            .map(|(number, probe)| {
+                let is_searched = self.chosen.is_some_and(Thought::is_searched);
+                let decision = self.chosen.and_then(|thought| thought.on(number));
+                Drawn {
+                    position: position(&probe, decision, is_searched),
+                    lines: lines(&probe, number, self.all),
+                    name: probe.name,
+                }
+            })
+            .collect()
+    }
+}
+
+/// A move of a decision.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    action: Action,
+    prior: f32,
+    /// Share of the visits; `None`: the position was not searched.
+    visits: Option<f32>,
+}
+
+/// Moves of a decision, the most visited first, then those of the largest priors.
+fn rows(decision: &Decision, is_searched: bool) -> Vec<Row> {
+    let all: u32 = decision.visits.iter().sum();
+    let figures = decision.priors.iter().zip(&decision.visits);
+    let mut rows: Vec<Row> = decision
+        .actions
+        .iter()
+        .zip(figures)
+        .map(|(&action, (&prior, &visits))| Row {
+            action,
+            prior,
+            visits: is_searched.then(|| visits as f32 / all.max(1) as f32),
+        })
+        .collect();
+    rows.sort_by(|one, other| {
+        let weights = |row: &Row| (row.visits.unwrap_or_default(), row.prior);
+        weights(other)
+            .partial_cmp(&weights(one))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    rows
+}
+
+fn position<G: Face>(probe: &Probe<G>, decision: Option<&Decision>, is_searched: bool) -> Markup {
+    let state = &probe.state;
+    let scene = state.scene(&probe.last_turn);
+    let rows = decision
+        .map(|decision| rows(decision, is_searched))
+        .unwrap_or_default();
+    let over = html! {
+        @if let Some(board) = scene.boards.first() { (board::overlay(state, board, View::default(), shown(state, &rows))) }
+    };
+    let value = |value: f32| share::<G>(value);
+    let raw = decision.map(|decision| value(decision.evaluation.of_first(decision.mover).get()));
+    let searched = decision.filter(|_| is_searched);
+    let searched = searched.map(|decision| value(decision.value.of_first(decision.mover).get()));
+    html! {
+        p.quiet.small.to-move {
+            @if G::PLAYERS > 1 { (G::player_name(state.to_move())) " to move. " }
+            (scene.remark)
+        }
+        (board::boards_with(&scene, View::default(), &over))
+        table.thought {
+            thead {
+                tr {
+                    th scope="col" { span.hidden-text { "Figure" } }
+                    th scope="col" { "Network" }
+                    th scope="col" { (VISITS) " visits" }
+                }
+            }
+            tbody {
+                tr.value {
+                    th scope="row" { @if G::PLAYERS > 1 { (G::player_name(Player::First)) "’s chances" } @else { "Value" } }
+                    (figure(raw))
+                    (figure(searched))
+                }
+                @for number in 0..MOVES {
+                    @match rows.get(number) {
+                        Some(row) => {
+                            tr {
+                                th scope="row" { (state.write_turn(&[row.action])) }
+                                (figure(Some(row.prior)))
+                                (figure(row.visits))
+                            }
+                        }
+                        // The table keeps its height until the figures come.
+                        None => { tr { th scope="row" { (unknown()) } (figure(None)) (figure(None)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A share from 0 to 1 as a number and a bar.
+fn figure(share: Option<f32>) -> Markup {
+    html! {
+        td {
+            @match share {
+                Some(share) => {
+                    span.number { (percent(share.into())) }
+                    meter min="0" max="1" value=(format!("{share:.3}")) aria-hidden="true" {}
+                }
+                None => { span.number { (unknown()) } meter min="0" max="1" value="0" aria-hidden="true" {} }
+            }
+        }
+    }
+}
+
+/// Figures that the board shows.
+fn shown<'a, G: Face>(state: &G, rows: &'a [Row]) -> impl Iterator<Item = (Action, Shown)> + Clone + 'a {
+    let is_arrows = rows
+        .first()
+        .is_some_and(|row| state.clicks(row.action).cells.len() > 1);
+    let most = if is_arrows { ARROWS } else { usize::MAX };
+    rows.iter().take(most).map(|row| {
+        let shown = Shown {
+            prior: row.prior,
+            visits: row.visits.unwrap_or_default(),
+            value: None,
+        };
+        (row.action, shown)
+    })
+}
+
+/// Priors of the moves that the newest checkpoint prefers, over the steps of training.
+fn lines<G: Face>(probe: &Probe<G>, number: usize, all: &[Arc<Thought>]) -> Markup {
+    let known = || {
+        all.iter()
+            .filter_map(|thought| Some((thought.step, thought.on(number)?)))
+    };
+    let newest = known().next_back().map(|(_, decision)| rows(decision, false));
+    let main: Vec<Action> = newest
+        .iter()
+        .flatten()
+        .take(LOOKS.len())
+        .map(|row| row.action)
+        .collect();
+    let points: Vec<Vec<Point>> = main
+        .iter()
+        .map(|action| {
+            let points = known().filter_map(|(step, decision)| {
+                let at = decision.actions.iter().position(|found| found == action)?;
+                let percent = 100.0 * f64::from(*decision.priors.get(at)?);
+                Some(Point::with_interval(step as f64, percent, percent, percent))
+            });
+            points.collect()
+        })
+        .collect();
+    let names: Vec<String> = main
+        .iter()
+        .map(|&action| probe.state.write_turn(&[action]))
+        .collect();
+    let curves: Vec<Curve<'_>> = names
+        .iter()
+        .zip(&points)
+        .zip(LOOKS)
+        .map(|((name, points), look)| Curve { name, points, look })
+        .collect();
+    chart(&Chart {
+        title: &format!("{}: the network’s main moves in percent", probe.name),
+        across: "step",
+        range: Some([0.0, 100.0]),
+        curves: &curves,
+        empty: "The checkpoints are being asked.",
+    })
+}
