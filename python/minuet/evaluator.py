@@ -99,6 +99,35 @@ class Evaluator:
     ) -> Evaluation:
         """Evaluates rows: uint32 [n, row_length], or flat with `row_lengths` in games whose rows differ in length. `entries` are the
         policy entries of the legal actions, back to back, and `counts` their number in each position."""
+        return self._evaluate(*self._checked(rows, entries, counts, row_lengths))
+
+    async def evaluate_async(self, positions: Positions) -> Evaluation:
+        """Like `evaluate`, for asyncio. Any number of calls may wait at the same time; they take no threads."""
+        return await self._start(*self._columns(positions))
+
+    async def evaluate_rows_async(
+        self,
+        rows: NDArray[np.uint32],
+        entries: NDArray[np.uint32],
+        counts: NDArray[np.uint32],
+        row_lengths: NDArray[np.uint32] | None = None,
+    ) -> Evaluation:
+        """Like `evaluate_rows`, for asyncio."""
+        return await self._start(*self._checked(rows, entries, counts, row_lengths))
+
+    def __call__(self, batch: Batch) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Priors and values of a batch, as a `Search` asks for them."""
+        evaluation = self.evaluate(batch)
+        return evaluation.priors, evaluation.values
+
+    def _checked(
+        self,
+        rows: NDArray[np.uint32],
+        entries: NDArray[np.uint32],
+        counts: NDArray[np.uint32],
+        row_lengths: NDArray[np.uint32] | None,
+    ) -> Columns:
+        """Columns from the arguments of `evaluate_rows`."""
         rows = np.ascontiguousarray(rows, np.uint32)
         if row_lengths is None:
             if rows.ndim != 2:
@@ -106,12 +135,16 @@ class Evaluator:
             row_lengths = np.full(rows.shape[0], rows.shape[1], np.uint32)
         if self.game.row_length is not None and np.any(row_lengths != self.game.row_length):
             raise RowError(f"rows of {self.game.name} have {self.game.row_length} values")
-        as_u32 = [np.ascontiguousarray(numbers, np.uint32) for numbers in (np.ravel(rows), row_lengths, entries, counts)]
-        return self._evaluate(*as_u32)
+        lengths, entries, counts = (np.ascontiguousarray(each, np.uint32) for each in (row_lengths, entries, counts))
+        return np.ravel(rows), lengths, entries, counts
 
-    async def evaluate_async(self, positions: Positions) -> Evaluation:
-        """Like `evaluate`, for asyncio. Any number of calls may wait at the same time; they take no threads."""
-        rows, lengths, entries, counts = self._columns(positions)
+    async def _start(
+        self,
+        rows: NDArray[np.uint32],
+        lengths: NDArray[np.uint32],
+        entries: NDArray[np.uint32],
+        counts: NDArray[np.uint32],
+    ) -> Evaluation:
         loop = asyncio.get_running_loop()
         answered: asyncio.Future[tuple[NDArray[np.float32], NDArray[np.float32], str]] = loop.create_future()
 
@@ -125,11 +158,6 @@ class Evaluator:
         finally:
             call.cancel()
         return Evaluation(priors, values, entries, counts, version)
-
-    def __call__(self, batch: Batch) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Priors and values of a batch, as a `Search` asks for them."""
-        evaluation = self.evaluate(batch)
-        return evaluation.priors, evaluation.values
 
     def _columns(self, positions: Positions) -> Columns:
         batch = self._batch(positions)

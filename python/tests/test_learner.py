@@ -124,7 +124,8 @@ class Learning(unittest.TestCase):
         by_text = pinned.evaluate([state.position for state in states])
         batch = minuet.Batch(states)
         by_rows = pinned.evaluate_rows(batch.rows(), *batch.legal())
-        for other in (by_text, by_rows, asyncio.run(self.both(pinned, states))):
+        later = asyncio.run(pinned.evaluate_rows_async(batch.rows(), *batch.legal()))
+        for other in (by_text, by_rows, later, asyncio.run(self.both(pinned, states))):
             self.assertEqual(other.values.tolist(), evaluation.values.tolist())
             self.assertEqual(other.priors.tolist(), evaluation.priors.tolist())
 
