@@ -12,6 +12,9 @@ const HEIGHT: f64 = 200.0;
 /// Intervals of the vertical axis, and of the horizontal one.
 const INTERVALS: usize = 4;
 
+/// Most points of a curve that are drawn as dots.
+const DOTS: usize = 24;
+
 /// A curve of a chart.
 #[derive(Clone, Copy, Debug)]
 pub struct Curve<'a> {
@@ -28,10 +31,17 @@ pub struct Curve<'a> {
 pub enum Look {
     /// Blue, drawn through.
     First,
-    /// Orange, dashed, with a dot at each point.
+    /// Orange, dashed, with a dot at each point if there are few.
     Second,
     /// Grey, dotted.
     Third,
+}
+
+impl Curve<'_> {
+    /// True if a dot is drawn at each point. A single point has no line, and many dots would hide each other.
+    fn has_dots(&self) -> bool {
+        self.points.len() == 1 || self.look == Look::Second && self.points.len() <= DOTS
+    }
 }
 
 /// Curves over a common axis.
@@ -43,6 +53,8 @@ pub struct Chart<'a> {
     pub across: &'a str,
     /// Least range of the vertical axis; `None`: that of the curves.
     pub range: Option<[f64; 2]>,
+    /// Writes a value in the legend, e.g. [`digits`].
+    pub figure: fn(f64) -> String,
     /// Curves.
     pub curves: &'a [Curve<'a>],
     /// Sentence in place of a chart without points.
@@ -116,7 +128,7 @@ fn label(number: f64, step: f64) -> String {
 }
 
 /// A value with about three digits.
-fn value(number: f64) -> String {
+pub fn digits(number: f64) -> String {
     match number.abs() {
         size if size >= 100.0 => words::count(number),
         size if size >= 10.0 => format!("{number:.1}"),
@@ -131,7 +143,7 @@ pub fn chart(chart: &Chart<'_>) -> Markup {
     let least = chart.range.into_iter().flatten();
     let up = Axis::of(points().flat_map(|point| [point.low, point.high]).chain(least));
     let (Some(across), Some(up), Some(_)) = (across, up, points().next()) else {
-        return html! { p.empty { (chart.empty) } };
+        return html! { p.empty { (words::with_code(chart.empty)) } };
     };
     let place = |x: f64, y: f64| (WIDTH * across.share(x), HEIGHT * (1.0 - up.share(y)));
     html! {
@@ -141,11 +153,11 @@ pub fn chart(chart: &Chart<'_>) -> Markup {
                     span.key {
                         svg viewBox="0 0 24 8" aria-hidden="true" {
                             path.(curve.look.class()) d="M0 4H24" {}
-                            @if curve.look == Look::Second { circle.dot.second cx="12" cy="4" r="3" {} }
+                            @if curve.has_dots() { circle.dot.second cx="12" cy="4" r="3" {} }
                         }
                         (curve.name)
                         @if let Some(last) = curve.points.iter().rev().find(|point| point.mean.is_finite()) {
-                            " " b { (value(last.mean)) }
+                            " " b { ((chart.figure)(last.mean)) }
                         }
                     }
                 }
@@ -160,7 +172,7 @@ pub fn chart(chart: &Chart<'_>) -> Markup {
                     @for curve in chart.curves {
                         path.range.(curve.look.class()) d=(range(curve.points, place)) {}
                         path.(curve.look.class()) d=(line(curve.points, place)) {}
-                        @if curve.look == Look::Second || curve.points.len() == 1 {
+                        @if curve.has_dots() {
                             // A line of no length with round ends is a dot that the stretched plot does not flatten.
                             path.dots.(curve.look.class()) d=(dots(curve.points, place)) {}
                         }
@@ -284,6 +296,7 @@ mod tests {
             title: "Loss",
             across: "step",
             range: None,
+            figure: digits,
             curves: &curves,
             empty: "Nothing yet.",
         };

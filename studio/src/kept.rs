@@ -3,7 +3,7 @@
 use checkpoints::{Repository, Version, milestones};
 use network::ModelName;
 
-use crate::app::Run;
+use crate::{app::Run, figures::words::count};
 
 /// A checkpoint in the run's store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub struct Kept {
 impl Kept {
     /// Name for people, e.g. `minute 8, step 735 (best)`.
     pub fn name(&self) -> String {
-        let step = format!("step {}", self.step);
+        let step = format!("step {}", count(self.step as f64));
         let named = match &self.milestone {
             Some(milestone) => format!("{milestone}, {step}"),
             None => step,

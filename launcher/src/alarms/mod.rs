@@ -62,19 +62,24 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    /// Short title for people, without a number: `Replay disk` for `MinuetReplayDisk`.
+    /// Short title for people, without a number; see [`title`].
     pub fn title(&self) -> String {
-        let mut title = String::new();
-        for letter in self.name.trim_start_matches("Minuet").chars() {
-            if letter.is_uppercase() && !title.is_empty() {
-                title.push(' ');
-                title.extend(letter.to_lowercase());
-            } else {
-                title.push(letter);
-            }
-        }
-        title
+        title(self.name)
     }
+}
+
+/// Title of an alarm for people: `Replay disk` for `MinuetReplayDisk`.
+pub fn title(name: &str) -> String {
+    let mut title = String::new();
+    for letter in name.trim_start_matches("Minuet").chars() {
+        if letter.is_uppercase() && !title.is_empty() {
+            title.push(' ');
+            title.extend(letter.to_lowercase());
+        } else {
+            title.push(letter);
+        }
+    }
+    title
 }
 
 /// Returns all alarms that the evidence shows, the critical ones first.

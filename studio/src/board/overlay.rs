@@ -60,16 +60,16 @@ fn mark(clicks: &Clicks, geometry: Geometry, share: f32, weight: f32) -> Markup 
         @match cells[..] {
             [cell] => {
                 @let (x, y) = geometry.centre(cell);
-                g.advice opacity=(opacity) {
-                    circle cx=(x) cy=(y) r=(format!("{:.1}", 16.0 + 20.0 * weight.clamp(0.0, 1.0).sqrt())) {}
+                g.advice {
+                    circle opacity=(opacity) cx=(x) cy=(y) r=(format!("{:.1}", 16.0 + 20.0 * weight.clamp(0.0, 1.0).sqrt())) {}
                     text x=(x) y=(y + 9) text-anchor="middle" { (percent) }
                 }
             }
             [from, .., to] => {
                 @let ((x, y), (tox, toy)) = (geometry.centre(from), geometry.centre(to));
-                g.advice opacity=(opacity) {
-                    line x1=(x) y1=(y) x2=(tox) y2=(toy) stroke-width=(format!("{:.1}", 5.0 + 11.0 * weight.clamp(0.0, 1.0).sqrt())) {}
-                    circle cx=(tox) cy=(toy) r="24" {}
+                g.advice {
+                    line opacity=(opacity) x1=(x) y1=(y) x2=(tox) y2=(toy) stroke-width=(format!("{:.1}", 5.0 + 11.0 * weight.clamp(0.0, 1.0).sqrt())) {}
+                    circle opacity=(opacity) cx=(tox) cy=(toy) r="24" {}
                     text x=(tox) y=(toy + 9) text-anchor="middle" { (percent) }
                 }
             }

@@ -18,6 +18,15 @@ pub fn shown<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> Markup {
     }
 }
 
+/// A text in which backquotes enclose what is typed or read literally.
+pub fn with_code(text: &str) -> Markup {
+    html! {
+        @for (number, part) in text.split('`').enumerate() {
+            @if number % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
 /// A moment. Without scripts it is a time of day; the page's script replaces that by the distance from now.
 pub fn moment(at_ms: u64) -> Markup {
     let text = rfc3339(at_ms);

@@ -225,7 +225,8 @@ fn lines<G: Face>(probe: &Probe<G>, number: usize, all: &[Arc<Thought>]) -> Mark
     chart(&Chart {
         title: &format!("{}: the network’s main moves in percent", probe.name),
         across: "step",
-        range: Some([0.0, 100.0]),
+        range: Some([0.0, 20.0]),
+        figure: |share| percent(share / 100.0),
         curves: &curves,
         empty: "The checkpoints are being asked.",
     })

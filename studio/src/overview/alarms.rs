@@ -6,14 +6,18 @@
 use std::time::{Duration, SystemTime};
 
 use launcher::{
-    alarms::{ALARMS, Alarm, Look, NewestCheckpoint, Severity, raised},
+    alarms::{ALARMS, Alarm, Look, NewestCheckpoint, Severity, raised, title},
     run::addresses::Addresses,
 };
 use maud::{Markup, html};
 use tokio::{sync::Mutex, time::Instant};
 
 use super::{parts::capital, state::State};
-use crate::{app::Run, figures::words::moment, live::Slots};
+use crate::{
+    app::Run,
+    figures::words::{moment, with_code},
+    live::Slots,
+};
 
 /// Age from which the run is looked at again.
 const FRESH: Duration = Duration::from_secs(2);
@@ -117,7 +121,7 @@ pub fn with_alarms(slots: Slots, findings: Option<&Findings>) -> Slots {
                 (_, 0) => { b { "none" } }
                 (_, all) => { span.sign aria-hidden="true" { "▲ " } b { (all) } @if critical > 0 { ", " (critical) " critical" } }
             }
-            @if let Some(findings) = findings { span.quiet.small { " looked " (moment(findings.at_ms)) } }
+            @if let Some(findings) = findings { span.quiet.small { " · looked " (moment(findings.at_ms)) } }
         }
     };
     slots
@@ -132,7 +136,8 @@ fn list(is_running: bool, raised: &[Alarm]) -> Markup {
             p.empty { "A run is looked at while it is at work." }
         } @else if raised.is_empty() {
             p.empty {
-                "All " (ALARMS.len()) " rules of " code { "minuet doctor" } " pass: processes, games, checkpoints, queues, disks, divergence."
+                "Nothing is wrong. These alarms are looked for, as " code { "minuet doctor" } " does: "
+                (ALARMS.iter().map(|kind| title(kind.name).to_lowercase()).collect::<Vec<String>>().join(", ")) "."
             }
         } @else {
             ul.alarms {
@@ -155,10 +160,10 @@ fn item(number: usize, alarm: &Alarm) -> Markup {
                     @if is_critical { span.hidden-text { " (critical)" } }
                     ": " (alarm.text) "."
                 }
-                p.mend { (capital(alarm.mend)) "." }
-                @if let Some(setting) = &setting {
-                    p.setting {
-                        "Perhaps " code { (setting) } " "
+                p.mend {
+                    (with_code(&capital(alarm.mend))) "."
+                    @if let Some(setting) = &setting {
+                        " Perhaps " code { (setting) } " "
                         button.copy type="button" id=(format!("copy-{number}")) data-copy=(setting) {
                             "Copy" span.hidden-text { " " (setting) }
                         }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::{newest::Newest, state::State};
 use crate::{
-    chart::{Chart, Curve, Look, chart},
+    chart::{Chart, Curve, Look, chart, digits},
     drawing,
     figures::{
         learning::Head,
@@ -54,6 +54,7 @@ pub fn losses(title: &str, head: &Head) -> Markup {
             title,
             across: "step",
             range: None,
+            figure: digits,
             curves: &[
                 Curve { name: "training", points: head.training.points(), look: Look::First },
                 Curve { name: "held-out games", points: head.held_out.points(), look: Look::Second },
@@ -92,6 +93,7 @@ pub fn strength(state: &State) -> Markup {
             title: "Elo above the first checkpoint, with 95 % intervals",
             across: "step",
             range: None,
+            figure: digits,
             curves: &[
                 Curve { name: "best", points: &best, look: Look::First },
                 Curve { name: "rated", points: &rated, look: Look::Second },

@@ -208,8 +208,9 @@ fn value(replay: &Replay) -> Markup {
         title: "Value in percent",
         across: "move",
         range: Some([0.0, 100.0]),
+        figure: |share| percent(share / 100.0),
         curves: &[Curve {
-            name: "root value, percent",
+            name: "root value",
             points: &points,
             look: Look::First,
         }],
