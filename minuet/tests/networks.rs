@@ -44,7 +44,7 @@ fn networks() -> Vec<(String, PathBuf)> {
 #[test]
 fn board_games_come_with_a_network() {
     let names: BTreeSet<String> = networks().into_iter().map(|(name, _)| name).collect();
-    for game in ["connect-four", "othello", "paco-sako"] {
+    for game in ["connect-four", "gomoku", "othello", "paco-sako"] {
         assert!(names.contains(game), "no networks/{game}");
     }
 }
