@@ -44,7 +44,7 @@ impl Repository {
     /// # Errors
     /// [`Error::Location`] with the reason.
     pub fn open(store: &str) -> Result<Self, Error> {
-        Self::open_with(store, std::env::vars())
+        Self::open_with(store, objects::environment())
     }
 
     /// Opens a store as [`Repository::open`] does, with `variables` in place of the environment.

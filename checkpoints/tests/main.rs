@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
+#[cfg(feature = "s3")]
+mod environment;
 mod lease;
 mod publish;
 #[cfg(feature = "s3")]

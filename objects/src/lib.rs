@@ -25,5 +25,5 @@ pub mod location;
 mod s3;
 pub mod upload;
 
-pub use location::{LocationError, Opened, open};
+pub use location::{LocationError, Opened, environment, open};
 pub use upload::write;

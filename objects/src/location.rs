@@ -29,6 +29,12 @@ pub struct Opened {
     pub folder: Option<PathBuf>,
 }
 
+/// Variables of this process's environment, for [`open`]. A variable that is not Unicode is left out: no option has such a name or value.
+pub fn environment() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
 /// Opens `location`: a folder's path (created if missing), `file:///…`, `memory:///` or `s3://bucket/prefix`. An `s3://`
 /// location needs the feature `s3`, and takes credentials, region and endpoint from those of `variables` that begin with AWS_.
 ///

@@ -136,6 +136,7 @@ pub fn draft(step: u64) -> Draft {
         step,
         positions_seen: step * 256,
         games_seen: step / 10,
+        trained_ms: step * 1_000,
         parent: None,
         learner_state: serde_json::json!({"batch": step}),
     }

@@ -33,7 +33,7 @@ impl ArchiveStore {
     /// # Errors
     /// [`LocationError`] if the location is not valid. An unreachable remote store is reported by the first access.
     pub fn open(location: &str) -> Result<Self, LocationError> {
-        Self::open_with(location, std::env::vars())
+        Self::open_with(location, objects::environment())
     }
 
     /// Does the same as [`ArchiveStore::open`], with the given variables.
