@@ -112,9 +112,9 @@ impl Visitor for Random<'_> {
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1_442_695_040_888_963_407);
             let offer = &offers[(random >> 33) as usize % offers.len()];
-            let deed = json!({ "do": "play", "actions": offer["actions"], "at": at });
+            let command = json!({ "do": "play", "actions": offer["actions"], "at": at });
             at += offer["actions"].as_array().unwrap().len();
-            studio.json(&format!("POST {table}"), &deed.to_string());
+            studio.json(&format!("POST {table}"), &command.to_string());
         }
         let record = studio.json(&format!("GET {table}/record"), "");
         assert_eq!(record["actions"].as_array().unwrap().len(), at);

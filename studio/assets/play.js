@@ -29,10 +29,10 @@ async function send(address, body) {
   return answer;
 }
 
-async function act(deed) {
+async function act(command) {
   say("");
   try {
-    await send(`/play/tables/${table}`, deed);
+    await send(`/play/tables/${table}`, command);
     return true;
   } catch (error) {
     say(error.message);

@@ -10,10 +10,10 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     assets,
     failure::Failure,
-    learn::{self, thoughts::Thoughts},
+    learn::{self, answers::Answers},
     matches,
     overview::{self, state::Watched},
-    play::{self, house::House},
+    play::{self, tables::Tables},
     records, report,
     store::Store,
 };
@@ -30,10 +30,10 @@ struct Shared {
     run: Option<Run>,
     absent: Run,
     ending: CancellationToken,
-    house: Arc<House>,
+    tables: Arc<Tables>,
     store: Store,
     watched: Watched,
-    thoughts: Arc<Thoughts>,
+    answers: Arc<Answers>,
     streams: Arc<Semaphore>,
 }
 
@@ -104,9 +104,9 @@ impl App {
         Self(Arc::new(Shared {
             store: Store::new(run.as_ref().unwrap_or(&absent)),
             watched: Watched::new(run.as_ref().unwrap_or(&absent)),
-            thoughts: Arc::new(Thoughts::new(run.as_ref().unwrap_or(&absent))),
+            answers: Arc::new(Answers::new(run.as_ref().unwrap_or(&absent))),
             streams: Arc::new(Semaphore::new(STREAMS)),
-            house: Arc::new(House::new(run.clone(), play::house::Limits::default())),
+            tables: Arc::new(Tables::new(run.clone(), play::tables::Limits::default())),
             run,
             absent,
             ending,
@@ -124,8 +124,8 @@ impl App {
     }
 
     /// Tables where people play.
-    pub fn house(&self) -> &Arc<House> {
-        &self.0.house
+    pub fn tables(&self) -> &Arc<Tables> {
+        &self.0.tables
     }
 
     /// Stored games of the run.
@@ -138,9 +138,9 @@ impl App {
         &self.0.watched
     }
 
-    /// Thoughts of the run's checkpoints about probe positions.
-    pub fn thoughts(&self) -> &Arc<Thoughts> {
-        &self.0.thoughts
+    /// Answers of the run's checkpoints about probe positions.
+    pub fn answers(&self) -> &Arc<Answers> {
+        &self.0.answers
     }
 
     /// Permission for one open stream, which is held while the stream is open; `None` if too many are open.

@@ -2,10 +2,10 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`thoughts`] | what the checkpoints think of the positions, computed while somebody looks |
+//! | [`answers`] | what the checkpoints think of the positions, computed while somebody looks |
 //! | [`view`] | boards, tables and curves of the positions |
 
-pub mod thoughts;
+pub mod answers;
 pub mod view;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -20,7 +20,7 @@ use checkpoints::Version;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use self::thoughts::{Thought, VISITS};
+use self::answers::{Answer, VISITS};
 use crate::{
     app::App,
     assets, drawing,
@@ -119,14 +119,14 @@ async fn stream(State(app): State<App>, Query(at): Query<At>) -> Result<impl Int
 struct Looked {
     kept: Arc<Vec<Kept>>,
     chosen: Option<Kept>,
-    thoughts: BTreeMap<Version, Arc<Thought>>,
+    answers: BTreeMap<Version, Arc<Answer>>,
     drawn: Vec<view::Drawn>,
     /// Sentence about checkpoints that cannot be listed, or about one that cannot be asked.
     trouble: Option<String>,
 }
 
 async fn look(app: &App, at: Option<&Version>) -> Result<Looked, Failure> {
-    let listed = app.thoughts().kept().await;
+    let listed = app.answers().kept().await;
     let (kept, mut trouble) = match listed {
         Ok(kept) => (kept, None),
         Err(sentence) => (Arc::default(), Some(sentence)),
@@ -136,21 +136,21 @@ async fn look(app: &App, at: Option<&Version>) -> Result<Looked, Failure> {
         None => kept.last(),
     };
     let chosen = chosen.cloned();
-    let thoughts = match chosen.as_ref().map(|chosen| &chosen.version).or(at) {
-        Some(version) => app.thoughts().look(&kept, version, &app.house().searches),
+    let answers = match chosen.as_ref().map(|chosen| &chosen.version).or(at) {
+        Some(version) => app.answers().look(&kept, version, &app.tables().searches),
         None => BTreeMap::new(),
     };
-    let thought = chosen.as_ref().and_then(|chosen| thoughts.get(&chosen.version));
-    let all: Vec<Arc<Thought>> = thoughts.values().cloned().collect();
-    let drawn = view::draw(app.run(), thought.map(Arc::as_ref), &all)
+    let answer = chosen.as_ref().and_then(|chosen| answers.get(&chosen.version));
+    let all: Vec<Arc<Answer>> = answers.values().cloned().collect();
+    let drawn = view::draw(app.run(), answer.map(Arc::as_ref), &all)
         .map_err(|error| Failure::Missing(error.to_string()))?;
-    if let Some(Err(reason)) = thought.map(|thought| &thought.decisions) {
+    if let Some(Err(reason)) = answer.map(|answer| &answer.decisions) {
         trouble = Some(format!("The network cannot be used: {reason}."));
     }
     Ok(Looked {
         kept,
         chosen,
-        thoughts,
+        answers,
         drawn,
         trouble,
     })
@@ -175,7 +175,7 @@ impl Looked {
         let asked = self
             .kept
             .iter()
-            .filter(|kept| self.thoughts.contains_key(&kept.version));
+            .filter(|kept| self.answers.contains_key(&kept.version));
         let (asked, all) = (asked.count(), self.kept.len());
         html! {
             @if let Some(trouble) = &self.trouble { p.warning { (trouble) } }

@@ -10,7 +10,7 @@ use games::{
 use maud::{Markup, html};
 use search::Decision;
 
-use super::thoughts::{Thought, VISITS, probes};
+use super::answers::{Answer, VISITS, probes};
 use crate::{
     app::Run,
     board::{self, Shown, View},
@@ -40,19 +40,19 @@ pub struct Drawn {
     pub lines: Markup,
 }
 
-/// Draws all probes of the run's game: what `chosen` thinks (`None`: not known yet), and what `all` have thought, in the order of
+/// Draws all probes of the run's game: what `chosen` thinks (`None`: not known yet), and what `all` answered, in the order of
 /// training.
 ///
 /// # Errors
 /// [`UnknownGame`] if this build does not know the run's game.
-pub fn draw(run: &Run, chosen: Option<&Thought>, all: &[Arc<Thought>]) -> Result<Vec<Drawn>, UnknownGame> {
+pub fn draw(run: &Run, chosen: Option<&Answer>, all: &[Arc<Answer>]) -> Result<Vec<Drawn>, UnknownGame> {
     visit(&run.config.game.name, Draw { run, chosen, all })
 }
 
 struct Draw<'a> {
     run: &'a Run,
-    chosen: Option<&'a Thought>,
-    all: &'a [Arc<Thought>],
+    chosen: Option<&'a Answer>,
+    all: &'a [Arc<Answer>],
 }
 
 impl Visitor for Draw<'_> {
@@ -62,8 +62,8 @@ impl Visitor for Draw<'_> {
         let probes = probes::<G>(self.run).into_iter().enumerate();
         probes
             .map(|(number, probe)| {
-                let is_searched = self.chosen.is_some_and(Thought::is_searched);
-                let decision = self.chosen.and_then(|thought| thought.on(number));
+                let is_searched = self.chosen.is_some_and(Answer::is_searched);
+                let decision = self.chosen.and_then(|answer| answer.on(number));
                 Drawn {
                     position: position(&probe, decision, is_searched),
                     lines: lines(&probe, number, self.all),
@@ -125,7 +125,7 @@ fn position<G: Face>(probe: &Probe<G>, decision: Option<&Decision>, is_searched:
             (scene.remark)
         }
         (board::boards_with(&scene, View::default(), &over))
-        table.thought {
+        table.answer {
             thead {
                 tr {
                     th scope="col" { span.hidden-text { "Figure" } }
@@ -189,10 +189,10 @@ fn shown<'a, G: Face>(state: &G, rows: &'a [Row]) -> impl Iterator<Item = (Actio
 }
 
 /// Priors of the moves that the newest checkpoint prefers, over the steps of training.
-fn lines<G: Face>(probe: &Probe<G>, number: usize, all: &[Arc<Thought>]) -> Markup {
+fn lines<G: Face>(probe: &Probe<G>, number: usize, all: &[Arc<Answer>]) -> Markup {
     let known = || {
         all.iter()
-            .filter_map(|thought| Some((thought.step, thought.on(number)?)))
+            .filter_map(|answer| Some((answer.step, answer.on(number)?)))
     };
     let newest = known().next_back().map(|(_, decision)| rows(decision, false));
     let main: Vec<Action> = newest

@@ -1,4 +1,4 @@
-//! The searches of a table. Each runs on a thread of its own, holds one of the house's permits while it computes, and reports
+//! The searches of a table. Each runs on a thread of its own, holds one of the permits that all tables share while it computes, and reports
 //! to the table as long as the table holds its flag.
 
 use std::{
@@ -58,7 +58,7 @@ impl<G: Face> Table<G> {
     }
 
     fn opponent_plays(self: &Arc<Self>, job: &Job) -> Result<(), JobError> {
-        let player = self.house.player::<G>(&self.seats.opponent)?;
+        let player = self.tables.player::<G>(&self.seats.opponent)?;
         let (begin, actions) = {
             let inner = self.inner.lock();
             (inner.course.begin().clone(), inner.course.actions().to_vec())
@@ -73,14 +73,14 @@ impl<G: Face> Table<G> {
         }
         loop {
             let action = {
-                let _permit = self.permit(&self.house.searches);
+                let _permit = self.permit(&self.tables.searches);
                 if job.load(Ordering::Relaxed) {
                     return Ok(());
                 }
                 solo.choose(job)?
             };
             let mover = solo.state().to_move();
-            let thought = solo.thinker().map(|thinker| {
+            let answer = solo.thinker().map(|thinker| {
                 let value = thinker.decision().value.of_first(mover);
                 (value.get(), thinker.visits())
             });
@@ -92,7 +92,7 @@ impl<G: Face> Table<G> {
                 }
                 inner.course.play(action)?;
                 inner.at = inner.course.actions().len();
-                inner.last_value = thought;
+                inner.last_value = answer;
                 let goes_on = self.is_computers(inner.course.state());
                 if !goes_on {
                     inner.opponent_job = None;
@@ -116,7 +116,7 @@ impl<G: Face> Table<G> {
     }
 
     fn analyses(self: &Arc<Self>, job: &Job, state: G, number: u64) -> Result<(), JobError> {
-        let player = self.house.player::<G>(&self.seats.advisor)?;
+        let player = self.tables.player::<G>(&self.seats.advisor)?;
         let (Some(settings), Some(evaluator)) = (player.settings(), player.evaluator(1)) else {
             return Err(JobError::NoSearch(player.name().into()));
         };
@@ -139,7 +139,7 @@ impl<G: Face> Table<G> {
             let wanted = self.wanted_visits(&self.inner.lock());
             let goal = (thinker.visits() + SLICE).min(wanted);
             {
-                let _permit = self.permit(&self.house.searches);
+                let _permit = self.permit(&self.tables.searches);
                 if job.load(Ordering::Relaxed) {
                     return Ok(());
                 }
@@ -177,7 +177,7 @@ impl<G: Face> Table<G> {
 
     /// Finds exact values of the actions of a position.
     pub(super) fn solve(self: Arc<Self>, job: &Job, state: &G) {
-        let _permit = self.permit(&self.house.solving);
+        let _permit = self.permit(&self.tables.solving);
         if job.load(Ordering::Relaxed) {
             return;
         }
@@ -194,7 +194,7 @@ impl<G: Face> Table<G> {
         }
     }
 
-    /// Waits for a permit. `None` if the house is closed, which no search outlives.
+    /// Waits for a permit. `None` if the table is closed, which no search outlives.
     fn permit<'a>(&self, permits: &'a Arc<Semaphore>) -> Option<SemaphorePermit<'a>> {
         self.handle().block_on(permits.acquire()).ok()
     }

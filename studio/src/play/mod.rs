@@ -1,14 +1,14 @@
 //! Play and analysis: a person plays any game against any checkpoint, in the browser.
 //!
 //! The server knows the rules; the page shows what it is sent and says which offer was chosen. Searches run in this process
-//! or on the run's inference server, within the limits of [`house::Limits`].
+//! or on the run's inference server, within the limits of [`tables::Limits`].
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`house`] | what all tables share: networks, permits, the tables |
+//! | [`tables`] | parts that all tables share: networks, permits, the list of tables |
 //! | [`opponents`] | checkpoints, shipped networks and other players to choose from |
-//! | [`deed`] | what a page asks of a table |
-//! | [`table`], `acts` | one game under way: when to search; moves and taking back |
+//! | [`command`] | what a page asks of a table |
+//! | [`table`], `execute` | one game under way: when to search; moves and taking back |
 //! | `jobs` | the searches of a table: the opponent's move, the analysis, the exact solver |
 //! | [`analysis`] | figures of an analysis |
 //! | [`offers`] | legal moves as clicks and names |
@@ -16,17 +16,17 @@
 //! | `page` | the page around them |
 //! | `stream` | events that keep the page current |
 
-mod acts;
 pub mod analysis;
-pub mod deed;
+pub mod command;
+mod execute;
 mod figures;
-pub mod house;
 mod jobs;
 pub mod offers;
 pub mod opponents;
 mod page;
 mod stream;
 pub mod table;
+pub mod tables;
 mod view;
 
 use std::sync::Arc;
@@ -47,10 +47,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use self::{
-    deed::{AnyTable, Deed, Seats},
-    house::{Facts, House},
+    command::{AnyTable, Command, Seats},
     opponents::Opponent,
     table::Table,
+    tables::{Facts, Tables},
 };
 use crate::{app::App, failure::Failure};
 
@@ -149,7 +149,7 @@ pub fn routes() -> Router<App> {
     Router::new()
         .route("/play", get(page::show))
         .route("/play/tables", post(begin))
-        .route("/play/tables/{id}", post(act))
+        .route("/play/tables/{id}", post(execute))
         .route("/play/tables/{id}/events", get(stream::events))
         .route("/play/tables/{id}/record", get(record))
 }
@@ -159,23 +159,23 @@ async fn begin(
     new: Result<Json<NewGame>, JsonRejection>,
 ) -> Result<Response, Refusal> {
     let Json(new) = new.map_err(|error| Refusal::Request(error.body_text()))?;
-    let id = open_table(app.house(), new).await?;
+    let id = open_table(app.tables(), new).await?;
     Ok(Json(json!({ "table": id })).into_response())
 }
 
-async fn act(
+async fn execute(
     State(app): State<App>,
     Path(id): Path<String>,
-    deed: Result<Json<Deed>, JsonRejection>,
+    command: Result<Json<Command>, JsonRejection>,
 ) -> Result<Response, Refusal> {
-    let Json(deed) = deed.map_err(|error| Refusal::Request(error.body_text()))?;
-    app.house().table(&id)?.act(deed)?;
+    let Json(command) = command.map_err(|error| Refusal::Request(error.body_text()))?;
+    app.tables().table(&id)?.execute(command)?;
     Ok(Json(json!({})).into_response())
 }
 
 /// The game so far, as a line that `minuet rules` answers.
 async fn record(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Refusal> {
-    let record = app.house().table(&id)?.record();
+    let record = app.tables().table(&id)?.record();
     Ok(Json(record).into_response())
 }
 
@@ -183,16 +183,16 @@ async fn record(State(app): State<App>, Path(id): Path<String>) -> Result<Respon
 ///
 /// # Errors
 /// [`Refusal`] if the game, the opponent, the side or the position cannot be used.
-pub async fn open_table(house: &Arc<House>, new: NewGame) -> Result<String, Refusal> {
+pub async fn open_table(tables: &Arc<Tables>, new: NewGame) -> Result<String, Refusal> {
     let game = new.game.clone();
     let facts = Facts::of(&game)?;
-    if !(1..=house.limits.visits).contains(&new.visits) {
-        let most = house.limits.visits;
+    if !(1..=tables.limits.visits).contains(&new.visits) {
+        let most = tables.limits.visits;
         return Err(Refusal::Request(format!(
             "The number of visits is from 1 to {most}."
         )));
     }
-    let known = opponents::opponents(house, &facts).await;
+    let known = opponents::opponents(tables, &facts).await;
     let chosen = match &new.opponent {
         None => known.first(),
         Some(id) => known.iter().find(|opponent| opponent.id == *id),
@@ -206,17 +206,17 @@ pub async fn open_table(house: &Arc<House>, new: NewGame) -> Result<String, Refu
     let table = registry::visit(
         &game,
         Open {
-            house: Arc::clone(house),
+            tables: Arc::clone(tables),
             opponent: chosen.spec(new.visits)?,
             advisor: advisor.unwrap_or(chosen).spec(new.visits)?,
             new,
         },
     )??;
-    house.add(table)
+    tables.add(table)
 }
 
 struct Open {
-    house: Arc<House>,
+    tables: Arc<Tables>,
     opponent: Spec,
     advisor: Spec,
     new: NewGame,
@@ -227,7 +227,7 @@ impl Visitor for Open {
 
     fn visit<G: Face>(self) -> Self::Output {
         let Self {
-            house,
+            tables,
             opponent,
             advisor,
             new,
@@ -246,7 +246,7 @@ impl Visitor for Open {
             advisor,
             seed,
         };
-        let table = Table::new(house, seats, begin, start);
+        let table = Table::new(tables, seats, begin, start);
         table.replay(&new.actions)?;
         Ok(table)
     }

@@ -10,7 +10,7 @@ use network::{ModelName, shipped};
 
 use super::{
     Refusal,
-    house::{Facts, House},
+    tables::{Facts, Tables},
 };
 use crate::{app::Run, kept::kept};
 
@@ -63,9 +63,9 @@ impl Opponent {
 }
 
 /// Opponents for a game, the usual one first.
-pub async fn opponents(house: &House, game: &Facts) -> Vec<Opponent> {
+pub async fn opponents(tables: &Tables, game: &Facts) -> Vec<Opponent> {
     let mut found = Vec::new();
-    let run = house.run.as_ref();
+    let run = tables.run.as_ref();
     if let Some(run) = run.filter(|run| run.config.game.name == game.name) {
         found.extend(of_run(run).await);
     }

@@ -9,10 +9,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{
-    Refusal,
-    house::Facts,
-    listed,
+    Refusal, listed,
     opponents::{Opponent, opponents},
+    tables::Facts,
 };
 use crate::{
     app::App,
@@ -41,12 +40,12 @@ pub(super) struct Asked {
 }
 
 pub(super) async fn show(State(app): State<App>, Query(asked): Query<Asked>) -> Result<Response, Failure> {
-    let house = app.house();
+    let tables = app.tables();
     let table = match &asked.table {
-        Some(id) => house.table(id).ok(),
+        Some(id) => tables.table(id).ok(),
         None => None,
     };
-    let run_game = || house.run.as_ref().map(|run| run.config.game.name.clone());
+    let run_game = || tables.run.as_ref().map(|run| run.config.game.name.clone());
     let game = match &table {
         Some(table) => table.game().to_owned(),
         None => asked
@@ -56,14 +55,14 @@ pub(super) async fn show(State(app): State<App>, Query(asked): Query<Asked>) -> 
             .unwrap_or_else(|| USUAL_GAME.into()),
     };
     let facts = Facts::of(&game).map_err(Refusal::from)?;
-    let known = opponents(house, &facts).await;
+    let known = opponents(tables, &facts).await;
     let id = asked.table.as_deref().filter(|_| table.is_some());
     let body = html! {
         link rel="stylesheet" href=(assets::path("board.css"));
         link rel="stylesheet" href=(assets::path("play.css"));
         (board::pieces())
         h1.hidden-text { "Play " (facts.name) }
-        (setup(&facts, &known, &asked, house.limits.visits))
+        (setup(&facts, &known, &asked, tables.limits.visits))
         div.play data-play data-table=[id] data-players=(facts.count) {
             (table_parts(&facts))
         }
@@ -139,7 +138,7 @@ fn table_parts(facts: &Facts) -> Markup {
         section.side aria-label="Game" {
             div.status.card role="status" aria-live="polite" data-slot="status" {}
             p.said role="alert" {}
-            div.deeds {
+            div.commands {
                 button type="button" data-do="back" { "Step back" }
                 button type="button" data-do="undo" { "Undo turn" }
                 button type="button" data-do="hint" { "Hint" }

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Refusal,
-    deed::{AnyTable, Watching},
+    command::{AnyTable, Watching},
 };
 use crate::{app::App, board::View};
 
@@ -47,9 +47,9 @@ pub(super) async fn events(
     Path(id): Path<String>,
     Query(asked): Query<Asked>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    let house = app.house();
-    let table = house.table(&id)?;
-    let permit = Arc::clone(&house.streams)
+    let tables = app.tables();
+    let table = tables.table(&id)?;
+    let permit = Arc::clone(&tables.streams)
         .try_acquire_owned()
         .map_err(|_| Refusal::Busy("too many pages are open; close one first"))?;
     let open = Open {

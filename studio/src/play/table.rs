@@ -12,14 +12,14 @@ use games::{Action, Course, Face};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::{Refusal, analysis::Analysis, deed::Seats, house::House};
+use super::{Refusal, analysis::Analysis, command::Seats, tables::Tables};
 
 /// Visits of the search behind a hint.
 pub(super) const HINT_VISITS: u32 = 400;
 
 /// One game under way.
 pub struct Table<G: Face> {
-    pub(super) house: Arc<House>,
+    pub(super) tables: Arc<Tables>,
     pub(super) seats: Seats,
     pub(super) inner: Mutex<Inner<G>>,
     pub(super) changed: watch::Sender<u64>,
@@ -78,9 +78,9 @@ impl<G: Face> Inner<G> {
 
 impl<G: Face> Table<G> {
     /// A table at which a game begins.
-    pub fn new(house: Arc<House>, seats: Seats, begin: G, start: Option<String>) -> Arc<Self> {
+    pub fn new(tables: Arc<Tables>, seats: Seats, begin: G, start: Option<String>) -> Arc<Self> {
         Arc::new(Self {
-            house,
+            tables,
             seats,
             inner: Mutex::new(Inner {
                 course: Course::new(begin),
@@ -129,7 +129,7 @@ impl<G: Face> Table<G> {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// True if the computer acts in this state.
+    /// True if the computer plays in this state.
     pub(super) fn is_computers(&self, state: &G) -> bool {
         state.outcome().is_none() && !self.seats.people.contains(&state.to_move())
     }
@@ -182,7 +182,7 @@ impl<G: Face> Table<G> {
     /// Visits that the analysis of the position should have.
     pub(super) fn wanted_visits(&self, inner: &Inner<G>) -> u32 {
         match (inner.is_analysing, inner.hint) {
-            (true, _) => self.house.limits.visits,
+            (true, _) => self.tables.limits.visits,
             (false, 0) => 0,
             (false, _) => HINT_VISITS,
         }

@@ -24,9 +24,8 @@ fn the_slider_moves_through_the_checkpoints_by_keys_and_the_page_fits() {
     browser.wait(&named("step 300 (latest)"));
     browser.wait("document.querySelector('[type=range]').value === '3'");
     // The network's figures and those of the search have come.
-    browser.wait(
-        "[...document.querySelectorAll('.thought td .number')].every(f => f.textContent.includes('%'))",
-    );
+    browser
+        .wait("[...document.querySelectorAll('.answer td .number')].every(f => f.textContent.includes('%'))");
     browser.wait("document.querySelectorAll('.plot').length === document.querySelectorAll('.probe').length");
 
     browser.script("document.querySelector('[type=range]').focus()");

@@ -7,7 +7,7 @@ mod browser;
 mod games;
 mod learn;
 mod play;
-#[path = "../run_at_work.rs"]
+#[path = "../common/run_at_work.rs"]
 mod run_at_work;
-#[path = "../trained.rs"]
+#[path = "../common/trained.rs"]
 mod trained;

@@ -6,10 +6,10 @@ mod alarms;
 mod learn;
 mod pages;
 mod play;
-#[path = "../run_at_work.rs"]
+#[path = "../common/run_at_work.rs"]
 mod run_at_work;
 mod security;
 mod site;
 mod stored;
-#[path = "../trained.rs"]
+#[path = "../common/trained.rs"]
 mod trained;

@@ -5,9 +5,9 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use studio::play::{
     NewGame, Refusal,
-    deed::Deed,
-    house::{House, Limits},
+    command::Command,
     open_table,
+    tables::{Limits, Tables},
 };
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -88,7 +88,7 @@ async fn refusals_are_sentences_and_change_nothing() {
     let site = Site::new().await;
     let table = open(&site, &json!({ "game": "paco-sako", "side": "both" })).await;
     let address = format!("/play/tables/{table}");
-    for (deed, status, words) in [
+    for (command, status, words) in [
         (
             json!({ "do": "say", "text": "e2 e5" }),
             400,
@@ -109,12 +109,12 @@ async fn refusals_are_sentences_and_change_nothing() {
         (json!({ "do": "back" }), 400, "nothing of yours"),
         (json!({ "do": "fly" }), 400, "fly"),
     ] {
-        let reply = post(&site, &address, &deed).await;
+        let reply = post(&site, &address, &command).await;
         let answer: Value = serde_json::from_str(&reply.body).unwrap();
-        assert_eq!(reply.status, status, "{deed}: {}", reply.body);
+        assert_eq!(reply.status, status, "{command}: {}", reply.body);
         assert!(
             answer["error"].as_str().unwrap().contains(words),
-            "{deed}: {answer}"
+            "{command}: {answer}"
         );
     }
     let record = site.get(&format!("{address}/record")).await;
@@ -183,19 +183,19 @@ async fn the_table_that_was_left_first_makes_room_and_watched_ones_stay() {
         tables: 3,
         ..Limits::default()
     };
-    let house = Arc::new(House::new(None, limits));
+    let tables = Arc::new(Tables::new(None, limits));
     let mut ids = Vec::new();
     let mut watchers = Vec::new();
     for _ in 0..3 {
-        ids.push(open_table(&house, game("othello")).await.unwrap());
+        ids.push(open_table(&tables, game("othello")).await.unwrap());
     }
-    watchers.push(house.table(&ids[0]).unwrap().watch());
-    let fourth = open_table(&house, game("othello")).await.unwrap();
-    assert!(matches!(house.table(&ids[1]), Err(Refusal::NoTable)));
+    watchers.push(tables.table(&ids[0]).unwrap().watch());
+    let fourth = open_table(&tables, game("othello")).await.unwrap();
+    assert!(matches!(tables.table(&ids[1]), Err(Refusal::NoTable)));
     for id in [&ids[2], &fourth] {
-        watchers.push(house.table(id).unwrap().watch());
+        watchers.push(tables.table(id).unwrap().watch());
     }
-    let refused = open_table(&house, game("othello")).await;
+    let refused = open_table(&tables, game("othello")).await;
     assert!(matches!(refused, Err(Refusal::Busy(_))), "{refused:?}");
 }
 
@@ -207,12 +207,12 @@ async fn a_search_that_nobody_watches_stops() {
         unwatched: Duration::ZERO,
         ..Limits::default()
     };
-    let house = Arc::new(House::new(None, limits));
-    let id = open_table(&house, game("chess")).await.unwrap();
-    let table = house.table(&id).unwrap();
+    let tables = Arc::new(Tables::new(None, limits));
+    let id = open_table(&tables, game("chess")).await.unwrap();
+    let table = tables.table(&id).unwrap();
     let watching = Arc::clone(&table).watch();
     let mut changes = table.changes();
-    Arc::clone(&table).act(Deed::Analyse { on: true }).unwrap();
+    Arc::clone(&table).execute(Command::Analyse { on: true }).unwrap();
     // The first report shows that the search is at work.
     while !analysis(&*table).contains("visits") {
         changes.changed().await.unwrap();
@@ -225,7 +225,7 @@ async fn a_search_that_nobody_watches_stops() {
     assert!(analysis(&*table).contains("visits"), "what was found stays");
 }
 
-fn analysis(table: &dyn studio::play::deed::AnyTable) -> String {
+fn analysis(table: &dyn studio::play::command::AnyTable) -> String {
     let slots = table.slots(studio::board::View::default());
     let found = slots.html.into_iter().find(|(name, _)| *name == "analysis");
     found.unwrap().1

@@ -1,4 +1,4 @@
-//! The house of all tables: networks, permits for searches, the tables themselves.
+//! Parts that all tables share: networks, permits for searches, and the list of open tables.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +14,7 @@ use games::{
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use super::{Refusal, deed::AnyTable};
+use super::{Refusal, command::AnyTable};
 use crate::app::Run;
 
 /// Networks that stay open. With more, all are forgotten, so that those in use are opened again.
@@ -48,7 +48,7 @@ impl Default for Limits {
 }
 
 /// Networks, permits and tables.
-pub struct House {
+pub struct Tables {
     /// Run whose networks are offered.
     pub run: Option<Run>,
     /// Limits.
@@ -60,17 +60,17 @@ pub struct House {
     /// Permits for streams.
     pub streams: Arc<Semaphore>,
     networks: Mutex<(Networks, usize)>,
-    tables: Mutex<Vec<(String, Arc<dyn AnyTable>)>>,
+    open: Mutex<Vec<(String, Arc<dyn AnyTable>)>>,
 }
 
-impl std::fmt::Debug for House {
+impl std::fmt::Debug for Tables {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "House({} tables)", self.tables.lock().len())
+        write!(formatter, "Tables({} open)", self.open.lock().len())
     }
 }
 
-impl House {
-    /// A house without tables.
+impl Tables {
+    /// No tables are open.
     pub fn new(run: Option<Run>, limits: Limits) -> Self {
         // Small batches: one thread of the processor, and a provider that needs no measurement.
         let mut networks = Networks::new(NetworkOptions {
@@ -89,7 +89,7 @@ impl House {
             solving: Arc::new(Semaphore::new(1)),
             streams: Arc::new(Semaphore::new(limits.streams)),
             networks: Mutex::new((networks, 0)),
-            tables: Mutex::default(),
+            open: Mutex::default(),
         }
     }
 
@@ -112,8 +112,8 @@ impl House {
     /// # Errors
     /// [`Refusal::NoTable`].
     pub fn table(&self, id: &str) -> Result<Arc<dyn AnyTable>, Refusal> {
-        let tables = self.tables.lock();
-        let found = tables.iter().find(|(known, _)| known == id);
+        let open = self.open.lock();
+        let found = open.iter().find(|(known, _)| known == id);
         found.map(|(_, table)| Arc::clone(table)).ok_or(Refusal::NoTable)
     }
 
@@ -122,19 +122,19 @@ impl House {
     /// # Errors
     /// [`Refusal::Busy`] if all tables are watched.
     pub fn add(&self, table: Arc<dyn AnyTable>) -> Result<String, Refusal> {
-        let mut tables = self.tables.lock();
-        if tables.len() >= self.limits.tables {
+        let mut open = self.open.lock();
+        if open.len() >= self.limits.tables {
             let idle =
                 |(at, (_, table)): (usize, &(String, Arc<dyn AnyTable>))| Some((table.unwatched_for()?, at));
-            let longest = tables.iter().enumerate().filter_map(idle).max();
+            let longest = open.iter().enumerate().filter_map(idle).max();
             let (_, at) = longest.ok_or(Refusal::Busy("all tables are in use; close one first"))?;
-            tables.remove(at).1.close();
+            open.remove(at).1.close();
         }
         let mut id = format!("{:08x}", rand::random::<u32>());
-        while tables.iter().any(|(known, _)| *known == id) {
+        while open.iter().any(|(known, _)| *known == id) {
             id = format!("{:08x}", rand::random::<u32>());
         }
-        tables.push((id.clone(), table));
+        open.push((id.clone(), table));
         Ok(id)
     }
 }

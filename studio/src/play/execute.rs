@@ -1,4 +1,4 @@
-//! The deeds of a page at a table.
+//! Executes the commands of a page at a table.
 
 use std::{
     sync::Arc,
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 use super::{
     Refusal,
-    deed::{AnyTable, Deed, Watching},
+    command::{AnyTable, Command, Watching},
     table::{Inner, Table, stop, stop_all},
     view::{self, Slots},
 };
@@ -65,22 +65,22 @@ impl<G: Face> Table<G> {
 }
 
 impl<G: Face> AnyTable for Table<G> {
-    fn act(self: Arc<Self>, deed: Deed) -> Result<(), Refusal> {
+    fn execute(self: Arc<Self>, command: Command) -> Result<(), Refusal> {
         let inner = &mut *self.inner.lock();
         inner.trouble = None;
-        match deed {
-            Deed::Play { actions, at } if at == inner.at => self.play(inner, &actions)?,
-            Deed::Play { .. } => return Err(Refusal::Turn("The position has changed.".into())),
-            Deed::Say { text } => {
+        match command {
+            Command::Play { actions, at } if at == inner.at => self.play(inner, &actions)?,
+            Command::Play { .. } => return Err(Refusal::Turn("The position has changed.".into())),
+            Command::Say { text } => {
                 let read = inner.shown().read_turn(&text);
                 let actions = read.map_err(Refusal::Turn)?;
                 self.play(inner, &actions)?;
             }
-            Deed::Back => {
+            Command::Back => {
                 let count = self.before_last_action(inner);
                 self.take_back(inner, count.ok_or(Refusal::Nothing)?);
             }
-            Deed::Undo => {
+            Command::Undo => {
                 let mut course = inner.course.clone();
                 let people = match self.seats.people[..] {
                     [] => &[Player::First, Player::Second][..],
@@ -91,24 +91,24 @@ impl<G: Face> AnyTable for Table<G> {
                 }
                 self.take_back(inner, course.actions().len());
             }
-            Deed::Go { to } => {
+            Command::Go { to } => {
                 inner.at = to.min(inner.course.actions().len());
                 self.moved(inner);
             }
-            Deed::Hint => {
+            Command::Hint => {
                 if inner.outcome_of_shown().is_some() {
                     return Err(Refusal::Turn("The game is over.".into()));
                 }
                 inner.hint = (inner.hint + 1).min(3);
                 self.wake(inner);
             }
-            Deed::Analyse { on } => {
+            Command::Analyse { on } => {
                 inner.is_analysing = on;
                 // A search for a hint has another limit.
                 stop(&mut inner.analysis_job);
                 self.wake(inner);
             }
-            Deed::Pause { on } => {
+            Command::Pause { on } => {
                 inner.is_paused = on;
                 self.wake(inner);
             }
@@ -175,7 +175,7 @@ impl<G: Face> Table<G> {
             inner.watchers = inner.watchers.saturating_sub(1);
             inner.unwatched_since = Instant::now();
         }
-        let limit = self.house.limits.unwatched;
+        let limit = self.tables.limits.unwatched;
         let runtime = self.runtime.clone();
         runtime.spawn(async move {
             tokio::time::sleep(limit).await;

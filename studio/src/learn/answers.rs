@@ -1,4 +1,4 @@
-//! [`Thoughts`]: decisions of the run's checkpoints on the game's probe positions, computed while somebody looks.
+//! [`Answers`]: decisions of the run's checkpoints on the game's probe positions, computed while somebody looks.
 //!
 //! Every kept checkpoint is asked for its priors and values; the one that is looked at also searches. One thread computes, with a permit
 //! of those that all searches of the studio share, and stops soon after the last look. Results stay until the studio ends.
@@ -50,7 +50,7 @@ const RETRY: Duration = Duration::from_secs(30);
 
 /// Decisions of one checkpoint, one for each probe.
 #[derive(Clone, Debug)]
-pub struct Thought {
+pub struct Answer {
     /// Training steps of the checkpoint.
     pub step: u64,
     /// Visits of each search.
@@ -60,9 +60,9 @@ pub struct Thought {
     at: Instant,
 }
 
-/// Thoughts of a run's checkpoints.
+/// Answers of a run's checkpoints.
 #[derive(Debug)]
-pub struct Thoughts {
+pub struct Answers {
     run: Run,
     listed: tokio::sync::Mutex<Option<(Instant, Listed)>>,
     inner: Mutex<Inner>,
@@ -74,7 +74,7 @@ pub type Listed = Result<Arc<Vec<Kept>>, String>;
 
 #[derive(Debug, Default)]
 struct Inner {
-    known: BTreeMap<Version, Arc<Thought>>,
+    known: BTreeMap<Version, Arc<Answer>>,
     /// Times of the last looks.
     looked: BTreeMap<Version, Instant>,
     is_working: bool,
@@ -94,7 +94,7 @@ enum Fault {
     Think(#[from] ThinkError),
 }
 
-impl Thought {
+impl Answer {
     /// The decision on a probe; `None` if the network cannot be used.
     pub fn on(&self, probe: usize) -> Option<&Decision> {
         self.decisions.as_ref().ok()?.get(probe)
@@ -113,8 +113,8 @@ impl Thought {
     }
 }
 
-impl Thoughts {
-    /// Thoughts of a run, of which none is known yet.
+impl Answers {
+    /// Answers of a run, of which none is known yet.
     pub fn new(run: &Run) -> Self {
         let options = NetworkOptions {
             provider: ProviderChoice::Cpu,
@@ -154,16 +154,16 @@ impl Thoughts {
         kept: &Arc<Vec<Kept>>,
         looked: &Version,
         searches: &Arc<Semaphore>,
-    ) -> BTreeMap<Version, Arc<Thought>> {
+    ) -> BTreeMap<Version, Arc<Answer>> {
         let mut inner = self.inner.lock();
         inner.looked.insert(looked.clone(), Instant::now());
         if !inner.is_working && inner.next(kept).is_some() {
             inner.is_working = true;
-            let (thoughts, kept, searches) = (Arc::clone(self), Arc::clone(kept), Arc::clone(searches));
+            let (answers, kept, searches) = (Arc::clone(self), Arc::clone(kept), Arc::clone(searches));
             let runtime = Handle::current();
             runtime
                 .clone()
-                .spawn_blocking(move || thoughts.work(&kept, &searches, &runtime));
+                .spawn_blocking(move || answers.work(&kept, &searches, &runtime));
         }
         inner.known.clone()
     }
@@ -183,14 +183,14 @@ impl Thoughts {
             let permit = runtime.block_on(searches.acquire());
             let decisions = self.ask(checkpoint, visits);
             drop(permit);
-            let thought = Thought {
+            let answer = Answer {
                 step: checkpoint.step,
                 visits,
                 decisions: decisions.map_err(|error| service::chain(&error).to_string()),
                 at: Instant::now(),
             };
             let mut inner = self.inner.lock();
-            inner.known.insert(checkpoint.version.clone(), Arc::new(thought));
+            inner.known.insert(checkpoint.version.clone(), Arc::new(answer));
         }
     }
 
@@ -336,13 +336,13 @@ mod tests {
         let mut order = Vec::new();
         while let Some((checkpoint, visits)) = inner.next(&kept) {
             order.push((checkpoint.step, visits));
-            let thought = Thought {
+            let answer = Answer {
                 step: checkpoint.step,
                 visits,
                 decisions: Ok(Vec::new()),
                 at: Instant::now(),
             };
-            inner.known.insert(checkpoint.version.clone(), Arc::new(thought));
+            inner.known.insert(checkpoint.version.clone(), Arc::new(answer));
         }
         assert_eq!(order, [(3, VISITS), (2, GLANCE), (1, GLANCE)]);
     }

@@ -13,7 +13,7 @@ use crate::board::View;
 /// A request of a page to a table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Deed {
+pub enum Command {
     /// Plays actions after the first `at` actions; later ones are taken back.
     Play {
         /// The actions.
@@ -68,7 +68,7 @@ pub trait AnyTable: Send + Sync {
     ///
     /// # Errors
     /// [`Refusal`] with a sentence for the person.
-    fn act(self: Arc<Self>, deed: Deed) -> Result<(), Refusal>;
+    fn execute(self: Arc<Self>, command: Command) -> Result<(), Refusal>;
     /// Everything that the page shows.
     fn slots(&self, view: View) -> Slots;
     /// Signals of changes.
