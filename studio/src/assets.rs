@@ -6,15 +6,11 @@
 use std::sync::LazyLock;
 
 use axum::{
-    Router,
     extract::Path,
-    http::header,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
-    routing::get,
 };
 use sha2::{Digest as _, Sha256};
-
-use crate::{app::App, failure::Failure};
 
 /// An embedded file.
 struct Asset {
@@ -88,20 +84,18 @@ pub fn text(name: &str) -> &'static str {
         .unwrap_or_default()
 }
 
-/// Routes of the files.
-pub fn routes() -> Router<App> {
-    Router::new().route("/assets/{digest}/{name}", get(asset))
-}
-
-async fn asset(Path((digest, name)): Path<(String, String)>) -> Result<Response, Failure> {
+/// Reply to the request of a file; an empty one with the status 404 if there is none with this digest and name.
+pub async fn asset(Path((digest, name)): Path<(String, String)>) -> Response {
     let found = ALL.iter().find(|asset| asset.name == name);
     let found = found.filter(|_| FOLDER.ends_with(&format!("/{digest}")));
-    let asset = found.ok_or(Failure::NoSuchPage)?;
+    let Some(asset) = found else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
     let headers = [
         (header::CONTENT_TYPE, asset.media_type),
         (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
     ];
-    Ok((headers, asset.content).into_response())
+    (headers, asset.content).into_response()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use axum::{
 };
 use maud::html;
 
-use crate::page;
+use crate::document;
 
 /// Error of a request.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ impl IntoResponse for Failure {
             tracing::error!("{error}");
         }
         let status = self.status();
-        let body = page::bare(
+        let body = document::bare(
             "Not here",
             &html! {
                 h1 { (status.canonical_reason().unwrap_or("Error")) }

@@ -3,7 +3,7 @@
 use checkpoints::{Repository, Version, milestones};
 use network::ModelName;
 
-use crate::{app::Run, figures::words::count};
+use crate::{figures::words::count, run::Run};
 
 /// A checkpoint in the run's store.
 #[derive(Clone, Debug, PartialEq, Eq)]

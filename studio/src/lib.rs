@@ -6,14 +6,17 @@
 //! |---|---|
 //! | [`arguments`] | arguments of `minuet studio` |
 //! | [`server`] | from the arguments to an open door, and the end of the process |
-//! | [`app`] | the state that all pages share, and the list of routes |
+//! | [`run`](mod@run) | the run that is shown |
+//! | [`app`] | the state that all pages share |
+//! | [`routes`] | the address of each page |
 //! | [`security`] | refused hosts, refused cross-site requests, headers of every reply |
 //! | [`assets`] | style sheets, scripts and pictures, embedded |
-//! | [`page`] | the frame of a page: head, navigation, main part |
+//! | [`document`] | the outermost frame of every page |
+//! | [`page`] | a page of a section: navigation, main part |
 //! | [`failure`] | errors as pages |
 //! | [`board`] | a position as SVG, for all pages |
 //! | [`play`] | a person plays, and analyses, against any checkpoint |
-//! | [`live`] | parts of a page that change, and their stream |
+//! | [`slots`], [`live`] | parts of a page that change, and their stream |
 //! | [`figures`] | figures over time, from the files that the roles write |
 //! | [`store`] | the stored games |
 //! | [`chart`](mod@chart), [`drawing`] | curves, and positions |
@@ -29,6 +32,7 @@ pub mod arguments;
 pub mod assets;
 pub mod board;
 pub mod chart;
+pub mod document;
 pub mod drawing;
 pub mod failure;
 pub mod figures;
@@ -41,8 +45,11 @@ pub mod page;
 pub mod play;
 pub mod records;
 pub mod report;
+pub mod routes;
+pub mod run;
 pub mod security;
 pub mod server;
+pub mod slots;
 pub mod store;
 
 pub use arguments::Arguments;

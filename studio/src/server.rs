@@ -12,11 +12,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::make::Shared;
 
-use crate::{
-    Arguments,
-    app::{App, Run, routes},
-    report, security,
-};
+use crate::{Arguments, app::App, report, routes::routes, run::Run, security};
 
 /// Port that is tried first if none is asked for.
 const PORT: u16 = 7070;

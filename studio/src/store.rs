@@ -14,7 +14,7 @@ use replay_store::{
 use tokio::{sync::Mutex, time::Instant};
 use tonic::{Code, Status};
 
-use crate::{app::Run, failure::Failure};
+use crate::{failure::Failure, run::Run};
 
 /// Time after the last request at which the folder of a stopped run is closed.
 const IDLE: Duration = Duration::from_secs(3);

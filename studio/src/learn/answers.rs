@@ -29,8 +29,8 @@ use search::{Decision, Draws, GameKey, Purpose, Reuse, Settings};
 use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
 
 use crate::{
-    app::Run,
     kept::{self, Kept},
+    run::Run,
 };
 
 /// Visits of the search on each position.

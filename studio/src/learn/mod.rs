@@ -27,8 +27,9 @@ use crate::{
     failure::Failure,
     figures::words::moment,
     kept::Kept,
-    live::{self, Slots},
+    live,
     page::{Section, page},
+    slots::Slots,
 };
 
 /// Routes of the page.

@@ -12,7 +12,6 @@ use search::Decision;
 
 use super::answers::{Answer, VISITS, probes};
 use crate::{
-    app::Run,
     board::{self, Shown, View},
     chart::{Chart, Curve, Look, chart},
     figures::{
@@ -20,6 +19,7 @@ use crate::{
         words::{percent, unknown},
     },
     play::analysis::share,
+    run::Run,
 };
 
 /// Moves in the table of a probe.

@@ -1,85 +1,18 @@
-//! Alarms of the run on the overview: those of `minuet doctor`, checked every two seconds while somebody looks.
+//! Alarms of the run on the overview: those of `minuet doctor`.
 //!
 //! The list has a fixed height and scrolls, so that an alarm that comes or goes moves nothing else. Screen readers are told the titles
 //! alone, and only when they change: the numbers in the list change all the time.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use launcher::{
-    alarms::{ALARMS, Alarm, Look, NewestCheckpoint, Severity, raised, title},
-    run::addresses::Addresses,
-};
+use launcher::alarms::{ALARMS, Alarm, NewestCheckpoint, Severity, title};
 use maud::{Markup, html};
-use tokio::{sync::Mutex, time::Instant};
 
-use super::{parts::capital, state::State};
+use super::{parts::capital, state::State, watch::Findings};
 use crate::{
-    app::Run,
     figures::words::{moment, with_code},
-    live::Slots,
+    slots::Slots,
 };
-
-/// Age from which the run is looked at again.
-const FRESH: Duration = Duration::from_secs(2);
-/// Shortest time over which counters are watched: a page that was open for twice as long shows no older event.
-const WINDOW: Duration = Duration::from_secs(15 * 60);
-
-/// Alarms of a run at one moment.
-#[derive(Clone, Debug)]
-pub struct Findings {
-    /// Raised alarms, the critical ones first.
-    pub raised: Vec<Alarm>,
-    /// Time of the look, in milliseconds since the Unix epoch.
-    pub at_ms: u64,
-}
-
-/// Looks at a run for its alarms, shared by all who watch.
-#[derive(Debug, Default)]
-pub struct Watch(Mutex<Looks>);
-
-#[derive(Debug, Default)]
-struct Looks {
-    /// Look since which counters are compared. `None`: since the start of each process.
-    before: Option<Look>,
-    /// Look that takes the place of `before` after [`WINDOW`].
-    next: Option<(Instant, Look)>,
-    looked: Option<Instant>,
-    /// `None`: the run is not at work.
-    findings: Option<Findings>,
-}
-
-impl Watch {
-    /// Alarms of the run; `None` if it is not at work. If the last look is old, looks at all processes, which takes two seconds at
-    /// most.
-    pub async fn findings(&self, run: &Run, newest: Option<NewestCheckpoint>) -> Option<Findings> {
-        let mut looks = self.0.lock().await;
-        if looks.looked.is_none_or(|looked| looked.elapsed() >= FRESH) {
-            looks.refresh(run, newest).await;
-        }
-        looks.findings.clone()
-    }
-}
-
-impl Looks {
-    async fn refresh(&mut self, run: &Run, newest: Option<NewestCheckpoint>) {
-        let Some(addresses) = Addresses::of_running(&run.folder) else {
-            *self = Self::default();
-            return;
-        };
-        let look = Look::at(&run.config, &addresses, newest).await;
-        let now = Instant::now();
-        if self.next.as_ref().is_none_or(|(at, _)| *at + WINDOW <= now) {
-            let earlier = self.next.replace((now, look.clone()));
-            self.before = earlier.map(|(_, look)| look);
-        }
-        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        self.findings = Some(Findings {
-            raised: raised(&look.evidence(self.before.as_ref())),
-            at_ms: since_epoch.unwrap_or_default().as_millis() as u64,
-        });
-        self.looked = Some(now);
-    }
-}
 
 /// Newest checkpoint of the run, as `minuet up` recorded it.
 pub fn newest_checkpoint(state: &State) -> Option<NewestCheckpoint> {

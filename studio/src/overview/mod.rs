@@ -3,6 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`state`] | all that is shown, read from the run's files and services |
+//! | [`watch`] | looks for alarms while somebody watches |
 //! | [`alarms`] | what is wrong, and what to do |
 //! | [`newest`] | the newest game |
 //! | [`flow`] | the diagram of the run: roles, and what flows between them |
@@ -13,6 +14,7 @@ mod flow;
 mod newest;
 pub mod parts;
 pub mod state;
+pub mod watch;
 
 use axum::{Router, extract::State, response::IntoResponse, routing::get};
 use maud::{Markup, html};
@@ -21,8 +23,9 @@ use crate::{
     app::App,
     drawing,
     failure::Failure,
-    live::{self, Slots},
+    live,
     page::{Section, page},
+    slots::Slots,
 };
 
 /// Routes of the overview.

@@ -8,12 +8,12 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::{
-    alarms::Watch,
     newest::{self, Newest},
+    watch::Watch,
 };
 use crate::{
-    app::Run,
     figures::{journal::Journal, learning::Learning, tail::Tail},
+    run::Run,
     store::Store,
 };
 

@@ -7,7 +7,7 @@ use games::{Action, Player};
 use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::{Refusal, view::Slots};
+use super::{offers::Offer, refusal::Refusal};
 use crate::board::View;
 
 /// A request of a page to a table.
@@ -60,6 +60,20 @@ pub struct Seats {
     pub advisor: Spec,
     /// Seed of the players' random draws.
     pub seed: u64,
+}
+
+/// Everything that a page shows of a table.
+pub struct Slots {
+    /// HTML of each place.
+    pub html: Vec<(&'static str, String)>,
+    /// Offers as JSON.
+    pub offers: Vec<Offer>,
+    /// Number of actions before the position that is shown.
+    pub at: usize,
+    /// Switches that are on.
+    pub analysing: bool,
+    /// True if the computer waits.
+    pub paused: bool,
 }
 
 /// A table of any game.

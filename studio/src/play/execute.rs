@@ -9,10 +9,10 @@ use games::{Action, Face, Player};
 use tokio::sync::watch;
 
 use super::{
-    Refusal,
-    command::{AnyTable, Command, Watching},
+    command::{AnyTable, Command, Slots, Watching},
+    refusal::Refusal,
     table::{Inner, Table, stop, stop_all},
-    view::{self, Slots},
+    view,
 };
 use crate::board::View;
 

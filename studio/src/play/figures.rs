@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::{
     analysis::{Analysis, share},
     table::{Inner, Table},
-    view::{clicked, first_turn, line_text},
+    turns::{clicked, first_turn, line_text},
 };
 use crate::board::{self, Shown, View};
 

@@ -11,7 +11,9 @@
 //! | [`table`], `execute` | one game under way: when to search; moves and taking back |
 //! | `jobs` | the searches of a table: the opponent's move, the analysis, the exact solver |
 //! | [`analysis`] | figures of an analysis |
+//! | [`refusal`] | requests that are refused |
 //! | [`offers`] | legal moves as clicks and names |
+//! | `turns` | lines as turns: text, and cells to click |
 //! | `view`, `figures` | a table as pieces of HTML: words and moves; figures of searches |
 //! | `page` | the page around them |
 //! | `stream` | events that keep the page current |
@@ -24,9 +26,11 @@ mod jobs;
 pub mod offers;
 pub mod opponents;
 mod page;
+pub mod refusal;
 mod stream;
 pub mod table;
 pub mod tables;
+mod turns;
 mod view;
 
 use std::sync::Arc;
@@ -40,7 +44,7 @@ use axum::{
 };
 use games::{
     Action, Face, Player,
-    registry::{self, UnknownGame, Visitor},
+    registry::{self, Visitor},
 };
 use search::{Draws, GameKey, Purpose};
 use serde::Deserialize;
@@ -49,59 +53,14 @@ use serde_json::json;
 use self::{
     command::{AnyTable, Command, Seats},
     opponents::Opponent,
+    refusal::Refusal,
     table::Table,
     tables::{Facts, Tables},
 };
-use crate::{app::App, failure::Failure};
+use crate::app::App;
 
 /// Attempts to draw a problem.
 const ATTEMPTS: u32 = 64;
-
-/// Error: a table refuses a request.
-#[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// No game has this name.
-    #[error(transparent)]
-    Game(#[from] UnknownGame),
-    /// No table has this id.
-    #[error("This table is closed. Start a new game.")]
-    NoTable,
-    /// The opponent is not in the list.
-    #[error("There is no opponent `{0}` for this game.")]
-    Opponent(String),
-    /// The position cannot be used.
-    #[error(transparent)]
-    Position(#[from] games::StartError),
-    /// The move is not possible.
-    #[error("{0}")]
-    Turn(String),
-    /// There is nothing to take back.
-    #[error("There is nothing of yours to take back.")]
-    Nothing,
-    /// A part of the request cannot be used.
-    #[error("{0}")]
-    Request(String),
-    /// A limit is reached.
-    #[error("{0}")]
-    Busy(&'static str),
-}
-
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::NoTable => Self::Missing(refusal.to_string()),
-            Refusal::Busy(_) => Self::Busy(refusal.to_string()),
-            _ => Self::BadRequest(refusal.to_string()),
-        }
-    }
-}
-
-/// Refusals answer scripts, so they are JSON.
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        Failure::from(self).as_json()
-    }
-}
 
 /// A game to begin.
 #[derive(Clone, Debug, Deserialize)]

@@ -9,10 +9,10 @@ use arena::{
 use network::{ModelName, shipped};
 
 use super::{
-    Refusal,
+    refusal::Refusal,
     tables::{Facts, Tables},
 };
-use crate::{app::Run, kept::kept};
+use crate::{kept::kept, run::Run};
 
 /// Most checkpoints that are listed; the newest ones.
 const MOST: usize = 200;

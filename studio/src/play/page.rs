@@ -9,8 +9,9 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{
-    Refusal, listed,
+    listed,
     opponents::{Opponent, opponents},
+    refusal::Refusal,
     tables::Facts,
 };
 use crate::{

@@ -16,8 +16,8 @@ use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Refusal,
     command::{AnyTable, Watching},
+    refusal::Refusal,
 };
 use crate::{app::App, board::View};
 

@@ -12,7 +12,7 @@ use games::{Action, Course, Face};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::{Refusal, analysis::Analysis, command::Seats, tables::Tables};
+use super::{analysis::Analysis, command::Seats, refusal::Refusal, tables::Tables};
 
 /// Visits of the search behind a hint.
 pub(super) const HINT_VISITS: u32 = 400;

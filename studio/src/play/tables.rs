@@ -14,8 +14,8 @@ use games::{
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use super::{Refusal, command::AnyTable};
-use crate::app::Run;
+use super::{command::AnyTable, refusal::Refusal};
+use crate::run::Run;
 
 /// Networks that stay open. With more, all are forgotten, so that those in use are opened again.
 const OPEN_NETWORKS: usize = 8;

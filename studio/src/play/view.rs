@@ -4,25 +4,13 @@ use games::{Action, Face, Player, scene::Scene};
 use maud::{Markup, html};
 
 use super::{
+    command::Slots,
     figures::{bar, overlay, percent, rows},
     offers::{Offer, offers},
     table::{Inner, Table},
+    turns::{clicked, first_turn},
 };
 use crate::board::{self, View};
-
-/// Everything that a page shows of a table.
-pub struct Slots {
-    /// HTML of each place.
-    pub html: Vec<(&'static str, String)>,
-    /// Offers as JSON.
-    pub offers: Vec<Offer>,
-    /// Number of actions before the position that is shown.
-    pub at: usize,
-    /// Switches that are on.
-    pub analysing: bool,
-    /// True if the computer waits.
-    pub paused: bool,
-}
 
 /// Draws all pieces.
 pub(super) fn slots<G: Face>(table: &Table<G>, inner: &Inner<G>, view: View) -> Slots {
@@ -154,51 +142,6 @@ fn column(scene: &Scene, cell: usize) -> &'static str {
         let columns = board.columns.len().max(1);
         board.columns.get(cell % columns).copied().unwrap_or_default()
     })
-}
-
-/// Cells that are clicked to play actions one after the other.
-pub(super) fn clicked<G: Face>(state: &G, actions: &[Action]) -> Vec<usize> {
-    let mut state = state.clone();
-    let mut cells = Vec::new();
-    for &action in actions {
-        let clicks = state.clicks(action);
-        cells.extend(clicks.cells.iter().filter_map(|click| click.first().copied()));
-        state.play_legal(action);
-    }
-    cells
-}
-
-/// Actions of a line that belong to its first turn.
-pub(super) fn first_turn<G: Face>(state: &G, line: &[Action]) -> Vec<Action> {
-    turns_of(state, line).into_iter().next().unwrap_or_default()
-}
-
-/// Turns of a line.
-fn turns_of<G: Face>(state: &G, line: &[Action]) -> Vec<Vec<Action>> {
-    let mut state = state.clone();
-    let mut turns: Vec<Vec<Action>> = Vec::new();
-    for &action in line {
-        match turns.last_mut().filter(|_| state.is_mid_turn()) {
-            Some(turn) => turn.push(action),
-            None => turns.push(vec![action]),
-        }
-        state.play_legal(action);
-    }
-    turns
-}
-
-/// A line as people write it, turn by turn.
-pub(super) fn line_text<G: Face>(state: &G, line: &[Action]) -> String {
-    let mut state = state.clone();
-    let turns = turns_of(&state, line);
-    let mut texts = Vec::new();
-    for turn in turns {
-        texts.push(state.write_turn(&turn));
-        for action in turn {
-            state.play_legal(action);
-        }
-    }
-    texts.join(" · ")
 }
 
 /// The turns so far, each a button that shows the position after it.

@@ -18,8 +18,8 @@ use crate::{
         series::Point,
         words::{count, moment, percent, points, version},
     },
-    live::Slots,
     page::{Section, page},
+    slots::Slots,
 };
 
 /// Candidates that are shown; the rest is one line.

@@ -1,7 +1,7 @@
 //! An alarm that comes while somebody looks.
 
 use serde_json::Value;
-use studio::app::Run;
+use studio::run::Run;
 
 use crate::{browser::Browser, run_at_work::RunAtWork};
 

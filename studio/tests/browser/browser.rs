@@ -8,10 +8,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use studio::{
-    app::{App, Run},
-    server,
-};
+use studio::{app::App, run::Run, server};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 

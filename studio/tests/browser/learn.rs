@@ -1,6 +1,6 @@
 //! The slider over checkpoints.
 
-use studio::app::Run;
+use studio::run::Run;
 use tokio::runtime::Runtime;
 
 use crate::{

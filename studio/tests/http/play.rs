@@ -4,9 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use studio::play::{
-    NewGame, Refusal,
+    NewGame,
     command::Command,
     open_table,
+    refusal::Refusal,
     tables::{Limits, Tables},
 };
 use tokio::io::{AsyncBufReadExt as _, BufReader};

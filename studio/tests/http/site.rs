@@ -3,10 +3,7 @@
 use std::{net::SocketAddr, path::Path};
 
 use launcher::run::folder::RunFolder;
-use studio::{
-    app::{App, Run},
-    server,
-};
+use studio::{app::App, run::Run, server};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
