@@ -38,9 +38,12 @@ impl Face for ConnectFour {
 
     const HAS_SOLVER: bool = true;
 
-    // Decided by lab/first-minutes.toml.
+    // Decided by lab/first-minutes.toml, and the proofs by lab/solver.toml.
     const RUN_SETTINGS: &'static [&'static str] = &[
         "search.visits=32",
+        "search.solver=true",
+        "search.stop_when_solved=true",
+        "search.exact_leaves=true",
         "model.filters=32",
         "model.value_head=wdl",
         "model.global_pooling=8",
