@@ -104,6 +104,7 @@ fn ratios(figures: &[Value], whole: &Value) -> Vec<(&'static str, f64)> {
 }
 
 #[test]
+#[ignore = "measures this machine for half a minute, so other work on it can make it fail"]
 fn a_plan_predicts_a_whole_self_play() {
     let mut seen = Vec::new();
     for _ in 0..ATTEMPTS {
