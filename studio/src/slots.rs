@@ -40,3 +40,18 @@ impl Slots {
         axum::Json(&self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changed_parts_are_sent() {
+        let before = Slots::default()
+            .with("one", html! { "1" })
+            .with("two", html! { b { "2" } });
+        let after = before.clone().with("two", html! { b { "3 < 4" } });
+        assert_eq!(after.since(&before).unwrap(), r#"{"two":"<b>3 &lt; 4</b>"}"#);
+        assert_eq!(after.since(&after), None);
+    }
+}
