@@ -1,14 +1,14 @@
 //! Events of a run, as `minuet up` reports them. With `--json` each event is one line:
 //! `{"event":"role-started","at_ms":…,…}`. Fields are added, never renamed.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use arena::{matches::standing::PairingStanding, rating::duel::Finished, statistics::Verdict};
 use checkpoints::{Manifest, Version};
 use serde::Serialize;
 use service::role::Role;
 
-use crate::{run::choices::Choices, watch::Summary};
+use crate::{moment, run::choices::Choices, watch::Summary};
 
 /// An event of a run, or of `minuet grow`.
 #[derive(Clone, Debug, Serialize)]
@@ -249,7 +249,7 @@ pub fn line(event: &impl Serialize) -> serde_json::Result<String> {
         event: &'a E,
     }
     serde_json::to_string(&Line {
-        at_ms: unix_ms(),
+        at_ms: moment::now(),
         event,
     })
 }
@@ -261,15 +261,10 @@ pub fn line(event: &impl Serialize) -> serde_json::Result<String> {
 pub fn entry(event: &Event, text: Vec<String>) -> serde_json::Result<serde_json::Value> {
     let mut entry = serde_json::to_value(event)?;
     if let Some(fields) = entry.as_object_mut() {
-        fields.insert("at_ms".into(), unix_ms().into());
+        fields.insert("at_ms".into(), moment::now().into());
         if !text.is_empty() {
             fields.insert("text".into(), text.into());
         }
     }
     Ok(entry)
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_millis() as u64
 }

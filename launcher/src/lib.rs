@@ -16,6 +16,7 @@
 pub mod alarms;
 pub mod event;
 pub mod grow;
+pub mod moment;
 pub mod page;
 pub mod plan;
 pub mod processes;

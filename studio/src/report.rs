@@ -91,9 +91,6 @@ pub async fn report(app: &App) -> Result<Markup, Failure> {
         .map(|(number, (title, game))| replayed(number, title, game))
         .collect::<Result<Vec<Markup>, Failure>>()?;
     let settings = std::fs::read_to_string(run.folder.join("run.toml")).unwrap_or_default();
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
     let rated = app.watched().look(|state| state.rated.clone());
     let figures = app.watched().look(|state| {
         html! {
@@ -121,7 +118,7 @@ pub async fn report(app: &App) -> Result<Markup, Failure> {
                 main {
                     header.title {
                         h1 { (run.name) }
-                        p.quiet { (run.config.game.name) ", written by minuet " (env!("CARGO_PKG_VERSION")) " at " (moment(now.as_millis() as u64)) }
+                        p.quiet { (run.config.game.name) ", written by minuet " (env!("CARGO_PKG_VERSION")) " at " (moment(launcher::moment::now())) }
                     }
                     (figures)
                     @if !rated.is_empty() { section.card { h2 #ladder { "Ladder" } (matches::ladder(&rated)) } }

@@ -1,6 +1,6 @@
 //! [`Look`]: the figures of a run that is at work, read at one moment from its processes and stores.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use config::RunConfig;
 use futures::future::join_all;
@@ -8,6 +8,7 @@ use proto::v1::{GameSort, ListGamesRequest, replay_store_client::ReplayStoreClie
 
 use super::{Evidence, NewestCheckpoint, Seen};
 use crate::{
+    moment::age,
     page::{Page, TIMEOUT},
     run::addresses::{Addresses, Member},
 };
@@ -78,12 +79,6 @@ impl Look {
             newest_checkpoint: self.newest_checkpoint,
         }
     }
-}
-
-/// Time since a moment in milliseconds since the Unix epoch; zero if it lies in the future.
-pub fn age(at_ms: u64) -> Duration {
-    let at = SystemTime::UNIX_EPOCH + Duration::from_millis(at_ms);
-    SystemTime::now().duration_since(at).unwrap_or_default()
 }
 
 async fn newest_game(config: &RunConfig, addresses: &Addresses) -> Option<Duration> {

@@ -5,13 +5,12 @@ use std::{
     io,
     net::SocketAddr,
     path::Path,
-    time::{SystemTime, UNIX_EPOCH},
 };
 
 use serde::{Deserialize, Serialize};
 use service::role::Role;
 
-use crate::plan::Plan;
+use crate::{moment, plan::Plan};
 
 const FILE: &str = "addresses.json";
 const LOCK: &str = "lock";
@@ -45,7 +44,6 @@ pub struct Member {
 impl Addresses {
     /// Returns the addresses of a planned run, which is started now.
     pub fn of_plan(plan: &Plan) -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let members = plan.processes.iter().filter_map(|process| {
             Some(Member {
                 name: process.name.clone(),
@@ -57,7 +55,7 @@ impl Addresses {
             inference: plan.config.inference.address.clone(),
             replay: plan.config.replay.address.clone(),
             members: members.collect(),
-            started_at_ms: since.as_millis() as u64,
+            started_at_ms: moment::now(),
         }
     }
 

@@ -1,9 +1,6 @@
 //! State of a run since `minuet up` was started, and the events that follow from observations: [`Session`].
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use checkpoints::Manifest;
 use config::RunConfig;
@@ -11,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::{
     event::{Event, Kept},
+    moment,
     run::choices::Choices,
     watch::{self, Beginning, Checkpoint, History, Observation, Summary, limit},
 };
@@ -40,7 +38,7 @@ impl Session {
         Self {
             config,
             began: Instant::now(),
-            began_ms: unix_ms(),
+            began_ms: moment::now(),
             started: BTreeMap::new(),
             ready: BTreeSet::new(),
             history: watch::new_history(),
@@ -97,7 +95,7 @@ impl Session {
         let checkpoint = self.checkpoint.as_ref().map(|manifest| Checkpoint {
             version: manifest.version.to_string(),
             step: manifest.draft.step,
-            age_seconds: unix_ms().saturating_sub(manifest.created_at_ms) as f64 / 1e3,
+            age_seconds: moment::now().saturating_sub(manifest.created_at_ms) as f64 / 1e3,
         });
         let mut summary = Summary::new(
             self.seconds(),
@@ -184,9 +182,4 @@ impl Session {
     pub fn seconds(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
     }
-}
-
-fn unix_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.unwrap_or(Duration::ZERO).as_millis() as u64
 }

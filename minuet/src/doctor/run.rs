@@ -8,7 +8,8 @@ use std::{
 use checkpoints::{LATEST, Manifest, Repository};
 use config::RunConfig;
 use launcher::{
-    alarms::{self, Alarm, Look, NewestCheckpoint, look::age},
+    alarms::{self, Alarm, Look, NewestCheckpoint},
+    moment::{age, rfc3339},
     run::addresses::Addresses,
 };
 
@@ -62,7 +63,7 @@ fn checkpoint(newest: &Result<Option<Manifest>, checkpoints::Error>) -> Check {
             let (version, step) = (&manifest.version, manifest.draft.step);
             let made = SystemTime::UNIX_EPOCH + Duration::from_millis(manifest.created_at_ms);
             if made > SystemTime::now() + CLOCK_TOLERANCE {
-                let made = humantime::format_rfc3339_seconds(made);
+                let made = rfc3339(manifest.created_at_ms);
                 return Check::warn(
                     "clock",
                     format!("checkpoint {version} was published in the future, at {made}"),

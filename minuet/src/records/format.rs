@@ -1,4 +1,4 @@
-//! Ids and times as text.
+//! Ids as text.
 
 use proto::ids::parse_game_id;
 
@@ -9,12 +9,6 @@ pub fn parse_id(text: &str) -> Result<[u8; 16], String> {
             "`{text}` is not a game id; an id has 32 hexadecimal digits, as `minuet games list` prints them"
         )
     })
-}
-
-/// Formats milliseconds since the Unix epoch by RFC 3339.
-pub fn time(ms: u64) -> String {
-    let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(ms);
-    humantime::format_rfc3339_seconds(at).to_string()
 }
 
 #[cfg(test)]

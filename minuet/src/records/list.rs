@@ -1,6 +1,7 @@
 //! `minuet games list`: lists stored games in a chosen order, page by page.
 
 use anyhow::Context as _;
+use launcher::moment::rfc3339;
 use proto::{
     ids::{hex, parse_hex},
     v1::{GameFilter, GameResult, GameSort, GameSummary},
@@ -9,7 +10,6 @@ use replay_store::client::Order;
 use serde_json::json;
 
 use super::{
-    format::time,
     selection::Selection,
     source::{Access, StoreLocation},
 };
@@ -112,7 +112,7 @@ fn print(game: &GameSummary) {
         "{:>9}  {}  {}  {:>4} positions  {:<6} {:<12} {version}  {}",
         game.sequence,
         hex(&game.id),
-        time(game.finished_at_ms),
+        rfc3339(game.finished_at_ms),
         game.positions,
         result(game.result),
         game.ending,

@@ -2,6 +2,7 @@
 
 use actor::check::positions;
 use games::{Game, registry};
+use launcher::moment::rfc3339;
 use proto::{
     decisions::{Decision, Halves},
     ids::hex,
@@ -10,7 +11,7 @@ use proto::{
 use serde_json::{Value, json};
 
 use super::{
-    format::{parse_id, time},
+    format::parse_id,
     list::result,
     source::{Access, StoreLocation},
 };
@@ -73,7 +74,7 @@ fn print(game: &v1::Game, as_json: bool) -> anyhow::Result<()> {
     );
     println!(
         "finished  {}  by {} ({})",
-        time(game.finished_at_ms),
+        rfc3339(game.finished_at_ms),
         game.actor,
         game.build
     );

@@ -1,6 +1,6 @@
 //! Numbers and times as people read them, for all pages.
 
-use launcher::screen::figures;
+use launcher::{moment::rfc3339, screen::figures};
 use maud::{Markup, html};
 
 pub use figures::{bytes, clock, count, percent, rate, short_time};
@@ -31,12 +31,6 @@ pub fn with_code(text: &str) -> Markup {
 pub fn moment(at_ms: u64) -> Markup {
     let text = rfc3339(at_ms);
     html! { time datetime=(text) data-at=(at_ms) title=(text) { (text.replace('T', " ").replace('Z', " UTC")) } }
-}
-
-/// A moment by RFC 3339, to the second.
-pub fn rfc3339(at_ms: u64) -> String {
-    let at = std::time::UNIX_EPOCH + std::time::Duration::from_millis(at_ms);
-    humantime::format_rfc3339_seconds(at).to_string()
 }
 
 /// A value from -1 to 1 as the share of points that it promises: 54 %.

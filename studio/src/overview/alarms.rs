@@ -18,7 +18,7 @@ use crate::{
 pub fn newest_checkpoint(state: &State) -> Option<NewestCheckpoint> {
     let now = state.journal.newest.as_ref()?;
     let checkpoint = now.summary.checkpoint.as_ref()?;
-    let recorded = launcher::alarms::look::age(now.at_ms);
+    let recorded = launcher::moment::age(now.at_ms);
     let age = Duration::try_from_secs_f64(checkpoint.age_seconds).unwrap_or_default();
     Some(NewestCheckpoint {
         step: checkpoint.step,

@@ -1,9 +1,10 @@
 //! [`Watch`]: looks at a run for its alarms, every two seconds while somebody watches.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use launcher::{
     alarms::{Alarm, Look, NewestCheckpoint, raised},
+    moment,
     run::addresses::Addresses,
 };
 use tokio::{sync::Mutex, time::Instant};
@@ -63,10 +64,9 @@ impl Looks {
             let earlier = self.next.replace((now, look.clone()));
             self.before = earlier.map(|(_, look)| look);
         }
-        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         self.findings = Some(Findings {
             raised: raised(&look.evidence(self.before.as_ref())),
-            at_ms: since_epoch.unwrap_or_default().as_millis() as u64,
+            at_ms: moment::now(),
         });
         self.looked = Some(now);
     }
