@@ -13,11 +13,10 @@ use proto::{
     targets::{Shape, Target},
     v1,
 };
-use search::CompletedQ;
 
 use crate::data::{
     batches::{BatchError, HeadTargets, HostBatch, HostTarget},
-    completed_q,
+    completed_q::CompletedQ,
     expanded::BatchExpander,
     outcomes,
     policies::Policies,
@@ -174,8 +173,8 @@ impl<'a> Packing<'a> {
             place(layout, candidates.as_ref(), turned)
         };
         match (self.rules.completed_q, decision.filter(Decision::is_searched)) {
-            (Some(rule), Some(decision)) if !visited.0.is_empty() => {
-                let shares = completed_q::target(rule, visited.1, &decision)?;
+            (Some(completed_q), Some(decision)) if !visited.0.is_empty() => {
+                let shares = completed_q.target(visited.1, &decision)?;
                 let actions = visited.0.iter().chain(decision.unvisited).copied();
                 packed.policy.push_shares(actions.zip(shares), own_place)?;
             }
