@@ -38,16 +38,9 @@ pub struct LearnerConfig {
     pub value_weight: f64,
     /// Policy target of a searched position: `visits` (shares of the visits), or `completed-q` (the network's policy times
     /// e^(s · value) of each legal action, where unvisited actions have the mean value of the visited ones). The latter leaves
-    /// out the noise of the root. Games recorded without action values keep the visits.
+    /// out the noise of the root; search.q_scale and search.q_range determine s. Games recorded without action values keep the
+    /// visits.
     pub policy_target: PolicyTarget,
-    /// With policy_target = "completed-q": s above is q_scale · (50 + most visits of an action) / q_range. Larger values trust
-    /// the search more. 0 or more.
-    pub q_scale: f64,
-    /// With policy_target = "completed-q": number that differences of values are divided by, or their range over the
-    /// position's actions if that is larger. 2, the range of all values, keeps a difference worth the same everywhere; a small
-    /// number makes the best and the worst action of every position differ by about q_scale · (50 + visits), noise included.
-    /// Above 0, at most 2.
-    pub q_range: f64,
     /// Mix the root values of this and later positions into the value target, the result of the game last: each later turn
     /// has 1 - 1 / value_horizon_turns times the weight of the turn before. At least 1 (this root value alone); 0: the result
     /// alone.
@@ -172,8 +165,6 @@ impl Default for LearnerConfig {
             max_gradient_norm: 5.0,
             value_weight: 1.0,
             policy_target: PolicyTarget::Visits,
-            q_scale: 0.3,
-            q_range: 2.0,
             value_horizon_turns: 0.0,
             root_value_share: 0.0,
             opponent_policy_weight: 0.0,
@@ -254,16 +245,6 @@ impl LearnerConfig {
             let is_weight = weight >= 0.0 && weight.is_finite();
             require(is_weight, key, "must be 0 or a positive number")?;
         }
-        require(
-            self.q_scale >= 0.0 && self.q_scale.is_finite(),
-            "learner.q_scale",
-            "must be 0 or a positive number",
-        )?;
-        require(
-            self.q_range > 0.0 && self.q_range <= 2.0,
-            "learner.q_range",
-            "must be above 0 and at most 2",
-        )?;
         require(
             self.value_horizon_turns == 0.0 || (1.0..f32::INFINITY).contains(&self.value_horizon_turns),
             "learner.value_horizon_turns",

@@ -137,6 +137,18 @@ mod tests {
     }
 
     #[test]
+    fn a_gumbel_root_needs_policy_targets_from_values() {
+        let text = "[search]\nroot = \"gumbel\"\n";
+        assert_eq!(
+            parse(text).unwrap_err().to_string(),
+            "`learner.policy_target` must be \"completed-q\" with search.root = \"gumbel\", whose visits say little \
+             about the worth of an action"
+        );
+        let run = parse(&format!("{text}[learner]\npolicy_target = \"completed-q\"\n")).unwrap();
+        assert_eq!(run.search.root, search::Root::Gumbel);
+    }
+
+    #[test]
     fn a_file_of_a_later_version_is_refused_with_its_unknown_keys() {
         let later = "[run]\nversion = 2\n[search]\nvisits = 7\nwidth = 3\n[league]\nsize = 4\n";
         let message = parse(later).unwrap_err().to_string();

@@ -33,7 +33,7 @@ const fn removed(section: &'static str, name: &'static str, replacement: &'stati
 const NO_COOLDOWN: &str = "the learning rate stays constant after the warm-up, and learner.average_decay smooths the published weights";
 
 /// All removed keys.
-const REMOVED: [RemovedKey; 14] = [
+const REMOVED: [RemovedKey; 16] = [
     removed(
         "inference",
         "batch_sizes",
@@ -58,6 +58,16 @@ const REMOVED: [RemovedKey; 14] = [
         "learner",
         "momentum",
         "SGD's momentum and Adam's first decay rate have their usual value, 9/10",
+    ),
+    removed(
+        "learner",
+        "q_range",
+        "search.q_range is used for the policy target too",
+    ),
+    removed(
+        "learner",
+        "q_scale",
+        "search.q_scale is used for the policy target too",
     ),
     removed(
         "rating",

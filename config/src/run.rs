@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use documented::DocumentedFields;
+use search::Root;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig, RatingConfig,
-    SecurityConfig,
+    ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, PolicyTarget, ProblemsConfig,
+    RatingConfig, SecurityConfig,
 };
 use crate::store_address::store_address;
 
@@ -288,6 +289,11 @@ impl RunConfig {
         super::check::require_positive(&positive)?;
         self.replay.store_address()?;
         self.replay.check(&self.learner)?;
+        super::check::require(
+            self.search.root == Root::Puct || self.learner.policy_target == PolicyTarget::CompletedQ,
+            "learner.policy_target",
+            "must be \"completed-q\" with search.root = \"gumbel\", whose visits say little about the worth of an action",
+        )?;
         // Games are removed as a whole, so the window is seldom full to the last position.
         super::check::require(
             self.learner.min_positions <= self.replay.window_positions.div_ceil(2),

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use checkpoints::{Lease, Repository};
-use config::{LearnerConfig, PolicyTarget, RunConfig};
+use config::{PolicyTarget, RunConfig};
 use games::RowSymmetries;
+use search::CompletedQ;
 use service::{connect::Connector, role::Work};
 use tokio::{
     runtime::Handle,
@@ -15,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     data::{
-        completed_q::CompletedQ,
         game::TrainingGame,
         ledger::DrawCounts,
         packer::Packer,
@@ -110,7 +110,7 @@ async fn train(
         RowSymmetries::none()
     };
     let packer = Packer::new(game.layout.clone(), symmetries, config.run.seed)
-        .with_completed_q(completed_q(&config.learner))
+        .with_completed_q(completed_q(&config))
         .with_value_horizon(config.learner.value_horizon_turns)
         .with_root_values(config.learner.root_value_share)
         .with_targets(shape.targets(), &game.other_side);
@@ -153,13 +153,10 @@ async fn train(
 }
 
 /// Returns the computation of policy targets; `None` for the visits.
-fn completed_q(learner: &LearnerConfig) -> Option<CompletedQ> {
-    match learner.policy_target {
+fn completed_q(config: &RunConfig) -> Option<CompletedQ> {
+    match config.learner.policy_target {
         PolicyTarget::Visits => None,
-        PolicyTarget::CompletedQ => Some(CompletedQ {
-            scale: learner.q_scale,
-            range: learner.q_range,
-        }),
+        PolicyTarget::CompletedQ => Some(config.search.completed_q()),
     }
 }
 

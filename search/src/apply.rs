@@ -47,25 +47,13 @@ pub enum ApplyError {
 const SUM_TOLERANCE: f32 = 0.01;
 
 impl<G: Game> Search<G> {
-    /// Gives one leaf of the last gather, or of one that was [set aside](Search::set_aside), its evaluation. The last evaluation
-    /// of a gather backs all its leaves up in gather order, so the order of arrival does not matter.
+    /// Gives one leaf of the last gather its evaluation. The last evaluation backs all leaves up in gather order, so the
+    /// order of arrival does not matter.
     ///
     /// # Errors
     /// [`ApplyError`]; nothing has changed then.
     pub fn apply(&mut self, leaf: LeafId, evaluation: Evaluation<'_>) -> Result<(), ApplyError> {
-        if let Some(applied) = self.apply_aside(leaf, evaluation) {
-            return applied;
-        }
-        self.apply_to_last(leaf, evaluation)
-    }
-
-    /// Gives one leaf of the last gather its evaluation.
-    pub(crate) fn apply_to_last(
-        &mut self,
-        leaf: LeafId,
-        evaluation: Evaluation<'_>,
-    ) -> Result<(), ApplyError> {
-        if self.unanswered == 0 || leaf.gather != self.gathers {
+        if !self.is_waiting() || leaf.gather != self.gathers {
             return Err(ApplyError::UnknownLeaf);
         }
         let waiting = self
@@ -90,8 +78,7 @@ impl<G: Game> Search<G> {
     /// Abandons the pending leaves, so that another gather can request them again. Evaluations that have arrived are kept:
     /// their nodes are gray.
     pub fn abandon(&mut self) {
-        self.abandon_aside();
-        if self.unanswered > 0 && self.uses_virtual_loss() {
+        if self.is_waiting() && self.uses_virtual_loss() {
             self.tree.remove_virtual_loss(&self.pending_paths);
         }
         self.pending.clear();

@@ -3,6 +3,7 @@
 use games::{Action, Game, MoverValue, Player};
 
 use crate::{
+    completed_q::{CompletedQ, Results},
     draws::{Draws, GameKey, Purpose},
     search::Search,
     tree::{Step, TOTAL},
@@ -31,10 +32,32 @@ pub struct Decision {
     /// Evaluation of the decision node: 0 until there is one, the result where the game is over.
     pub evaluation: MoverValue,
     /// Mean of the decision node's own evaluation and of the values of all its visits; the outcome where it is proven, and
-    /// the discounted solution of a one-player game where one is known.
+    /// the discounted solution of a one-player game where one is known. With a [`Root::Gumbel`](crate::Root::Gumbel), which visits bad
+    /// actions as often as good ones for a while, the value under [`Decision::policy`] instead of the mean.
     pub value: MoverValue,
     /// First action of [`Search::solution`].
     pub solution: Option<Action>,
+    /// Action that a [`Root::Gumbel`](crate::Root::Gumbel) plays if there is no solution; `None` with another root.
+    pub best: Option<Action>,
+}
+
+impl Decision {
+    /// Returns the evaluator's policy, improved by the values of the actions, in the order of `actions`. `None` before the decision
+    /// node is evaluated.
+    pub fn policy(&self, rule: CompletedQ) -> Option<Vec<f64>> {
+        self.with_results(|results| rule.policy(results))
+    }
+
+    fn with_results<T>(&self, compute: impl FnOnce(&Results<'_>) -> T) -> T {
+        let priors: Vec<f64> = self.priors.iter().map(|&prior| prior.into()).collect();
+        let values: Vec<f64> = self.values.iter().map(|value| value.get().into()).collect();
+        compute(&Results {
+            priors: &priors,
+            visits: &self.visits,
+            values: &values,
+            evaluation: self.evaluation.get().into(),
+        })
+    }
 }
 
 impl<G: Game> Search<G> {
@@ -55,33 +78,22 @@ impl<G: Game> Search<G> {
                 evaluation: value,
                 value,
                 solution: None,
+                best: None,
             };
         }
         let evaluation = self.tree.evaluation(root);
-        let first = self.selector.first_value(&self.tree, root);
         let visits = self.root_visits();
-        let totals: Vec<f32> = self.tree.floats(root, TOTAL).take(visits.len()).collect();
-        let proofs = || (0..visits.len() as u32).map(|edge| self.tree.proof_below(Step { node: root, edge }));
-        let values = totals
-            .iter()
-            .zip(visits)
-            .zip(proofs())
-            .map(|((&total, &visits), proof)| match (proof, visits) {
-                (Some(outcome), _) => outcome.value().seen_by(mover),
-                (None, 0) => MoverValue::new(first),
-                (None, _) => MoverValue::new(total / visits as f32),
-            })
-            .collect();
-        let all: f64 = totals.iter().map(|&total| f64::from(total)).sum();
+        let totals = self.tree.floats(root, TOTAL).take(visits.len());
+        let all: f64 = totals.map(f64::from).sum();
         let count: f64 = visits.iter().map(|&visits| f64::from(visits)).sum();
         let value = (f64::from(evaluation.get()) + all) / (1.0 + count);
-        Decision {
+        let mut decision = Decision {
             mover,
             actions: self.tree.actions(root).collect(),
             priors: self.tree.priors(root).take(visits.len()).collect(),
             searched_priors: self.root_priors.clone(),
             visits: self.open_visits(),
-            values,
+            values: self.root_values(),
             refuted: (0..visits.len() as u32)
                 .map(|edge| self.tree.is_refuted(Step { node: root, edge }))
                 .collect(),
@@ -92,11 +104,35 @@ impl<G: Game> Search<G> {
                 (None, None) => MoverValue::new(value as f32),
             },
             solution: self.solution().and_then(|solution| solution.first().copied()),
+            best: self.best_candidate(),
+        };
+        if self.has_gumbel_root() && self.tree.proof(root).is_none() && decision.solution.is_none() {
+            let rule = self.settings.completed_q();
+            let value = decision.with_results(|results| rule.value(results));
+            decision.value = value.map_or(evaluation, |value| MoverValue::new(value as f32));
         }
+        decision
+    }
+
+    /// Returns the value of each action of the decision node, as in [`Decision::values`].
+    pub(crate) fn root_values(&self) -> Vec<MoverValue> {
+        let (node, mover) = (self.root, self.state.to_move());
+        let first = self.selector.first_value(&self.tree, node);
+        let statistics = self.root_visits().iter().zip(self.tree.floats(node, TOTAL));
+        (0u32..)
+            .zip(statistics)
+            .map(
+                |(edge, (&visits, total))| match (self.tree.proof_below(Step { node, edge }), visits) {
+                    (Some(outcome), _) => outcome.value().seen_by(mover),
+                    (None, 0) => MoverValue::new(first),
+                    (None, _) => MoverValue::new(total / visits as f32),
+                },
+            )
+            .collect()
     }
 
     /// Draws an action with probability proportional to `visits^(1/temperature)`. A temperature of 0 or less takes the most
-    /// visited action and draws among ties.
+    /// visited action and draws among ties. A [`Root::Gumbel`](crate::Root::Gumbel) has chosen by its own draws, at any temperature.
     ///
     /// The draw is keyed by the ply, so a second call returns the same action. Without visits the priors replace the visits.
     /// A known solution is followed, and no action that a proof refutes is drawn. Returns `None` where the game is over or the
@@ -104,6 +140,9 @@ impl<G: Game> Search<G> {
     pub fn choose(&self, temperature: f32) -> Option<Action> {
         if let Some(solution) = self.solution() {
             return solution.first().copied();
+        }
+        if let Some(best) = self.best_candidate() {
+            return Some(best);
         }
         let mut weights: Vec<f64> = self
             .open_visits()
@@ -118,7 +157,7 @@ impl<G: Game> Search<G> {
     }
 
     /// Returns the visits of the decision node's actions without those that a proof refutes, if that leaves any.
-    fn open_visits(&self) -> Vec<u32> {
+    pub(crate) fn open_visits(&self) -> Vec<u32> {
         let visits = self.root_visits();
         if !self.tree.is_near_proof(self.root) {
             return visits.to_vec();

@@ -30,6 +30,8 @@ pub enum Purpose {
     Choice = 4,
     /// Choice of the problem to play.
     Problem = 5,
+    /// Choice of the candidates of a [`gumbel`](crate::gumbel) root.
+    Gumbel = 6,
 }
 
 /// A stream of draws for one purpose at one ply of one game.
@@ -58,6 +60,13 @@ impl Draws {
         (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
+    /// Draws from the standard Gumbel distribution.
+    pub fn gumbel(&mut self) -> f64 {
+        // The logarithm of 0 is not finite.
+        let unit = self.unit().max(f64::MIN_POSITIVE);
+        -(-unit.ln()).ln()
+    }
+
     /// Draws from the gamma distribution of shape `alpha` and scale 1; 0 if `alpha` is not positive.
     pub fn gamma(&mut self, alpha: f64) -> f64 {
         Gamma::new(alpha, 1.0).map_or(0.0, |gamma| gamma.sample(&mut self.0))
@@ -81,6 +90,7 @@ mod tests {
             first(KEY, 0, Purpose::Symmetry),
             first(KEY, 0, Purpose::Noise),
             first(KEY, 0, Purpose::Choice),
+            first(KEY, 0, Purpose::Gumbel),
             first(KEY, 1, Purpose::Ties),
             first(GameKey { game: 10, ..KEY }, 0, Purpose::Ties),
             first(GameKey { run_seed: 8, ..KEY }, 0, Purpose::Ties),
@@ -115,5 +125,16 @@ mod tests {
         );
         let mean = (0..10_000).map(|_| draws.unit()).sum::<f64>() / 10_000.0;
         assert!((0.49..0.51).contains(&mean), "{mean}");
+    }
+
+    /// The mean of the standard Gumbel distribution is Euler's constant, and its variance π²/6.
+    #[test]
+    fn gumbel_draws_have_the_mean_and_the_variance_of_the_distribution() {
+        let mut draws = Draws::new(KEY, 0, Purpose::Gumbel);
+        let drawn: Vec<f64> = (0..50_000).map(|_| draws.gumbel()).collect();
+        let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
+        let variance = drawn.iter().map(|draw| (draw - mean).powi(2)).sum::<f64>() / drawn.len() as f64;
+        assert!((mean - 0.577_216).abs() < 0.02, "{mean}");
+        assert!((variance - 1.644_934).abs() < 0.06, "{variance}");
     }
 }

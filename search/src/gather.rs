@@ -14,21 +14,19 @@ impl<G: Game> Search<G> {
     /// used up. `request` is called once for each leaf that needs an evaluation; answer with [`Search::apply`].
     ///
     /// A visit that reaches a pending leaf is abandoned and ends the gather, because the next visit would take the same path.
-    /// No node is requested twice. A decision node without evaluation is requested alone. While leaves are pending, a
-    /// gather does nothing, unless they are [set aside](Search::set_aside).
+    /// No node is requested twice. With [`Root::Gumbel`](crate::Root::Gumbel) one sweep over its candidates takes the place of
+    /// [`Settings::leaves`](crate::Settings::leaves). A decision node without evaluation is requested alone. While leaves are pending, a
+    /// gather does nothing.
     pub fn gather(&mut self, mut request: impl FnMut(LeafRequest<'_, G>)) -> Gathered {
-        if self.unanswered > 0 {
+        if self.is_waiting() {
             return Gathered { leaves: 0 };
         }
-        let aside = self.leaves_aside();
         self.gathers += 1;
         self.pending.clear();
         self.pending_paths.clear();
         match self.tree.kind(self.root, self.generation) {
             Kind::Terminal => {}
             _ if self.is_solved() => {}
-            // Its evaluation was requested by a gather that is aside.
-            Kind::Empty if aside > 0 => {}
             Kind::Empty => {
                 self.path.clear();
                 self.counters.root_evaluations += 1;
@@ -37,14 +35,17 @@ impl<G: Game> Search<G> {
                 self.legal.extend(self.tree.actions(self.root));
                 self.request_evaluation(Some(self.root), &mut request);
             }
+            Kind::Gray | Kind::Active if self.has_gumbel_root() => {
+                self.sweep(&mut request);
+                self.prove();
+            }
             Kind::Gray | Kind::Active => {
-                let most = self.settings.leaves.max(1);
-                let most = most.min(MAX_VIRTUAL_LOSSES.saturating_sub(aside));
+                let most = self.settings.leaves.clamp(1, MAX_VIRTUAL_LOSSES);
                 while self.unanswered < most
-                    && self.visits_done + aside + self.unanswered < self.settings.visits
+                    && self.visits_done + self.unanswered < self.settings.visits
                     && !self.is_solved()
                 {
-                    if !self.visit(&mut request) {
+                    if !self.visit(None, &mut request) {
                         self.counters.collisions += 1;
                         break;
                     }
@@ -57,9 +58,9 @@ impl<G: Game> Search<G> {
         }
     }
 
-    /// Makes one visit; returns false if it came to a pending leaf.
-    fn visit(&mut self, request: &mut impl FnMut(LeafRequest<'_, G>)) -> bool {
-        let Some(end) = self.descend() else {
+    /// Makes one visit, through the edge `first` of the decision node if there is one; returns false if it came to a pending leaf.
+    pub(crate) fn visit(&mut self, first: Option<u32>, request: &mut impl FnMut(LeafRequest<'_, G>)) -> bool {
+        let Some(end) = self.descend(first) else {
             // The path leads to a state without node.
             if self.tree.is_full() && self.is_pending_without_node() {
                 return false;
@@ -79,7 +80,7 @@ impl<G: Game> Search<G> {
                 self.back_up_path(self.tree.result(end));
             }
             Kind::Empty => {
-                if self.is_pending(end) {
+                if self.pending.iter().any(|leaf| leaf.node == Some(end)) {
                     return false;
                 }
                 self.replay_path();
@@ -96,16 +97,20 @@ impl<G: Game> Search<G> {
         true
     }
 
-    /// Follows PUCT to the first node that is proven or not active. Returns `None` if that node does not exist yet.
-    fn descend(&mut self) -> Option<NodeId> {
+    /// Takes the edge `first`, if there is one, and follows PUCT to the first node that is proven or not active. Returns `None` if
+    /// that node does not exist yet.
+    fn descend(&mut self, mut first: Option<u32>) -> Option<NodeId> {
         self.path.clear();
         let mut node = self.root;
         let mut priors: &[u32] = &self.root_prior_bits;
-        let any_pending = self.is_waiting();
+        let any_pending = self.unanswered > 0 && self.uses_virtual_loss();
         loop {
-            let edge = self
-                .selector
-                .select(&self.tree, node, priors, any_pending, &mut self.ties);
+            let edge = match first.take() {
+                Some(edge) => edge,
+                None => self
+                    .selector
+                    .select(&self.tree, node, priors, any_pending, &mut self.ties),
+            };
             priors = &[];
             let step = Step { node, edge };
             self.path.push(step);
@@ -143,6 +148,13 @@ impl<G: Game> Search<G> {
                 self.carry_proof_up();
             }
         }
+    }
+
+    /// Returns true if the leaf at the end of the path is pending without a node, for lack of room.
+    fn is_pending_without_node(&self) -> bool {
+        self.pending.iter().any(|leaf| {
+            leaf.node.is_none() && self.pending_paths.get(leaf.path_end.wrapping_sub(1)) == self.path.last()
+        })
     }
 
     /// Puts the state at the end of the path into `scratch`.
@@ -201,8 +213,8 @@ impl<G: Game> Search<G> {
     }
 
     /// Returns true if pending leaves add virtual losses. A search that requests one leaf at a time needs none, because
-    /// nothing descends while its leaf is pending.
+    /// nothing descends while its leaf is pending. The leaves of a Gumbel root's sweep have no edge in common.
     pub(crate) fn uses_virtual_loss(&self) -> bool {
-        self.settings.leaves > 1
+        self.settings.leaves > 1 && !self.has_gumbel_root()
     }
 }

@@ -36,9 +36,10 @@
 //! | [`search`](mod@search) | the state machine: decision node, budget of visits, re-rooting |
 //! | [`gather`](mod@gather) | visits descend; new leaves request evaluations |
 //! | `puct`, `argmax` | the PUCT formula and first-play urgency; selection of the greatest score |
+//! | [`gumbel`] | the Gumbel root: candidates and sequential halving, instead of PUCT at the decision node |
+//! | [`completed_q`] | values of all actions, and the policy that they improve |
 //! | `virtual_loss` | virtual losses, which keep other visits off the paths of pending leaves |
 //! | [`apply`](mod@apply) | evaluations arrive and are checked |
-//! | `aside` | several gathers at the same time, for several threads on one tree |
 //! | `backup` | values go up the paths |
 //! | [`noise`] | Dirichlet noise for the decision node |
 //! | [`leaf`] | [`LeafRequest`], [`Evaluation`] |
@@ -53,7 +54,6 @@
 //! | `tree`, `compact` | nodes and edge statistics in memory; reclaiming dropped nodes |
 
 mod argmax;
-mod aside;
 mod backup;
 mod compact;
 mod proof;
@@ -62,11 +62,13 @@ mod tree;
 mod virtual_loss;
 
 pub mod apply;
+pub mod completed_q;
 pub mod counters;
 pub mod decision;
 pub mod draws;
 pub mod drive;
 pub mod gather;
+pub mod gumbel;
 pub mod leaf;
 pub mod look;
 pub mod noise;
@@ -77,12 +79,13 @@ mod solution;
 pub mod solve;
 
 pub use apply::ApplyError;
+pub use completed_q::CompletedQ;
 pub use counters::{Counters, Depths};
 pub use decision::Decision;
 pub use draws::{Draws, GameKey, Purpose};
 pub use leaf::{Evaluation, Gathered, LeafId, LeafRequest};
 pub use search::Search;
-pub use settings::{FirstPlay, Reuse, Settings, SettingsError, TemperatureStep};
+pub use settings::{FirstPlay, Reuse, Root, Settings, SettingsError, TemperatureStep};
 
 #[cfg(test)]
 mod tests;

@@ -10,12 +10,13 @@ use crate::{
 impl<G: Game> Search<G> {
     /// Returns the most visited line from the decision node on, or the most visited one that begins with `first`. The line
     /// ends where this decision has no visits. A [solution](Search::solution) of a two-player game is the line. Of equally visited
-    /// actions the one with the greater prior counts.
+    /// actions the one with the greater prior counts. The line of a [`Root::Gumbel`](crate::Root::Gumbel) begins with its choice.
     pub fn principal_variation(&self, first: Option<Action>) -> Vec<Action> {
         let begins = |line: &&[Action]| first.is_none_or(|first| line.first() == Some(&first));
         if let Some(solution) = self.solution().filter(|_| self.seeks_proofs()).filter(begins) {
             return solution.to_vec();
         }
+        let first = first.or_else(|| self.best_candidate().filter(|_| self.visits_done > 0));
         let mut line = Vec::new();
         let mut node = self.root;
         while matches!(self.tree.kind(node, self.generation), Kind::Active) {

@@ -3,9 +3,9 @@
 use games::{Action, Game, IllegalAction, Outcome};
 
 use crate::{
-    aside::Aside,
     counters::{Counters, Depths},
     draws::{Draws, GameKey, Purpose},
+    gumbel::Halving,
     leaf::PendingLeaf,
     noise,
     puct::Selector,
@@ -37,6 +37,8 @@ pub struct Search<G: Game> {
     /// Visits of this decision that are backed up.
     pub(crate) visits_done: u32,
     pub(crate) depths: Depths,
+    /// Sequential halving, from the first visit of a decision with a Gumbel root on.
+    pub(crate) halving: Option<Halving>,
     pub(crate) selector: Selector,
     pub(crate) ties: Draws,
     pub(crate) symmetries: Draws,
@@ -48,8 +50,6 @@ pub struct Search<G: Game> {
     pub(crate) pending_paths: Vec<Step>,
     /// Number of pending leaves without evaluation.
     pub(crate) unanswered: u32,
-    /// Pending leaves of earlier gathers.
-    pub(crate) aside: Vec<Aside>,
     pub(crate) path: Vec<Step>,
     pub(crate) legal: Vec<Action>,
     pub(crate) counters: Counters,
@@ -75,13 +75,13 @@ impl<G: Game> Search<G> {
             root_prior_bits: Vec::new(),
             visits_done: 0,
             depths: Depths::default(),
+            halving: None,
             ties: Draws::new(key, 0, Purpose::Ties),
             symmetries: Draws::new(key, 0, Purpose::Symmetry),
             gathers: 0,
             pending: Vec::new(),
             pending_paths: Vec::new(),
             unanswered: 0,
-            aside: Vec::new(),
             path: Vec::new(),
             legal: Vec::new(),
             counters: Counters::default(),
@@ -110,13 +110,13 @@ impl<G: Game> Search<G> {
 
     /// Returns true while leaves wait for their evaluation.
     pub fn is_waiting(&self) -> bool {
-        self.unanswered > 0 || !self.aside.is_empty()
+        self.unanswered > 0
     }
 
-    /// Returns true if this decision needs no more visits: all are done, the game is over, or the decision is solved and
-    /// [`Settings::stop_when_solved`] is set.
+    /// Returns true if this decision needs no more visits: all are done, the game is over, the decision is solved and
+    /// [`Settings::stop_when_solved`] is set, or a [`Root::Gumbel`](crate::Root::Gumbel) has one legal action.
     pub fn is_decided(&self) -> bool {
-        let is_done = || self.visits_done >= self.settings.visits || self.is_solved();
+        let is_done = || self.visits_done >= self.settings.visits || self.is_solved() || self.is_forced();
         !self.is_waiting() && (self.is_over() || is_done())
     }
 
@@ -126,7 +126,8 @@ impl<G: Game> Search<G> {
     }
 
     /// Changes how many visits a decision takes, at least 1. With a larger number a decided search continues; with a
-    /// smaller one an unfinished search stops once its pending leaves are evaluated.
+    /// smaller one an unfinished search stops once its pending leaves are evaluated. A [`Root::Gumbel`](crate::Root::Gumbel) divides
+    /// the number that is set at the first visit of a decision; its last candidates take the visits that are added later.
     pub fn set_visits(&mut self, visits: u32) {
         self.settings.visits = visits.max(1);
     }
@@ -191,7 +192,8 @@ impl<G: Game> Search<G> {
         self.tree.kind(self.root, self.generation) == Kind::Terminal
     }
 
-    /// Activates the decision node and draws the noise in its priors, if the node is evaluated.
+    /// Activates the decision node and draws the noise in its priors, if the node is evaluated. A Gumbel root has no noise in its
+    /// priors, and its statistics begin at zero.
     pub(crate) fn activate_root(&mut self) {
         if !matches!(
             self.tree.kind(self.root, self.generation),
@@ -202,9 +204,13 @@ impl<G: Game> Search<G> {
         self.tree.activate(self.root, self.generation);
         self.root_priors.clear();
         self.root_priors.extend(self.tree.priors(self.root));
-        let mut draws = Draws::new(self.key, self.ply, Purpose::Noise);
-        let (fraction, total_alpha) = (self.settings.noise_fraction, self.settings.noise_total_alpha);
-        noise::mix(fraction, total_alpha, &mut draws, &mut self.root_priors);
+        if self.has_gumbel_root() {
+            self.tree.clear_statistics(self.root);
+        } else {
+            let mut draws = Draws::new(self.key, self.ply, Purpose::Noise);
+            let (fraction, total_alpha) = (self.settings.noise_fraction, self.settings.noise_total_alpha);
+            noise::mix(fraction, total_alpha, &mut draws, &mut self.root_priors);
+        }
         self.root_prior_bits.clear();
         self.root_prior_bits
             .extend(self.root_priors.iter().map(|prior| prior.to_bits()));
@@ -236,6 +242,7 @@ impl<G: Game> Search<G> {
         }
         self.visits_done = 0;
         self.depths = Depths::default();
+        self.halving = None;
         self.ties = Draws::new(self.key, self.ply, Purpose::Ties);
         self.symmetries = Draws::new(self.key, self.ply, Purpose::Symmetry);
         self.root_priors.clear();

@@ -6,6 +6,8 @@
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
+use crate::completed_q::CompletedQ;
+
 /// Settings of the tree search and of the choice of moves. The defaults are what self-play uses on a small machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
@@ -13,6 +15,19 @@ pub struct Settings {
     /// Visits for each decision: passes through the tree from the decision node to a leaf. More play better and take
     /// proportionally longer. 1 to 4194304.
     pub visits: u32,
+    /// Choice among the actions of the decision node: 'puct' (the formula that is used everywhere below it), or 'gumbel' (up to
+    /// 16 actions drawn by the network's policy share the visits by sequential halving, and the best one is played). The latter
+    /// needs learner.policy_target = "completed-q", and ignores 'temperature' and 'leaves'. Open-ended searches, as in the
+    /// studio and over UCI, always take 'puct'.
+    pub root: Root,
+    /// Weight of values against the network's policy, with root = "gumbel" and in learner.policy_target = "completed-q": the
+    /// logit of an action gains q_scale · (50 + most visits of an action) · value / q_range. Larger values trust the search
+    /// more. 0 or more.
+    pub q_scale: f64,
+    /// Number that differences of values are divided by in that formula, or their range over the position's actions if that is
+    /// larger. 2, the range of all values, keeps a difference worth the same everywhere; a small number makes the best and the
+    /// worst action of every position differ by about q_scale · (50 + visits), noise included. Above 0, at most 2.
+    pub q_range: f64,
     /// Exploration constant 'c' of the PUCT formula V = (W + F) / (1 + N) + c · P · √ΣN / (1 + N). Larger values try more
     /// actions, smaller ones trust the best action so far. 0 or more.
     pub exploration: f32,
@@ -27,7 +42,8 @@ pub struct Settings {
     /// search a little worse. 1 to 4095.
     pub leaves: u32,
     /// Share of Dirichlet noise in the priors of the decision node, 0 to 1. Self-play needs it to discover moves; 0 switches
-    /// it off.
+    /// it off. With root = "gumbel" there is no Dirichlet noise: any number above 0 draws the actions at random, 0 takes those
+    /// with the greatest priors.
     pub noise_fraction: f32,
     /// Parameter α of the Dirichlet noise for each action is this number divided by the number of legal actions
     /// (KataGo: 10.83). Above 0.
@@ -60,6 +76,17 @@ pub struct Settings {
     /// `Counters::unstored` counts it. Not part of `run.toml`: whoever runs a search divides its memory among the trees.
     #[serde(skip)]
     pub tree_bytes: usize,
+}
+
+/// Choice among the actions of the decision node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Root {
+    /// The PUCT formula, as at every other node.
+    #[default]
+    Puct,
+    /// Candidates drawn without replacement, sequential halving, and the choice of the best ([`gumbel`](crate::gumbel)).
+    Gumbel,
 }
 
 /// First-play urgency: the value of an action before its first visit, for the player to act.
@@ -137,6 +164,16 @@ impl Settings {
             "must be at most 4194304",
         )?;
         require(
+            self.q_scale >= 0.0 && self.q_scale.is_finite(),
+            "q_scale",
+            "must not be negative",
+        )?;
+        require(
+            self.q_range > 0.0 && self.q_range <= 2.0,
+            "q_range",
+            "must be above 0 and at most 2",
+        )?;
+        require(
             is_not_negative(self.exploration),
             "exploration",
             "must not be negative",
@@ -182,6 +219,14 @@ impl Settings {
         )
     }
 
+    /// Returns the strength with which values change a policy.
+    pub fn completed_q(&self) -> CompletedQ {
+        CompletedQ {
+            scale: self.q_scale,
+            range: self.q_range,
+        }
+    }
+
     /// Returns the temperature of the move after `played` actions: that of the first step still ahead, 0 after the last step.
     ///
     /// ```
@@ -208,6 +253,9 @@ impl Default for Settings {
         };
         Self {
             visits: 100,
+            root: Root::Puct,
+            q_scale: 0.3,
+            q_range: 2.0,
             exploration: 1.25,
             first_play: FirstPlay::Parent,
             first_play_reduction: 0.2,
@@ -246,6 +294,10 @@ mod tests {
         };
         assert_eq!(wrong(|s| s.visits = 0), Err("visits"));
         assert_eq!(wrong(|s| s.visits = u32::MAX), Err("visits"));
+        assert_eq!(wrong(|s| s.q_scale = -0.1), Err("q_scale"));
+        assert_eq!(wrong(|s| s.q_scale = f64::INFINITY), Err("q_scale"));
+        assert_eq!(wrong(|s| s.q_range = 0.0), Err("q_range"));
+        assert_eq!(wrong(|s| s.q_range = 2.5), Err("q_range"));
         assert_eq!(wrong(|s| s.exploration = f32::NAN), Err("exploration"));
         assert_eq!(
             wrong(|s| s.first_play_reduction = -0.1),

@@ -285,6 +285,12 @@ impl Tree {
             return;
         }
         self.words[at + 1] = generation;
+        self.clear_statistics(node);
+    }
+
+    /// Resets the visits and the values of a node's edges.
+    pub(crate) fn clear_statistics(&mut self, node: NodeId) {
+        let at = node.0 as usize;
         // The columns of a node without visits are zero already.
         if self.words[at + 2] != 0 {
             self.words[at + 2] = 0;

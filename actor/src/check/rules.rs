@@ -6,17 +6,20 @@ use proto::{
     endings,
     v1::{self, GameResult},
 };
-use search::Reuse;
+use search::{Reuse, Root, completed_q::Results, gumbel::can_choose};
 
 use super::{Position, Premises, Problem, Unplayable, positions};
 
 /// Largest number of problems reported for one record.
 const MOST: usize = 20;
+/// Greatest error of a recorded value, which is in [-1, 1] and in half precision.
+const VALUE_ERROR: f64 = 1.0 / 4096.0;
 
 /// Replays the actions of a record and returns all contradictions.
 ///
 /// The check compares the player to act, the legality of each action, every number of every row, and the end. Visits must be of
-/// legal actions and no more than the search can make. Each action must be the one that the game's seed draws from the visits.
+/// legal actions and no more than the search can make. Each action must be the one that the game's seed draws from the visits, or with
+/// a Gumbel root the one that the seed, the priors and the values choose among the most visited.
 ///
 /// # Errors
 /// [`Unplayable`] if the record cannot be replayed at all.
@@ -123,12 +126,11 @@ impl<G: Game> Replay<G> {
             return;
         }
         let encoding = self.premises.encoding;
+        let index = |&action: &Action| state.policy_index(encoding, Symmetry::IDENTITY, action);
+        let indices: Vec<u32> = self.legal.iter().map(index).collect();
         let mut visits = vec![0u32; self.legal.len()];
         for (&index, &count) in position.visit_actions.iter().zip(position.visits) {
-            let edge = self
-                .legal
-                .iter()
-                .position(|&action| state.policy_index(encoding, Symmetry::IDENTITY, action) == index);
+            let edge = indices.iter().position(|&of_edge| of_edge == index);
             match edge.and_then(|edge| visits.get_mut(edge)) {
                 Some(visits) => *visits += count,
                 None => {
@@ -149,6 +151,9 @@ impl<G: Game> Replay<G> {
         if let Some(decision) = &position.decision {
             self.decision(state, position, decision);
         }
+        if self.premises.settings.root == Root::Gumbel {
+            return self.best_of_halving(position, &indices, &visits);
+        }
         let temperature = self.premises.settings.temperature_after(position.ply);
         let drawn = search::decision::chosen(&visits, temperature, self.premises.key, position.ply as u32);
         let expected = drawn.and_then(|edge| self.legal.get(edge)).copied();
@@ -159,6 +164,45 @@ impl<G: Game> Replay<G> {
                     "action {} was played, but the seed draws {expected} from these visits",
                     position.action
                 )
+            });
+        }
+    }
+
+    /// Checks that a Gumbel root chooses the played action. `indices` and `visits` are those of the legal actions.
+    fn best_of_halving(&mut self, position: &Position<'_>, indices: &[u32], visits: &[u32]) {
+        let Ok(place) = self.legal.binary_search(&position.action) else {
+            return;
+        };
+        let can_be_chosen = match &position.decision {
+            Some(decision) if decision.is_searched() => {
+                let edge_of = |index: &u32| indices.iter().position(|of_edge| of_edge == index);
+                let (mut priors, mut values) = (vec![0.0; visits.len()], vec![0.0; visits.len()]);
+                let visited = decision.visited_priors.iter().zip(decision.values.iter());
+                for (index, (prior, value)) in position.visit_actions.iter().zip(visited) {
+                    if let Some(edge) = edge_of(index) {
+                        (priors[edge], values[edge]) = (prior.into(), value.into());
+                    }
+                }
+                for (index, prior) in decision.unvisited.iter().zip(decision.unvisited_priors.iter()) {
+                    if let Some(edge) = edge_of(index) {
+                        priors[edge] = prior.into();
+                    }
+                }
+                let results = Results {
+                    priors: &priors,
+                    visits,
+                    values: &values,
+                    evaluation: decision.evaluation.into(),
+                };
+                let draws = (self.premises.key, position.ply as u32);
+                can_choose(place, &results, &self.premises.settings, draws, VALUE_ERROR)
+            }
+            _ => visits.iter().max() == visits.get(place),
+        };
+        if !can_be_chosen {
+            self.note("actions", || {
+                let action = position.action;
+                format!("action {action} was played, but the seed chooses another one from these visits and values")
             });
         }
     }

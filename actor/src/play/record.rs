@@ -8,7 +8,7 @@ use proto::{
     endings,
     v1::{self, GameResult, VisitTotals},
 };
-use search::{Decision, Search};
+use search::{Decision, Root, Search, Settings};
 
 use super::{
     build::build,
@@ -128,7 +128,8 @@ impl Record {
     }
 
     /// Adds a position: its row, the decision of the search, and the action played.
-    pub fn add<G: Game>(&mut self, state: &G, encoding: G::Encoding, decision: &Decision, action: Action) {
+    pub fn add<G: Game>(&mut self, state: &G, setup: &Setup<G>, decision: &Decision, action: Action) {
+        let encoding = setup.encoding;
         let game = &mut self.message;
         game.actions.push(action);
         self.movers.push(decision.mover.index() as u8);
@@ -144,7 +145,7 @@ impl Record {
         }
         let index = |action| state.policy_index(encoding, Symmetry::IDENTITY, action);
         record_search(&mut self.decisions, decision, &visited, action, index);
-        game.policy_surprises.push(surprise(decision));
+        game.policy_surprises.push(surprise(decision, &setup.settings));
         game.root_values.push(decision.value.get());
         game.model_of_position.push(self.newest as u32);
     }
@@ -239,8 +240,9 @@ pub fn of_solution<G: Game>(
             evaluation: MoverValue::default(),
             value: MoverValue::new(setup.settings.discount.powi(left)),
             solution: Some(action),
+            best: None,
         };
-        record.add(&state, setup.encoding, &decision, action);
+        record.add(&state, setup, &decision, action);
         state.play(action)?;
     }
     let outcome = state.outcome().unwrap_or(Outcome::Draw);
@@ -293,17 +295,22 @@ fn now_ms() -> u64 {
         .map_or(0, |since| since.as_millis() as u64)
 }
 
-/// KataGo's policy surprise: the Kullback-Leibler divergence of the visits from the network's priors, in nats, rounded to eight
-/// bits of mantissa.
-fn surprise(decision: &Decision) -> f32 {
-    let visits: f64 = decision.visits.iter().map(|&visits| f64::from(visits)).sum();
-    let divergence: f64 = decision
-        .visits
+/// KataGo's policy surprise: the Kullback-Leibler divergence of the search's policy from the network's priors, in nats, rounded to
+/// eight bits of mantissa. The policy is the visits, or with a Gumbel root the one that the values of actions improve.
+fn surprise(decision: &Decision, settings: &Settings) -> f32 {
+    let policy = match settings.root {
+        Root::Puct => {
+            let visits: f64 = decision.visits.iter().map(|&visits| f64::from(visits)).sum();
+            let shares = decision.visits.iter().map(|&count| f64::from(count) / visits);
+            shares.collect()
+        }
+        Root::Gumbel => decision.policy(settings.completed_q()).unwrap_or_default(),
+    };
+    let divergence: f64 = policy
         .iter()
         .zip(&decision.priors)
-        .filter(|&(&visits, _)| visits > 0)
-        .map(|(&count, &prior)| {
-            let share = f64::from(count) / visits;
+        .filter(|&(&share, _)| share > 0.0)
+        .map(|(&share, &prior)| {
             // The lower bound keeps the result finite where half precision has rounded a prior to 0.
             share * (share / f64::from(prior).max(1e-7)).ln()
         })

@@ -146,8 +146,7 @@ impl<G: Game> GameSlot<G> {
             .choose(temperature)
             .ok_or(SlotError::Nothing(played))?;
         let decision = self.search.decision();
-        self.record
-            .add(self.search.state(), setup.encoding, &decision, action);
+        self.record.add(self.search.state(), setup, &decision, action);
         self.search.advance(action)?;
         Ok(self.end(setup))
     }

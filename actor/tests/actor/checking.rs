@@ -9,11 +9,12 @@ use actor::check::{
     rules,
     search::{Followed, follow},
 };
+use config::PolicyTarget;
 use games::Game as _;
 use network::{PositionBatch, Predictions};
 use prost::bytes::Bytes;
 use proto::v1::{Decisions, Game};
-use search::Reuse;
+use search::{Reuse, Root};
 
 use crate::{
     evaluator_server::{Server, answer},
@@ -46,14 +47,20 @@ fn fields(game: &Game) -> Vec<&'static str> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn repeated_searches_give_the_recorded_decisions() {
-    for (reuse, leaves, solver) in [
-        (Reuse::Gray, 3, false),
-        (Reuse::Keep, 4, false),
-        (Reuse::Drop, 1, false),
-        (Reuse::Gray, 3, true),
-        (Reuse::Keep, 1, true),
+    for (root, reuse, leaves, solver) in [
+        (Root::Puct, Reuse::Gray, 3, false),
+        (Root::Puct, Reuse::Keep, 4, false),
+        (Root::Puct, Reuse::Drop, 1, false),
+        (Root::Puct, Reuse::Gray, 3, true),
+        (Root::Puct, Reuse::Keep, 1, true),
+        (Root::Gumbel, Reuse::Gray, 3, false),
+        (Root::Gumbel, Reuse::Keep, 1, false),
+        (Root::Gumbel, Reuse::Drop, 4, true),
+        (Root::Gumbel, Reuse::Gray, 1, true),
     ] {
         let (games, _) = first_games(8, &Server::good(), |config| {
+            config.search.root = root;
+            config.learner.policy_target = PolicyTarget::CompletedQ;
             config.search.reuse = reuse;
             config.search.leaves = leaves;
             config.search.solver = solver;
@@ -181,6 +188,39 @@ async fn every_altered_field_is_found() {
         (mixed.positions, mixed.of),
         (game.actions.len() - 1, game.actions.len() - 1)
     );
+}
+
+/// The choice of a Gumbel root is checked without the network: other draws, visits or values choose another action in some game.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_altered_game_of_a_gumbel_root_is_found_by_the_rules() {
+    let (games, _) = first_games(12, &Server::good(), |config| {
+        config.search.root = Root::Gumbel;
+        config.learner.policy_target = PolicyTarget::CompletedQ;
+    })
+    .await;
+    let is_found = |change: &dyn Fn(&mut Game)| {
+        games.values().any(|game| {
+            let mut game = game.clone();
+            change(&mut game);
+            fields(&game).contains(&"actions")
+        })
+    };
+    assert!(
+        games
+            .values()
+            .all(|game| game.search_json.contains(r#""root":"gumbel""#))
+    );
+    assert!(!is_found(&|_| ()));
+    assert!(is_found(&|game| game.run_seed += 1));
+    assert!(is_found(&|game| game.visits.reverse()));
+    let with_search = |text: &str, other: &str| {
+        is_found(&|game| {
+            assert!(game.search_json.contains(text), "{}", game.search_json);
+            game.search_json = game.search_json.replace(text, other);
+        })
+    };
+    assert!(with_search(r#""q_scale":0.3"#, r#""q_scale":9.0"#));
+    assert!(with_search(r#""noise_fraction":0.25"#, r#""noise_fraction":0.0"#));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

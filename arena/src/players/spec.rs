@@ -13,13 +13,13 @@
 //!
 //! Keys: `name`, the player's name; for searches `visits` (default 100), `leaves` (default 1; more are faster in a single game
 //! but play a little worse), `exploration`, `first-play` (`parent`, `zero`, `mean` or a reduction), `symmetry` (`true`, `false`),
-//! `reuse` (`gray`, `keep`, `drop`), `solver` and `exact-leaves` (`true`, `false`), `temperature` (default 0); for engines `nodes`, `movetime` (milliseconds), `depth` and
-//! `option.NAME`.
+//! `reuse` (`gray`, `keep`, `drop`), `solver` and `exact-leaves` (`true`, `false`), `root` (`puct`, `gumbel`; the latter takes no
+//! temperature), `temperature` (default 0); for engines `nodes`, `movetime` (milliseconds), `depth` and `option.NAME`.
 
 use std::{fmt, str::FromStr};
 
 use config::{ConfigError, Override};
-use search::Settings;
+use search::{Root, Settings};
 use serde::{Deserialize, Serialize};
 
 use network::ModelName;
@@ -98,7 +98,7 @@ const VISITS: u32 = 100;
 /// Default limit of an engine, in nodes.
 const NODES: u64 = 1_000;
 /// Keys of a search, and the keys of `[search]` in `run.toml` that they set.
-const SEARCH_SETTINGS: [(&str, &str); 8] = [
+const SEARCH_SETTINGS: [(&str, &str); 9] = [
     ("visits", "visits"),
     ("leaves", "leaves"),
     ("exploration", "exploration"),
@@ -107,6 +107,7 @@ const SEARCH_SETTINGS: [(&str, &str); 8] = [
     ("reuse", "reuse"),
     ("solver", "solver"),
     ("exact-leaves", "exact_leaves"),
+    ("root", "root"),
 ];
 
 impl SearchSpec {
@@ -121,14 +122,18 @@ impl SearchSpec {
     }
 
     /// Returns the settings of the search: the values given here, then those of the network's run, then the defaults. A match
-    /// has no noise, and 100 visits with one leaf at a time unless the player gives others.
+    /// has no noise, and 100 visits with one leaf at a time unless the player gives others. A temperature draws from the visits of a
+    /// PUCT root.
     pub fn settings(&self, run: Option<&Settings>) -> Settings {
-        let settings = Settings {
+        let mut settings = Settings {
             visits: VISITS,
             leaves: 1,
             noise_fraction: 0.0,
             ..run.cloned().unwrap_or_default()
         };
+        if self.temperature > 0.0 {
+            settings.root = Root::Puct;
+        }
         // Each value was checked when parsed, and the ranges do not depend on each other.
         config::override_search(&settings, &self.overrides).unwrap_or(settings)
     }
@@ -215,6 +220,12 @@ impl FromStr for Spec {
                 .ok_or_else(|| fault(format!("it has no key `{key}`, but {keys}")))?
                 .map_err(|reason| fault(format!("`{key}` {reason}")))?;
         }
+        if let Kind::Model(_, search) | Kind::Uct(search) = &kind
+            && search.temperature > 0.0
+            && search.settings(None).root == Root::Gumbel
+        {
+            return Err(fault("a temperature needs root=puct".into()));
+        }
         Ok(Self {
             name: name.unwrap_or_else(|| text.into()),
             written: text.into(),
@@ -224,7 +235,7 @@ impl FromStr for Spec {
 }
 
 const SEARCH_KEYS: &str =
-    "name, visits, leaves, exploration, first-play, symmetry, reuse, solver, exact-leaves, temperature";
+    "name, visits, leaves, exploration, first-play, symmetry, reuse, solver, exact-leaves, root, temperature";
 const ENGINE_KEYS: &str = "name, nodes, movetime, depth, option.NAME";
 
 fn kind(text: &str) -> Result<Kind, String> {
@@ -321,6 +332,8 @@ mod tests {
         says("uci:", "followed by the engine's program");
         says("", "names no network");
         says("uct,temperature=-1", "negative");
+        says("uct,root=oak", "`root` is `oak`");
+        says("uct,root=gumbel,temperature=1", "a temperature needs root=puct");
     }
 
     proptest! {

@@ -14,7 +14,7 @@ use std::{
 
 use games::{Action, Game, IllegalAction};
 use network::batched::{BatchedEvaluator, EvaluationCounts};
-use search::{ApplyError, Counters, Decision, Depths, GameKey, Search, Settings};
+use search::{ApplyError, Counters, Decision, Depths, GameKey, Root, Search, Settings};
 
 use network::NetworkError;
 
@@ -61,8 +61,13 @@ pub struct Thinker<G: Game> {
 }
 
 impl<G: Game> Thinker<G> {
-    /// Begins at `state`. [`Limits`] replace the number of traversals in `settings`.
+    /// Begins at `state`. [`Limits`] replace the number of traversals in `settings`. The search can be continued, so PUCT chooses at
+    /// its root: sequential halving needs a number of traversals to divide.
     pub fn new(state: G, settings: Settings, key: GameKey, evaluator: BatchedEvaluator<G>) -> Self {
+        let settings = Settings {
+            root: Root::Puct,
+            ..settings
+        };
         Self {
             search: Search::new(state, settings, key),
             evaluator,

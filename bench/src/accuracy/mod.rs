@@ -219,11 +219,12 @@ fn decide(
     Ok(decide_all(&states, &settings, seed, &mut evaluator)?)
 }
 
-/// Returns the action that a proof chose, or else the most visited action, ties broken by greatest prior; with 0 visits the action of
-/// greatest prior.
+/// Returns the action that a proof or a Gumbel root chose, or else the most visited action, ties broken by greatest prior; with 0
+/// visits the action of greatest prior.
 fn best(decision: &Decision, visits: u32) -> Option<u32> {
-    if decision.solution.is_some() {
-        return decision.solution;
+    let chosen = decision.solution.or(decision.best).filter(|_| visits > 0);
+    if chosen.is_some() {
+        return chosen;
     }
     let key = |&place: &usize| {
         let visited = if visits == 0 { 0 } else { decision.visits[place] };

@@ -8,10 +8,10 @@ use games::{OtherSide, RowLayout, RowSymmetries};
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
+use search::CompletedQ;
 
 use crate::data::{
     batches::{BatchError, HeadTargets, HostBatch},
-    completed_q::CompletedQ,
     packing::{Packing, PackingRules},
     selection,
 };

@@ -13,10 +13,11 @@ use proto::{
     targets::{Shape, Target},
     v1,
 };
+use search::CompletedQ;
 
 use crate::data::{
     batches::{BatchError, HeadTargets, HostBatch, HostTarget},
-    completed_q::CompletedQ,
+    completed_q,
     expanded::BatchExpander,
     outcomes,
     policies::Policies,
@@ -173,8 +174,8 @@ impl<'a> Packing<'a> {
             place(layout, candidates.as_ref(), turned)
         };
         match (self.rules.completed_q, decision.filter(Decision::is_searched)) {
-            (Some(completed_q), Some(decision)) if !visited.0.is_empty() => {
-                let shares = completed_q.target(visited.1, &decision)?;
+            (Some(rule), Some(decision)) if !visited.0.is_empty() => {
+                let shares = completed_q::target(rule, visited.1, &decision)?;
                 let actions = visited.0.iter().chain(decision.unvisited).copied();
                 packed.policy.push_shares(actions.zip(shares), own_place)?;
             }

@@ -4,13 +4,14 @@ use crate::common::{layout, packer, wire_batch};
 use games::{Game as _, RowSymmetries, Symmetry, connect_four::ConnectFour};
 use learner::data::{
     batches::{BatchError, HeadTargets},
-    completed_q::CompletedQ,
+    completed_q,
     packer::Packer,
 };
 use proto::{
     decisions::{DecisionColumns, Entry, Recorder},
     v1::{Batch, DecisionKind, Decisions},
 };
+use search::CompletedQ;
 
 const EVEN: CompletedQ = CompletedQ {
     scale: 0.3,
@@ -39,7 +40,7 @@ fn target(rule: CompletedQ, visits: &[u32], search: Search<'_>) -> Vec<f64> {
     let columns = columns(DecisionKind::Searched, &[search]);
     let counts = [visits.len() as u32];
     let decision = DecisionColumns::new(&columns, &counts).unwrap().next().unwrap();
-    rule.target(visits, &decision).unwrap()
+    completed_q::target(rule, visits, &decision).unwrap()
 }
 
 fn assert_near(found: &[f64], expected: &[f64], tolerance: f64) {
@@ -148,7 +149,7 @@ fn a_prior_that_was_rounded_to_zero_and_a_proven_win_give_a_policy() {
     assert!(found[0] > 0.99, "{found:?}");
     let columns = columns(DecisionKind::Searched, &[(&[(1.0, f32::NAN)], &[], 0.0)]);
     let decision = DecisionColumns::new(&columns, &[1]).unwrap().next().unwrap();
-    assert!(EVEN.target(&[1], &decision).is_err());
+    assert!(completed_q::target(EVEN, &[1], &decision).is_err());
 }
 
 /// Connect Four: two positions, of which the packer draws one or the other image. The first action of a position is its own policy

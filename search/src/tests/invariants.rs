@@ -66,7 +66,8 @@ fn node<const PLAYERS: u8>(
     let visits = tree.column(at, VISITS);
     let sum: u32 = visits.iter().sum();
     assert_eq!(tree.visit_sum(at), sum);
-    if is_root && search.settings.reuse != Reuse::Keep && kind == Kind::Active {
+    let keeps = search.settings.reuse == Reuse::Keep;
+    if is_root && kind == Kind::Active && (!keeps || search.has_gumbel_root()) {
         assert_eq!(sum, search.visits_done);
     }
     for (edge, (&action, &visits)) in legal.iter().zip(visits).enumerate() {
@@ -80,7 +81,9 @@ fn node<const PLAYERS: u8>(
         let mut below = state.clone();
         below.play_legal(action);
         node(search, child, &below, false, seen);
-        if kind == Kind::Active {
+        // A Gumbel root counts from zero, and the nodes below it may have kept their visits.
+        let begins_at_zero = is_root && keeps && search.has_gumbel_root();
+        if kind == Kind::Active && !begins_at_zero {
             let total = tree.floats(at, TOTAL).nth(edge).unwrap();
             edge_adds_up(search, step, child, visits, total);
         }

@@ -1,9 +1,9 @@
 //! Tests of the whole search on random trees, against a second implementation of the specification.
 
-mod aside;
 mod batches;
 mod budget;
 mod game;
+mod gumbel;
 mod invariants;
 mod lines;
 mod look;
@@ -19,7 +19,7 @@ mod solutions;
 use game::{Shape, TreeGame};
 use proptest::prelude::*;
 
-use crate::{FirstPlay, GameKey, Reuse, Settings};
+use crate::{FirstPlay, GameKey, Reuse, Root, Settings};
 
 const KEY: GameKey = GameKey {
     run_seed: 11,
@@ -50,18 +50,27 @@ fn any_proofs() -> impl Strategy<Value = [bool; 3]> {
     prop_oneof![Just([false; 3]), any::<[bool; 3]>()]
 }
 
+/// Returns a choice at the decision node, and the weight of values there.
+fn any_root() -> impl Strategy<Value = (Root, f64, f64)> {
+    let root = prop_oneof![Just(Root::Puct), Just(Root::Gumbel)];
+    (root, 0.0f64..2.0, 0.01f64..=2.0)
+}
+
 fn any_settings(leaves: impl Strategy<Value = u32>) -> impl Strategy<Value = Settings> {
     let numbers = (1u32..120, 0.0f32..3.0, leaves, 0.5f32..=1.0);
-    let choices = (any_reuse(), any_proofs());
+    let choices = (any_reuse(), any_proofs(), any_root());
     (numbers, any_first_play(), any_noise(), choices, any::<bool>()).prop_map(
         |(
             (visits, exploration, leaves, discount),
             first_play,
             noise,
-            (reuse, [solver, exact_leaves, stop_when_solved]),
+            (reuse, [solver, exact_leaves, stop_when_solved], (root, q_scale, q_range)),
             random_symmetry,
         )| Settings {
             visits,
+            root,
+            q_scale,
+            q_range,
             exploration,
             first_play: first_play.0,
             first_play_reduction: first_play.1,

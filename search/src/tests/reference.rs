@@ -8,7 +8,7 @@ use super::{
     Shape, TreeGame, any_key, any_settings,
     game::{any_shape, evaluate},
 };
-use crate::{Draws, FirstPlay, GameKey, Purpose, Reuse, Search, Settings, noise};
+use crate::{Draws, FirstPlay, GameKey, Purpose, Reuse, Root, Search, Settings, noise};
 
 /// An edge and, once it was visited, the node below it.
 struct Edge {
@@ -191,16 +191,125 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
             }
             root.is_expanded = true;
             self.root_priors = root.edges.iter().map(|edge| edge.prior).collect();
+        }
+        let is_searched = !self.root_priors.is_empty();
+        if is_searched && self.settings.root == Root::Gumbel {
+            self.halve(&mut root);
+        } else if is_searched {
+            let state = self.state.clone();
             let mut draws = Draws::new(self.key, self.ply, Purpose::Noise);
             let (fraction, total_alpha) = (self.settings.noise_fraction, self.settings.noise_total_alpha);
             noise::mix(fraction, total_alpha, &mut draws, &mut self.root_priors);
             for _ in 0..self.settings.visits {
                 if !self.is_solved(&root) {
-                    self.visit(&mut root, state.clone(), true);
+                    self.visit(&mut root, state.clone(), true, None);
                 }
             }
         }
         self.root = root;
+    }
+
+    /// Sequential halving, one visit after the other.
+    fn halve(&mut self, root: &mut Node) {
+        let state = self.state.clone();
+        for edge in &mut root.edges {
+            (edge.total, edge.visits) = (0.0, 0);
+        }
+        let mut left = self.settings.visits as usize;
+        while left > 0 && root.edges.len() > 1 && !self.is_solved(root) {
+            // All actions are open: at first, and again each time when proofs have refuted all candidates.
+            let all: Vec<usize> = (0..root.edges.len()).collect();
+            let mut candidates = self.ranked(root, all);
+            candidates.truncate(left.min(16));
+            let phases = (candidates.len() as f64).log2().ceil().max(1.0) as usize;
+            let visits = left;
+            let mut target = candidates.iter().map(|&at| root.edges[at].visits).min().unwrap();
+            let mut sweeps = visits / (phases * candidates.len());
+            while !candidates.is_empty() && left > 0 && !self.is_solved(root) {
+                target += 1;
+                for &at in &candidates {
+                    let edge = &root.edges[at];
+                    if left > 0 && edge.visits < target && !root.refutes(edge) && !self.is_solved(root) {
+                        self.visit(root, state.clone(), true, Some(at));
+                        left -= 1;
+                    }
+                }
+                candidates = self.ranked(root, candidates);
+                sweeps = sweeps.saturating_sub(1);
+                if sweeps == 0 && !candidates.is_empty() {
+                    candidates.truncate((candidates.len() / 2).max(2));
+                    sweeps = visits / (phases * candidates.len());
+                }
+            }
+        }
+    }
+
+    /// Returns the edges that are not refuted, those with the greatest score first.
+    fn ranked(&self, root: &Node, mut edges: Vec<usize>) -> Vec<usize> {
+        let scores = self.scores(root);
+        edges.retain(|&at| !root.refutes(&root.edges[at]));
+        edges.sort_by(|&a, &b| scores[b].partial_cmp(&scores[a]).unwrap());
+        edges
+    }
+
+    /// Returns `g + ln P + s(q)` of each edge.
+    fn scores(&self, root: &Node) -> Vec<f64> {
+        let mut draws = Draws::new(self.key, self.ply, Purpose::Gumbel);
+        let has_noise = self.settings.noise_fraction > 0.0;
+        let mut g = || if has_noise { draws.gumbel() } else { 0.0 };
+        let logits = self.logits_and_values(root);
+        logits.into_iter().map(|(logit, _)| logit + g()).collect()
+    }
+
+    /// Returns the value of the decision under the policy of softmax(ln P + s(q)).
+    fn value(&self) -> f64 {
+        let actions = self.logits_and_values(&self.root);
+        let weight: f64 = actions.iter().map(|(logit, _)| logit.exp()).sum();
+        let products = actions.iter().map(|(logit, value)| logit.exp() * value);
+        products.sum::<f64>() / weight
+    }
+
+    /// Returns `ln P + s(q)` and `q` of each edge.
+    fn logits_and_values(&self, root: &Node) -> Vec<(f64, f64)> {
+        let visits: Vec<f64> = root.open_visits().into_iter().map(f64::from).collect();
+        let value = |edge: &Edge| match edge.proof() {
+            Some(proof) => f64::from(FirstValue::new(proof).seen_by(root.mover).get()),
+            None => f64::from(edge.total / edge.visits as f32),
+        };
+        let (mut count, mut mass, mut product) = (0.0, 0.0, 0.0);
+        for (edge, &visits) in root.edges.iter().zip(&visits) {
+            if visits > 0.0 {
+                count += visits;
+                mass += f64::from(edge.prior);
+                product += f64::from(edge.prior) * value(edge);
+            }
+        }
+        let mean = if count > 0.0 { product / mass } else { 0.0 };
+        let mixed = (f64::from(root.evaluation.unwrap()) + count * mean) / (1.0 + count);
+        let values: Vec<f64> = (root.edges.iter().zip(&visits))
+            .map(|(edge, &visits)| if visits > 0.0 { value(edge) } else { mixed })
+            .collect();
+        let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let spread = greatest - values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = visits.iter().copied().fold(0.0, f64::max);
+        let Settings { q_scale, q_range, .. } = self.settings;
+        let factor = (50.0 + most) * q_scale / spread.max(q_range);
+        (root.edges.iter().zip(values))
+            .map(|(edge, value)| (f64::from(edge.prior).ln() + factor * (value - greatest), value))
+            .collect()
+    }
+
+    /// Returns the best action of sequential halving among the most visited ones.
+    fn choice(&self) -> Action {
+        let visits = self.root.open_visits();
+        let scores = self.scores(&self.root);
+        let mut best = 0;
+        for at in 1..visits.len() {
+            if visits[at] > visits[best] || (visits[at] == visits[best] && scores[at] > scores[best]) {
+                best = at;
+            }
+        }
+        self.root.edges[best].action
     }
 
     fn evaluate(&mut self, node: &mut Node, state: &TreeGame<PLAYERS>) {
@@ -212,8 +321,14 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         self.evaluations += 1;
     }
 
-    /// Makes one visit from `node` down; returns the value for the first player.
-    fn visit(&mut self, node: &mut Node, mut state: TreeGame<PLAYERS>, is_root: bool) -> f32 {
+    /// Makes one visit from `node` down, through the edge `first` if there is one; returns the value for the first player.
+    fn visit(
+        &mut self,
+        node: &mut Node,
+        mut state: TreeGame<PLAYERS>,
+        is_root: bool,
+        first: Option<usize>,
+    ) -> f32 {
         if let Some(result) = node.result {
             return result.get();
         }
@@ -222,14 +337,14 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         }
         let sign = sign(node.mover);
         if node.is_expanded {
-            let best = self.best(node, is_root);
+            let best = first.unwrap_or_else(|| self.best(node, is_root));
             let settings = self.settings.clone();
             let edge = &mut node.edges[best];
             state.play(edge.action).unwrap();
             let child = edge
                 .child
                 .get_or_insert_with(|| Box::new(Node::new(&state, &settings)));
-            let mut value = self.visit(child, state, false);
+            let mut value = self.visit(child, state, false, None);
             if PLAYERS == 1 {
                 value *= self.settings.discount;
             }
@@ -361,6 +476,11 @@ fn compare<const PLAYERS: u8>(shape: &Shape, settings: Settings, key: GameKey) -
             return Ok(());
         };
         prop_assert_eq!(&decision.searched_priors, &reference.root_priors);
+        if reference.settings.root == Root::Gumbel && decision.solution.is_none() {
+            prop_assert_eq!(action, reference.choice());
+            let error = f64::from(decision.value.get()) - reference.value();
+            prop_assert!(error.abs() < 1e-6, "{} {:?}", error, decision);
+        }
         search.advance(action).unwrap();
         reference.advance(action);
     }
