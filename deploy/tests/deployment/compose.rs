@@ -7,7 +7,7 @@ use crate::files::{all, folder, python_tools, succeeded};
 #[test]
 fn compose_files_fit_the_compose_specification() {
     let Some(tools) = python_tools() else { return };
-    for file in ["docker-compose.yml", "docker-compose.gpu.yml"] {
+    for file in ["docker-compose.yml", "docker-compose.gpu.yml", "swarm/stack.yml"] {
         let output = Command::new(tools.join("check-jsonschema"))
             .args(["--builtin-schema", "vendor.compose-spec"])
             .arg(folder().join(file))

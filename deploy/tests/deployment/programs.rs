@@ -214,7 +214,7 @@ pub fn strings(value: &serde_yaml_ng::Value) -> Vec<String> {
 #[test]
 fn compose_settings_exist() {
     let file = folder().join("compose/run.toml");
-    for compose in ["docker-compose.yml", "docker-compose.gpu.yml"] {
+    for compose in ["docker-compose.yml", "docker-compose.gpu.yml", "swarm/stack.yml"] {
         let document = documents(&text(compose)).remove(0);
         for role in ROLES {
             let service = &document["services"][role.name()];
@@ -237,7 +237,7 @@ fn compose_settings_exist() {
 
 #[test]
 fn scripts_are_valid_shell() {
-    for script in all("docker", ".sh") {
+    for script in [all("docker", ".sh"), all("swarm", ".sh")].concat() {
         let output = Command::new("sh").arg("-n").arg(&script).output().unwrap();
         crate::files::succeeded(&output, &script);
     }

@@ -1,0 +1,169 @@
+"""A compose project for tests: starts and stops containers, reads their metrics and their games."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+from .images import DEPLOY, RELEASE, ROLES, Images, run, say
+
+# Longest wait in seconds; a test that waits this long is assumed to hang.
+TIMEOUT_S = 600
+
+# A run that publishes a trained checkpoint within seconds, with the shipped file's addresses and folders.
+TINY_KEYS = {
+    "model": {"blocks": 1, "filters": 8, "global_pooling": 0, "value_hidden": 8},
+    "search": {"visits": 6, "max_actions": 120},
+    # Many streams, so that each of a few servers gets some of them.
+    "actor": {"games_per_thread": 4, "threads": 4},
+    # No game may leave the window during the test, which looks for all games.
+    "replay": {"window_positions": 100_000_000},
+    "inference": {"provider": '"cpu"', "max_batch": 64},
+    "learner": {
+        "batch_size": 32, "threads": 1, "min_positions": 200, "checkpoint_steps": 5, "warmup_steps": 2,
+    },
+    "checkpoints": {"poll_ms": 200},
+}  # fmt: skip
+
+# Cores of a container of each role. Servers are slower than the actors, so that more servers get more done.
+CORES = {"INFERENCE": "0.3", "LEARNER": "0.5", "ACTOR": "0.5"}
+
+
+def tiny_configuration() -> str:
+    """Return the shipped configuration with `TINY_KEYS` in place of its own values."""
+    section = ""
+    lines = []
+    for line in (DEPLOY / "compose" / "run.toml").read_text().splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+            lines += [line, *(f"{key} = {value}" for key, value in TINY_KEYS.get(section, {}).items())]
+        elif line.split(" = ")[0] not in TINY_KEYS.get(section, {}):
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+class AcknowledgedGames:
+    """Ids of the games that actors wrote into their logs when the store acknowledged them."""
+
+    MESSAGE = "a game is acknowledged"
+
+    def __init__(self):
+        self.ids: set[str] = set()
+
+    def read(self, log: str) -> None:
+        """Add the games in the log of an actor, one JSON object a line. Other lines are ignored."""
+        for line in log.splitlines():
+            if self.MESSAGE in line:
+                self.ids.add(json.loads(line)["fields"]["game"])
+
+
+class Stack:
+    """A compose project of the shipped file, with a tiny run's configuration and few cores."""
+
+    def __init__(self, folder: Path, images: Images):
+        self.project = f"minuet-{images.tag}"
+        configuration = folder / "run.toml"
+        configuration.write_text(tiny_configuration())
+        configuration.chmod(0o644)
+        folder.chmod(0o755)
+        volume = f"{configuration}:/etc/minuet/run.toml:ro"
+        override = {"version": "3.9", "services": {role: {"volumes": [volume]} for role in ROLES}}
+        # Actors write down which games the store has acknowledged.
+        override["services"]["actor"]["environment"] = {"MINUET_LOG": "info,actor::spool::sender=debug"}
+        (folder / "test.yml").write_text(json.dumps(override))
+        self.files = ["-f", str(DEPLOY / "docker-compose.yml"), "-f", str(folder / "test.yml")]
+        self.environment = {
+            **images.environment,
+            # No fixed port on the host, because another stack may use it.
+            "MINUET_INFERENCE_PORT": "0",
+            **{f"MINUET_{role}_CPUS": cores for role, cores in CORES.items()},
+        }
+        # Containers of each role that has another number than one.
+        self.scales: dict[str, int] = {}
+
+    def compose(self, *words: str) -> str:
+        # Compose 1 applies the limits of cores and memory only with --compatibility.
+        return run("docker-compose", "--compatibility", "-p", self.project, *self.files, *words, env=self.environment)
+
+    def command(self, *words: str) -> dict:
+        """Run `minuet … --json` in a container and return its output."""
+        output = self.compose("--profile", "command", "run", "--rm", "-T", "command", *words, "--json")
+        return json.loads(output.splitlines()[-1])
+
+    def up(self, **scales: int) -> None:
+        """Start the stack, or change how many containers of a role (`inference_server=3`) it has."""
+        self.scales |= {role.replace("_", "-"): count for role, count in scales.items()}
+        words = [word for role, count in self.scales.items() for word in ("--scale", f"{role}={count}")]
+        self.compose("up", "--detach", "--no-build", *words)
+
+    def containers(self, role: str) -> list[str]:
+        labels = ["--filter", f"label=com.docker.compose.project={self.project}", "--filter", f"label=com.docker.compose.service={role}"]
+        return sorted(run("docker", "ps", "--quiet", *labels).split())
+
+    def address(self, container: str) -> str:
+        networks = json.loads(run("docker", "inspect", container))[0]["NetworkSettings"]["Networks"]
+        return next(iter(networks.values()))["IPAddress"]
+
+    def metric(self, containers: list[str], name: str) -> float:
+        """Return a metric's sum over containers; -1 while one of them does not answer."""
+        total = 0.0
+        for container in containers:
+            try:
+                with urllib.request.urlopen(f"http://{self.address(container)}:9100/metrics", timeout=5) as page:
+                    lines = page.read().decode().splitlines()
+            except OSError:
+                return -1
+            total += sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith((f"{name} ", f"{name}{{")))
+        return total
+
+    def games(self) -> list[dict]:
+        """Return all stored games, read through the store's service."""
+        address = f"{self.address(self.containers('replay-store')[0])}:50052"
+        # The [security] section of this file allows plaintext on the stack's network.
+        environment = {**os.environ, "MINUET_CONFIG": str(DEPLOY / "compose" / "run.toml")}
+        listed = run(str(RELEASE / "minuet"), "games", "list", "--store", address, "--limit", "1000000", "--json", env=environment)
+        return [json.loads(line) for line in listed.splitlines()]
+
+    def game_ids(self) -> list[str]:
+        return [game["id"] for game in self.games()]
+
+    def acknowledged(self, games: AcknowledgedGames) -> set[str]:
+        """Return the ids of all games that were acknowledged to actors."""
+        for actor in self.containers("actor"):
+            # Roles write their logs to stderr.
+            log = subprocess.run(["docker", "logs", actor], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            games.read(log.stderr)
+        return set(games.ids)
+
+    def signal(self, signal: str, containers: list[str]) -> None:
+        for container in containers:
+            run("docker", "kill", "--signal", signal, container)
+
+    def wait(self, what: str, holds) -> None:
+        say(f"waiting: {what}")
+        deadline = time.monotonic() + TIMEOUT_S
+        failure: Exception | None = None
+        while time.monotonic() < deadline:
+            try:
+                if holds():
+                    return
+                failure = None
+            except (AssertionError, OSError, IndexError, KeyError, json.JSONDecodeError) as error:
+                failure = error  # expected for a short time after a kill
+            time.sleep(1)
+        logs = self.compose("logs", "--tail", "15", "--no-color")
+        raise AssertionError(f"timed out: {what}\n{failure or ''}\n{logs}")
+
+    def healthy(self, role: str, count: int) -> bool:
+        found = self.containers(role)
+        states = [json.loads(run("docker", "inspect", container))[0]["State"] for container in found]
+        return len(found) == count and all(state["Health"]["Status"] == "healthy" for state in states)
+
+    def down(self) -> None:
+        self.compose("--profile", "command", "down", "--volumes", "--timeout", "20")
+
+
