@@ -1,4 +1,4 @@
-//! What a cluster's admission and its drains ask of the rendered resources: the restricted profile of the Pod Security Standards,
+//! Policies of a cluster, which its admission and its drains hold against rendered resources: the restricted profile of the Pod Security Standards,
 //! requests within limits, disruption budgets, and images with a fixed tag.
 
 use k8s_openapi::{
