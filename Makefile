@@ -21,7 +21,7 @@ CARGO_TEST = cargo test --release --locked --workspace --exclude python --featur
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help
-.PHONY: help up play picture pages python test test-docker test-programs bench soak chaos fuzz lint format build setup check-tools clean images compose-up compose-down
+.PHONY: help up play picture pages plots python test test-docker test-programs bench soak chaos fuzz lint format build setup check-tools clean images compose-up compose-down
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,7 +40,7 @@ python: ## build the wheel of the Python package into target/wheels
 	@python3 scripts/test_python.py --build
 
 test-docker: FEATURES = $(ALL_FEATURES)
-test-docker: build ## test the compose stack in containers: scaling, kills, network cuts (six minutes)
+test-docker: build ## test the compose stack and a swarm: scaling, kills, network cuts, updates (eight minutes)
 	@python3 scripts/run_tests.py --command 'python3 -m unittest -v deploy/tests/test_compose.py'
 
 bench: build ## run the benchmarks, one JSON object per line
@@ -62,6 +62,14 @@ picture: build ## draw the picture of the README from a minute of the real progr
 	@rm -rf target/picture-run
 	@$$(python3 scripts/python_env.py picture) scripts/terminal_picture.py --seconds 60 --output docs/pictures/make-up.svg -- \
 		$(MINUET) up --game connect-four --run target/picture-run
+
+# Shape of the simulated systems: see docs/guide/plan.md.
+SIMULATE = $(MINUET) simulate --game paco-sako --no-learner
+plots: build ## draw the pictures of simulated systems in the book
+	@$(SIMULATE) --actors 1,3,10,30,100,300,1000 --servers 1,10,100 --latency-ms 0.2 --plot docs/pictures/simulated-actors.svg
+	@$(SIMULATE) --actors 1,3,10,30,100,300,1000 --servers 100 --latency-ms 0.2,10,50 --plot docs/pictures/simulated-latency.svg
+	@$(MINUET) simulate --game paco-sako --actors 12 --servers 4 --latency-ms 0.2 --seconds 120 --set learner.samples_per_position=0.25 \
+		--fail inference-server@20+20 --fail replay-store@60+3 --fail learner@85+10 --seed 2 --plot docs/pictures/simulated-failures.svg
 
 pages: build ## write the generated pages of docs/reference anew
 	MINUET_WRITE_PAGES=1 $(CARGO_TEST) --test pages -- reference

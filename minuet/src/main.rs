@@ -11,6 +11,7 @@ mod play;
 mod query;
 mod records;
 mod rules;
+mod simulate;
 mod solve;
 mod uci;
 mod usage;
@@ -66,6 +67,8 @@ enum Command {
     Lab(bench::Arguments),
     /// Compute how many actors, inference servers and learners a run needs, from measured figures.
     Plan(plan::Arguments),
+    /// Simulate actors, inference servers, the replay store and the learner by measured figures: queues, latencies, failures.
+    Simulate(simulate::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(None, arguments),
         Command::Lab(arguments) => bench::run(Some("lab"), arguments),
         Command::Plan(arguments) => plan::run(arguments),
+        Command::Simulate(arguments) => simulate::run(arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,10 +7,10 @@
 //! | [`needs`] | the calculation, without input or output |
 //! | [`result`] | the plan; [`table`] formats it as text |
 
-mod measured;
+pub mod measured;
 mod needs;
-mod reports;
-mod result;
+pub mod reports;
+pub mod result;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -23,7 +23,7 @@ use games::registry;
 use measured::Measured;
 use needs::Demand;
 
-pub use needs::NotMeasured;
+pub use needs::{NotMeasured, fastest_server};
 
 /// Arguments of `minuet plan`.
 #[derive(clap::Args)]

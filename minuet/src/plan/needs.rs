@@ -38,6 +38,17 @@ pub struct NotMeasured {
     measured: Vec<String>,
 }
 
+impl NotMeasured {
+    /// The error for a game and a network, with what was measured instead.
+    pub fn new(game: &str, network: &str, measured: &Measured) -> Self {
+        Self {
+            game: game.into(),
+            network: network.into(),
+            measured: measured.networks(),
+        }
+    }
+}
+
 /// Size of a run, and the settings that a plan depends on.
 #[derive(Clone, Debug)]
 pub struct Demand {
@@ -82,11 +93,7 @@ impl Demand {
         let replay = measured.replay(game);
         let training = measured.training(game, network);
         if selfplay.is_none() && inference.is_none() && training.is_none() {
-            return Err(NotMeasured {
-                game: game.into(),
-                network: network.into(),
-                measured: measured.networks(),
-            });
+            return Err(NotMeasured::new(game, network, measured));
         }
         let rows = selfplay.map(|(_, found)| found.rows_per_request);
         let figures = Figures {
@@ -314,7 +321,7 @@ fn limits(replay: &Store, learner: &Learner) -> Vec<String> {
 
 /// Returns the figures of the fastest provider of a network, under the load whose requests are most like those of `rows`
 /// positions.
-fn fastest_server<'a>(figures: &'a [Served], network: &str, rows: Option<f64>) -> Option<&'a Served> {
+pub fn fastest_server<'a>(figures: &'a [Served], network: &str, rows: Option<f64>) -> Option<&'a Served> {
     let of_network = || figures.iter().filter(|found| found.network == network);
     let fastest = of_network().max_by(|one, other| one.capacity().total_cmp(&other.capacity()))?;
     let Some(rows) = rows else {

@@ -30,6 +30,12 @@ pub struct Selfplay {
     pub rows_per_request: f64,
     /// Processor time of the actor, in microseconds.
     pub actor_us_per_visit: f64,
+    /// Threads that computed a batch. Older results lack it.
+    #[serde(default)]
+    pub inference_threads: Option<u32>,
+    /// Numbers of threads, and the evaluations per second of the device with each of them. Older results lack it.
+    #[serde(default)]
+    pub thread_speeds: Vec<(u32, f64)>,
 }
 
 /// Result of `minuet bench inference`.
@@ -50,6 +56,9 @@ pub struct Served {
     pub provider: String,
     pub served: f64,
     pub served_per_cpu_second: f64,
+    /// Processor time of the server's threads without the device's, for a position, in microseconds. Older results lack it.
+    #[serde(default)]
+    pub other_threads_us_per_position: Option<f64>,
     /// Size of the model's file. Older results lack it.
     #[serde(default)]
     pub model_bytes: Option<f64>,
@@ -134,6 +143,14 @@ impl Report {
                 ("positions_per_second", found.positions_per_second),
                 ("rows_per_request", found.rows_per_request),
                 ("actor_us_per_visit", found.actor_us_per_visit),
+                (
+                    "thread_speeds",
+                    found
+                        .thread_speeds
+                        .iter()
+                        .map(|speed| speed.1)
+                        .fold(1.0, f64::min),
+                ),
             ],
             Self::Inference(found) => {
                 let bytes = [

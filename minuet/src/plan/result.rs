@@ -1,5 +1,7 @@
 //! [`Plan`]: needs of a run, as they are printed.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use super::measured::Origin;
@@ -93,12 +95,30 @@ pub struct Traffic {
 }
 
 /// Origin of figures.
-#[derive(Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Source {
     /// Name of the benchmark.
     pub bench: &'static str,
     #[serde(flatten)]
     pub origin: Origin,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Origin {
+            machine,
+            command,
+            commit,
+        } = &self.origin;
+        let bench = self.bench;
+        let machine = machine.as_deref().unwrap_or("a machine without a name");
+        let commit = commit.as_deref().unwrap_or("no commit");
+        write!(formatter, "{bench:<10} {machine}, {commit}: ")?;
+        match command {
+            Some(command) => formatter.write_str(command),
+            None => write!(formatter, "minuet bench {bench}"),
+        }
+    }
 }
 
 /// A figure that was not measured.

@@ -97,16 +97,7 @@ pub fn text(plan: &Plan) -> String {
     }
     text.push_str("\nfrom figures of\n");
     for source in &plan.sources {
-        let origin = &source.origin;
-        let of = |part: &Option<String>, or: &str| part.clone().unwrap_or_else(|| or.into());
-        let _ = writeln!(
-            text,
-            "  {:<10} {}, {}: {}",
-            source.bench,
-            of(&origin.machine, "a machine without a name"),
-            of(&origin.commit, "no commit"),
-            of(&origin.command, &format!("minuet bench {}", source.bench)),
-        );
+        let _ = writeln!(text, "  {source}");
     }
     if !plan.unknown.is_empty() {
         text.push_str("\nnot known, and the command that measures it\n");
