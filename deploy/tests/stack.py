@@ -29,8 +29,9 @@ TINY_KEYS = {
     "checkpoints": {"poll_ms": 200},
 }  # fmt: skip
 
-# Cores of a container of each role. Servers are slower than the actors, so that more servers get more done.
-CORES = {"INFERENCE": "0.3", "LEARNER": "0.5", "ACTOR": "0.5"}
+# Cores of a container of each role. Servers are slower than the actors, so that more servers get more done. The learner has a whole core,
+# because its health check loads libtorch within five seconds.
+CORES = {"INFERENCE": "0.3", "LEARNER": "1", "ACTOR": "0.5"}
 
 
 def tiny_configuration() -> str:
