@@ -68,5 +68,5 @@ ENV ORT_DYLIB_PATH=/opt/minuet/ort/lib/libonnxruntime.so \
     LD_LIBRARY_PATH=/opt/minuet/torch/lib:/opt/minuet/cuda/lib \
     OMP_WAIT_POLICY=PASSIVE \
     GOMP_SPINCOUNT=0
-HEALTHCHECK --interval=10s --timeout=5s --start-period=600s CMD ["/opt/minuet/bin/minuet-learner", "--probe", "127.0.0.1:50050"]
+HEALTHCHECK --interval=10s --timeout=30s --start-period=600s CMD ["/opt/minuet/bin/minuet-learner", "--probe", "127.0.0.1:50050"]
 ENTRYPOINT ["/opt/minuet/bin/minuet-learner"]

@@ -30,7 +30,7 @@ TINY_KEYS = {
 }  # fmt: skip
 
 # Cores of a container of each role. Servers are slower than the actors, so that more servers get more done. The learner has a whole core,
-# because its health check loads libtorch within five seconds.
+# because its health check loads libtorch.
 CORES = {"INFERENCE": "0.3", "LEARNER": "1", "ACTOR": "0.5"}
 
 
