@@ -1,17 +1,15 @@
 //! `minuet bench generator`: number of random problems solved, and lengths of their solutions, by uniform UCT and by a network.
 //!
-//! A problem of depth k is the rendering of k random moves from the bare start clan, none of them an Oops. All players get the
-//! same problems, search settings and visits per move. A problem is played until it is solved, an illegal mark is made, or
-//! after 64 moves.
+//! A problem of depth k is the rendering of k random moves from the bare start clan, none of them an Oops. A pair goes half as
+//! many moves further. All problems are of the sixteenth that self-play never draws, not even in other colours
+//! (`Problem::is_held_out`). All players get the same problems, search settings and visits per move. A problem is played until
+//! it is solved, a move fails, or after 64 moves.
 
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use arena::players::solver::{self, Attempt};
-use games::{
-    Game,
-    generator::{GeneratorGame, Rules},
-};
+use games::generator::{GeneratorGame, Illegal, Rules};
 use search::{Draws, GameKey, Purpose};
 use serde::Serialize;
 
@@ -33,15 +31,45 @@ pub struct Arguments {
     /// Visits per move.
     #[arg(long, value_delimiter = ',', default_values_t = [64, 256])]
     visits: Vec<u32>,
-    /// Number of problems per depth.
+    /// Kinds of problems: `draw` (one grid), `pair` (an input grid, then an output grid).
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Kind::Draw, Kind::Pair])]
+    kinds: Vec<Kind>,
+    /// Moves that fail: offered, and the end of the game (`oops`), or not offered (`strict`).
+    #[arg(long, value_enum, default_value_t = FailingMoves::Oops)]
+    illegal: FailingMoves,
+    /// Number of problems per depth and kind.
     #[arg(long, default_value_t = 100)]
     problems: u64,
-    /// Seed of the problems. A run with another seed has not trained on them.
+    /// Seed of the problems. The default gives the fixed set by which networks are compared.
     #[arg(long, default_value_t = 4_321_000)]
     seed: u64,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
+}
+
+/// Kind of a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    Draw,
+    Pair,
+}
+
+/// Treatment of moves that fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+enum FailingMoves {
+    Oops,
+    Strict,
+}
+
+/// A set of problems: their kind and depth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Set {
+    kind: Kind,
+    depth: u32,
+    illegal: FailingMoves,
 }
 
 /// Result of the benchmark.
@@ -51,14 +79,16 @@ struct Report {
     bench: &'static str,
     problems: u64,
     seed: u64,
+    illegal: FailingMoves,
     results: Vec<Measured>,
-    /// For each depth: problems solved by the network with the fewest visits, divided by problems solved by uniform UCT with
+    /// For each kind and depth: problems solved by the network with the fewest visits, divided by problems solved by uniform UCT with
     /// the most. Null without a network, or if uniform UCT solved none.
     few_visits_over_uniform: Vec<Ratio>,
 }
 
 #[derive(Serialize)]
 struct Ratio {
+    kind: Kind,
     depth: u32,
     ratio: Option<f64>,
 }
@@ -68,10 +98,13 @@ struct Ratio {
 struct Measured {
     /// `uniform`, or the network's name in the arguments.
     player: String,
+    kind: Kind,
     depth: u32,
     visits: u32,
     solved: u64,
     solve_rate: f64,
+    /// Wilson interval of the solve rate, 95 %.
+    solve_rate_interval: [f64; 2],
     /// Mean length of the solutions found, in moves, the final mark included; null if there is none.
     mean_length: Option<f64>,
     /// Mean length of the walks that made the solved problems, an upper bound of their shortest solutions.
@@ -84,16 +117,29 @@ struct Measured {
 /// Runs the benchmark.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     ensure!(
-        arguments.problems > 0 && !arguments.depths.is_empty() && !arguments.visits.is_empty(),
-        "there must be at least one problem, one depth and one number of visits"
+        arguments.problems > 0
+            && !arguments.depths.is_empty()
+            && !arguments.visits.is_empty()
+            && !arguments.kinds.is_empty(),
+        "there must be at least one problem, one kind, one depth and one number of visits"
     );
     let mut players = vec!["uniform".to_owned()];
     players.extend(arguments.model.clone());
     let mut results = Vec::new();
+    let sets: Vec<Set> = arguments
+        .kinds
+        .iter()
+        .flat_map(|&kind| arguments.depths.iter().map(move |&depth| (kind, depth)))
+        .map(|(kind, depth)| Set {
+            kind,
+            depth,
+            illegal: arguments.illegal,
+        })
+        .collect();
     for player in &players {
         let source = solver::open(player)?;
-        for &depth in &arguments.depths {
-            let problems = draw(depth, arguments.problems, arguments.seed)?;
+        for &set in &sets {
+            let problems = draw(set, arguments.problems, arguments.seed)?;
             let starts: Vec<GeneratorGame> = problems.iter().map(|problem| problem.0.clone()).collect();
             for &visits in &arguments.visits {
                 let settings = solver::settings(visits);
@@ -102,22 +148,23 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
                 let attempts = solver::solve(&source, &starts, &settings, arguments.seed, AT_ONCE)?;
                 let seconds = began.elapsed().as_secs_f64();
                 let known = problems.iter().map(|problem| problem.1);
-                results.push(measured(player, (depth, visits), &attempts, known, seconds));
+                results.push(measured(player, (set, visits), &attempts, known, seconds));
             }
         }
     }
-    let few_visits_over_uniform = arguments
-        .depths
+    let few_visits_over_uniform = sets
         .iter()
-        .map(|&depth| Ratio {
-            depth,
-            ratio: ratio(&results, depth, &arguments),
+        .map(|&set| Ratio {
+            kind: set.kind,
+            depth: set.depth,
+            ratio: ratio(&results, set, &arguments),
         })
         .collect();
     let report = Report {
         bench: "generator",
         problems: arguments.problems,
         seed: arguments.seed,
+        illegal: arguments.illegal,
         results,
         few_visits_over_uniform,
     };
@@ -125,12 +172,24 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 /// Draws problems, each with the length of its known solution.
-fn draw(depth: u32, count: u64, seed: u64) -> anyhow::Result<Vec<(GeneratorGame, usize)>> {
+fn draw(set: Set, count: u64, seed: u64) -> anyhow::Result<Vec<(GeneratorGame, usize)>> {
+    let depth = set.depth;
+    let rules = Rules {
+        illegal: match set.illegal {
+            FailingMoves::Oops => Illegal::Oops,
+            FailingMoves::Strict => Illegal::Strict,
+        },
+        pairs: match set.kind {
+            Kind::Draw => 0,
+            Kind::Pair => 100,
+        },
+        ..Rules::default()
+    };
     (0..count)
         .map(|game| {
             let mut draws = Draws::new(GameKey { run_seed: seed, game }, depth, Purpose::Problem);
-            let drawn = GeneratorGame::draw_start(&Rules::default(), depth, &mut |below| draws.below(below));
-            let drawn = drawn.with_context(|| format!("no problem of depth {depth}"))?;
+            let drawn = GeneratorGame::draw_held_out(&rules, depth, &mut |below| draws.below(below));
+            let drawn = drawn.with_context(|| format!("no held-out problem of depth {depth}"))?;
             Ok((drawn.start, drawn.solution.len()))
         })
         .collect()
@@ -138,7 +197,7 @@ fn draw(depth: u32, count: u64, seed: u64) -> anyhow::Result<Vec<(GeneratorGame,
 
 fn measured(
     player: &str,
-    (depth, visits): (u32, u32),
+    (set, visits): (Set, u32),
     attempts: &[Attempt],
     known: impl Iterator<Item = usize>,
     seconds: f64,
@@ -152,10 +211,12 @@ fn measured(
     let mean = |sum: usize| (count > 0).then(|| sum as f64 / count as f64);
     Measured {
         player: player.into(),
-        depth,
+        kind: set.kind,
+        depth: set.depth,
         visits,
         solved: count as u64,
         solve_rate: count as f64 / attempts.len().max(1) as f64,
+        solve_rate_interval: wilson(count as f64, attempts.len() as f64),
         mean_length: mean(solved.iter().map(|(attempt, _)| attempt.actions.len()).sum()),
         mean_known_length: mean(solved.iter().map(|(_, known)| known).sum()),
         visits_per_problem: attempts.iter().map(|attempt| attempt.visits).sum::<u64>() as f64
@@ -164,12 +225,25 @@ fn measured(
     }
 }
 
-fn ratio(results: &[Measured], depth: u32, arguments: &Arguments) -> Option<f64> {
+/// Interval of a share of `all` by Wilson (1927), 95 %.
+pub fn wilson(count: f64, all: f64) -> [f64; 2] {
+    const Z: f64 = 1.959_964;
+    if all <= 0.0 {
+        return [0.0, 1.0];
+    }
+    let (share, square) = (count / all, Z * Z / all);
+    let middle = share + square / 2.0;
+    let half = (share * (1.0 - share) * square + square * square / 4.0).sqrt();
+    [middle - half, middle + half].map(|end| (end / (1.0 + square)).clamp(0.0, 1.0))
+}
+
+fn ratio(results: &[Measured], set: Set, arguments: &Arguments) -> Option<f64> {
     let model = arguments.model.as_ref()?;
     let (few, many) = (arguments.visits.iter().min()?, arguments.visits.iter().max()?);
     let solved = |player: &str, visits: u32| {
         let found = results.iter().find(|measured| {
-            measured.player == player && measured.depth == depth && measured.visits == visits
+            let same = measured.kind == set.kind && measured.depth == set.depth;
+            same && measured.player == player && measured.visits == visits
         });
         found.map(|measured| measured.solved as f64)
     };
@@ -178,15 +252,21 @@ fn ratio(results: &[Measured], depth: u32, arguments: &Arguments) -> Option<f64>
 }
 
 fn text(report: &Report) -> String {
-    let mut text = format!("generator, {} problems of each depth\n\n", report.problems);
-    text += "depth  visits  solved   moves   known  visits/problem  seconds  player\n";
+    let mut text = format!(
+        "generator, {} problems of each kind and depth\n\n",
+        report.problems
+    );
+    text += "kind  depth  visits  solved      interval   moves   known  visits/problem  seconds  player\n";
     let mean = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.2}"));
     for one in &report.results {
         text += &format!(
-            "{:>5} {:>7} {:>6.1}% {:>7} {:>7} {:>15.0} {:>8.1}  {}\n",
+            "{:<4} {:>6} {:>7} {:>6.1}% {:>5.1}-{:>5.1}% {:>7} {:>7} {:>15.0} {:>8.1}  {}\n",
+            name(one.kind),
             one.depth,
             one.visits,
             100.0 * one.solve_rate,
+            100.0 * one.solve_rate_interval[0],
+            100.0 * one.solve_rate_interval[1],
             mean(one.mean_length),
             mean(one.mean_known_length),
             one.visits_per_problem,
@@ -197,12 +277,20 @@ fn text(report: &Report) -> String {
     for ratio in &report.few_visits_over_uniform {
         if let Some(times) = ratio.ratio {
             text += &format!(
-                "depth {}: the network at the fewest visits solves {times:.2} times as many as uniform UCT at the most\n",
+                "{} of depth {}: the network at the fewest visits solves {times:.2} times as many as uniform UCT at the most\n",
+                name(ratio.kind),
                 ratio.depth
             );
         }
     }
     text
+}
+
+const fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Draw => "draw",
+        Kind::Pair => "pair",
+    }
 }
 
 #[cfg(test)]
@@ -212,16 +300,38 @@ mod tests {
     #[test]
     fn deeper_problems_are_harder_and_counts_add_up() {
         let solved = |depth, visits| {
-            let problems = draw(depth, 20, 7).unwrap();
+            let set = Set {
+                kind: Kind::Draw,
+                depth,
+                illegal: FailingMoves::Oops,
+            };
+            let problems = draw(set, 20, 7).unwrap();
+            assert!(problems.iter().all(|(start, _)| start.problem().is_held_out()));
             let starts: Vec<GeneratorGame> = problems.iter().map(|problem| problem.0.clone()).collect();
             let source = solver::open("uniform").unwrap();
             let attempts = solver::solve(&source, &starts, &solver::settings(visits), 7, 8).unwrap();
             let known = problems.iter().map(|problem| problem.1);
-            let one = measured("uniform", (depth, visits), &attempts, known, 1.0);
+            let one = measured("uniform", (set, visits), &attempts, known, 1.0);
             assert_eq!(one.solve_rate, one.solved as f64 / 20.0);
             assert!(one.mean_length.is_none_or(|length| length >= 2.0));
             one.solved
         };
-        assert!(solved(1, 400) > solved(8, 16));
+        assert!(solved(2, 2000) > solved(8, 16));
+    }
+
+    /// Values of the formula from Brown, Cai and DasGupta (2001): 0 of 10 and 5 of 10.
+    #[test]
+    fn the_interval_is_that_of_wilson() {
+        let near = |found: [f64; 2], expected: [f64; 2]| {
+            let both = found.iter().zip(expected);
+            assert!(
+                both.clone()
+                    .all(|(found, expected)| (found - expected).abs() < 5e-4),
+                "{found:?}"
+            );
+        };
+        near(wilson(0.0, 10.0), [0.0, 0.2775]);
+        near(wilson(5.0, 10.0), [0.2366, 0.7634]);
+        near(wilson(0.0, 0.0), [0.0, 1.0]);
     }
 }

@@ -12,6 +12,7 @@ mod playouts;
 mod replay;
 mod search;
 mod selfplay;
+mod tasks;
 mod training;
 
 use std::process::ExitCode;
@@ -35,6 +36,8 @@ enum Benchmark {
     Search(search::Arguments),
     /// The generator game: problems solved by uniform UCT and by a network.
     Generator(generator::Arguments),
+    /// ARC-like tasks solved by uniform UCT and by a network of the generator game.
+    Tasks(tasks::Arguments),
     /// The inference server through gRPC, against the same model called directly.
     Inference(inference::Arguments),
     /// A whole player with a network on one core, against the network alone.
@@ -80,6 +83,7 @@ fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Games(arguments) => games::run(arguments),
         Benchmark::Search(arguments) => search::run(arguments),
         Benchmark::Generator(arguments) => generator::run(arguments),
+        Benchmark::Tasks(arguments) => tasks::run(arguments),
         Benchmark::Inference(arguments) => inference::run(arguments),
         Benchmark::Lab(arguments) => lab::run(arguments),
         Benchmark::Playouts(arguments) => playouts::run(arguments),

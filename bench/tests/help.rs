@@ -19,6 +19,7 @@ fn help_lists_every_benchmark() {
         "replay",
         "search",
         "selfplay",
+        "tasks",
         "training",
     ] {
         let line = format!("\n  {name} ");

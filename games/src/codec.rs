@@ -105,6 +105,12 @@ pub trait Codec: fmt::Debug + Send + Sync {
     /// [`RowError`] that names the first wrong value.
     fn validate(&self, row: &[u32]) -> Result<(), RowError>;
 
+    /// True if a valid row holds a problem with two goals, one after the other. By default there are none.
+    fn is_pair(&self, row: &[u32]) -> bool {
+        let _ = row;
+        false
+    }
+
     /// Returns an empty expander of batches.
     fn expander(&self) -> Box<dyn Expander>;
 }

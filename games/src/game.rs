@@ -233,6 +233,12 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// Kinds of problems that [`Game::draw_start`] draws under these rules, in a fixed order: the share of each in percent, and
+    /// rules that draw only this kind. Self-play has a level of difficulty for each kind. By default there is one kind.
+    fn problem_kinds(rules: &Self::Rules) -> Vec<(u32, Self::Rules)> {
+        vec![(100, rules.clone())]
+    }
+
     /// Start for which `actions`, which did not reach the best outcome from this state, are a solution (hindsight). `None`
     /// if there is none, and in games without this method.
     fn in_hindsight(&self, _actions: &[Action]) -> Option<Drawn<Self>> {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use arena::players::solver::{self, Attempt};
+use arena::players::solver::{self, Attempt, Pairs, wrong_cells};
 use games::{
     Action, Face, Game,
     generator::{GeneratorGame, Problem, Rules, task::Task},
@@ -47,7 +47,7 @@ pub struct Arguments {
 }
 
 const HELP: &str = r#"Examples:
-  minuet solve --task tasks/0ca9ddb6.json --model runs/generator
+  minuet solve --task tasks/easy/007.json --model runs/generator
   minuet solve --problem '{"target":[[0,0,2],[0,2,0],[2,0,0]]}' --model uniform --visits 2000
 
 Exit status: 0 if all problems are solved, 4 if one is not."#;
@@ -73,6 +73,15 @@ pub struct Unsolved {
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let posed = problems(&arguments)?;
     let source = solver::open(&arguments.model)?;
+    let has_pairs = posed
+        .iter()
+        .any(|one| one.start.problem().second_target().is_some());
+    if has_pairs && solver::check_pairs(&arguments.model)? == Pairs::Unknown {
+        eprintln!(
+            "{} does not say whether it was trained on pairs of grids; if it was not, its answers to pairs mean little",
+            arguments.model
+        );
+    }
     let settings = solver::settings(arguments.visits);
     let count = posed.len();
     let mut unsolved = 0;
@@ -155,8 +164,9 @@ fn as_json(name: &str, attempt: &Attempt) -> Value {
         "solved": attempt.is_solved(),
         "ending": attempt.state.ending(),
         "moves": moves(&attempt.actions),
-        "clan": attempt.state.clan().packed().collect::<Vec<u32>>(),
-        "render": Vec::<Vec<u8>>::from(attempt.state.render()),
+        "clan": attempt.nearest.clan().packed().collect::<Vec<u32>>(),
+        "render": Vec::<Vec<u8>>::from(attempt.nearest.render()),
+        "wrong_cells": wrong_cells(&attempt.nearest),
         "visits": attempt.visits,
     })
 }
@@ -169,11 +179,15 @@ fn as_text(name: &str, attempt: &Attempt) -> String {
     };
     let count = attempt.actions.len();
     let mut text = format!("{name}: {verdict} in {count} moves, {} visits\n", attempt.visits);
+    if !attempt.is_solved() {
+        let wrong = wrong_cells(&attempt.nearest);
+        text += &format!("The nearest drawing on the way, with {wrong} wrong cells:\n");
+    }
     let style = Style {
         colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         ..Style::default()
     };
-    text += &attempt.state.draw(style);
+    text += &attempt.nearest.draw(style);
     text.push('\n');
     for (number, &action) in (1..).zip(&attempt.actions) {
         let (imp, action) = GeneratorGame::imp_and_move(action);

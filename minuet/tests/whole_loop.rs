@@ -394,6 +394,8 @@ fn the_generator_game_is_trained_by_the_same_roles() {
     let is_solved = attempt["solved"].as_bool().unwrap();
     assert_eq!(done.status.code(), Some(if is_solved { 0 } else { 4 }));
     let mut state = GeneratorGame::start(&Rules::default(), Some(problem)).unwrap();
+    let drawn = |state: &GeneratorGame| serde_json::json!(Vec::<Vec<u8>>::from(state.render()));
+    let mut drawings = vec![drawn(&state)];
     for step in attempt["moves"].as_array().unwrap() {
         let mut legal = Vec::new();
         state.legal_actions(&mut legal);
@@ -403,11 +405,14 @@ fn the_generator_game_is_trained_by_the_same_roles() {
         };
         let action = legal.into_iter().find(is_step);
         state.play(action.expect("a printed move is legal")).unwrap();
+        drawings.push(drawn(&state));
     }
-    assert_eq!(
-        attempt["render"],
-        serde_json::json!(Vec::<Vec<u8>>::from(state.render()))
-    );
+    // Without a solution the nearest drawing on the way is printed.
+    if is_solved {
+        assert_eq!(attempt["render"], drawn(&state));
+    } else {
+        assert!(drawings.contains(&attempt["render"]));
+    }
     assert_eq!(state.end() == Some(End::Solved), is_solved);
 }
 

@@ -9,7 +9,7 @@ use std::{
 use checkpoints::{LATEST, MODEL, Manifest, Repository, manifest::SCHEMA, version::sha256_hex};
 use config::ConfigError;
 use games::{Game, RowLayout};
-use onnx::model::{MetadataError, metadata_of};
+use onnx::model::{MetadataError, PAIRS_KEY, entry_of, metadata_of};
 
 use crate::{
     name::ModelName,
@@ -148,6 +148,26 @@ impl ModelFile {
     /// [`ModelError::WrongGame`], [`ModelError::Layout`].
     pub fn encoding<G: Game>(&self) -> Result<G::Encoding, ModelError> {
         encoding_of::<G>(&self.layout, &self.version)
+    }
+
+    /// Number of pairs of grids that the network was trained on, as its file says. `None` if it does not say.
+    ///
+    /// # Errors
+    /// [`ModelError::Metadata`] if the file says no number.
+    pub fn pairs_seen(&self) -> Result<Option<u64>, ModelError> {
+        let fault = |source| ModelError::Metadata {
+            place: self.version.clone(),
+            source,
+        };
+        let Some(text) = entry_of(&self.bytes, PAIRS_KEY).map_err(fault)? else {
+            return Ok(None);
+        };
+        text.parse().map(Some).map_err(|_| {
+            fault(MetadataError::Value {
+                key: PAIRS_KEY,
+                reason: format!("`{text}` is not a whole number"),
+            })
+        })
     }
 
     fn bare(path: &Path) -> Result<Self, ModelError> {

@@ -10,7 +10,8 @@
 //! | output | `value` | f32 | `[batch, 1]`, in [-1, 1], from the point of view of the player to act |
 //! | output, of networks with three outcomes | `wdl` | f32 | `[batch, 3]`: probabilities of a win, a draw and a loss; `value` is win - loss |
 //!
-//! Metadata: `minuet.layout` (the [`RowLayout`] as JSON), `minuet.game`, `minuet.step`. Opset 18, IR version 9.
+//! Metadata: `minuet.layout` (the [`RowLayout`] as JSON), `minuet.game`, `minuet.step`; for the generator game
+//! `minuet.pairs_seen`. Opset 18, IR version 9.
 
 use games::{PlaneStack, RowLayout};
 use prost::Message as _;
@@ -39,6 +40,10 @@ pub const LAYOUT_KEY: &str = "minuet.layout";
 pub const GAME_KEY: &str = "minuet.game";
 /// Metadata key of the training step.
 pub const STEP_KEY: &str = "minuet.step";
+
+/// Metadata key of the number of samples with two goals, one after the other, that the network was trained on. Only games with
+/// such problems have it.
+pub const PAIRS_KEY: &str = "minuet.pairs_seen";
 
 /// Opset version of the operators of towers.
 const OPSET: i64 = 18;
@@ -174,6 +179,29 @@ pub(crate) fn file(graph: Graph, metadata: &Metadata, opset: i64) -> Result<Vec<
         ..ModelProto::default()
     };
     Ok(model.encode_to_vec())
+}
+
+/// Adds an entry to the metadata of a file.
+///
+/// # Errors
+/// [`MetadataError::File`] if the bytes are not an ONNX file.
+pub fn with_entry(file: &[u8], key: &str, value: &str) -> Result<Vec<u8>, MetadataError> {
+    let mut model = ModelProto::decode(file)?;
+    model.metadata_props.push(StringStringEntryProto {
+        key: Some(key.to_owned()),
+        value: Some(value.to_owned()),
+    });
+    Ok(model.encode_to_vec())
+}
+
+/// Reads one entry of a file's metadata. `None` if there is none with this key.
+///
+/// # Errors
+/// [`MetadataError::File`] if the bytes are not an ONNX file.
+pub fn entry_of(file: &[u8], key: &str) -> Result<Option<String>, MetadataError> {
+    let model = ModelProto::decode(file)?;
+    let found = model.metadata_props.iter().find(|entry| entry.key() == key);
+    Ok(found.map(|entry| entry.value().to_owned()))
 }
 
 /// Reads a file's metadata without a runtime.

@@ -1,7 +1,8 @@
-//! The curriculum of games that are about problems: draws the next problem and raises the level of difficulty.
+//! The curriculum of games that are about problems: draws the next problem and raises the levels of difficulty.
 //!
-//! Each actor has a level of its own, kept in its spool folder, so that it survives a restart. The level is raised when the share
-//! of solved problems among the last ones of the level reaches a threshold. Counting starts again with the new level.
+//! Each kind of problem has a level of its own ([`Game::problem_kinds`]). Each actor keeps its levels in its spool folder, so that
+//! they survive a restart. A level is raised when the share of solved problems among the last ones of the kind and level reaches
+//! a threshold. Counting starts again with the new level.
 
 use std::{
     collections::VecDeque,
@@ -25,26 +26,39 @@ pub struct Curriculum {
     state: Mutex<State>,
 }
 
-#[derive(Debug)]
-struct State {
+/// Levels by kind of problem. Kinds that have not been drawn yet may be missing at the end.
+type State = Vec<Kind>;
+
+/// Progress with one kind of problem.
+#[derive(Clone, Debug)]
+struct Kind {
     level: u32,
     /// Results of the last problems of the level: true if solved.
     results: VecDeque<bool>,
 }
 
-/// Version of the file.
-const FORMAT: u32 = 1;
+/// Version of the file. Format 1, and files without a version, have one level, that of the first kind.
+const FORMAT: u32 = 2;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Kept {
-    /// Earlier builds wrote no version.
-    #[serde(default = "format")]
     format: u32,
-    level: u32,
+    levels: Vec<u32>,
 }
 
-fn format() -> u32 {
-    FORMAT
+/// Content of a file of any known format.
+#[derive(Deserialize)]
+struct Found {
+    #[serde(default = "first_format")]
+    format: u32,
+    #[serde(default)]
+    level: Option<u32>,
+    #[serde(default)]
+    levels: Vec<u32>,
+}
+
+const fn first_format() -> u32 {
+    1
 }
 
 /// The next game.
@@ -52,7 +66,8 @@ fn format() -> u32 {
 pub enum Next<G> {
     /// A game from the usual start.
     Usual,
-    /// A problem of this level, to be played.
+    /// A problem to be played, with the number of its rung, which [`Curriculum::note`] takes: the level, plus the highest level for
+    /// each kind of problem before its own.
     Problem(G, u32),
     /// A problem with its solution, to be recorded without being played.
     Known(Drawn<G>),
@@ -80,35 +95,45 @@ impl Curriculum {
         let mut config = config.clone();
         config.max_level = config.max_level.min(levels);
         config.level = config.level.min(config.max_level);
-        let level = match fs::read(&path) {
+        let levels = match fs::read(&path) {
             Ok(bytes) => {
-                let kept: Kept = serde_json::from_slice(&bytes).map_err(|error| fault(error.into()))?;
-                if kept.format != FORMAT {
-                    let reason = format!(
-                        "its format {} is unknown to this build; start the build that wrote it, or a newer one",
-                        kept.format
-                    );
-                    return Err(fault(io::Error::other(reason)));
+                let found: Found = serde_json::from_slice(&bytes).map_err(|error| fault(error.into()))?;
+                match (found.format, found.level) {
+                    (FORMAT, None) if !found.levels.is_empty() => found.levels,
+                    (1, Some(level)) => vec![level],
+                    (1 | FORMAT, _) => return Err(fault(io::Error::other("it holds no levels"))),
+                    (format, _) => {
+                        let reason = format!(
+                            "its format {format} is unknown to this build; start the build that wrote it, or a newer one"
+                        );
+                        return Err(fault(io::Error::other(reason)));
+                    }
                 }
-                // The configuration may have been changed since the level was saved.
-                kept.level.clamp(config.level, config.max_level)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => config.level,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => vec![config.level],
             Err(error) => return Err(fault(error)),
         };
+        let kinds = levels.into_iter().map(|level| Kind {
+            // The configuration may have been changed since the level was saved.
+            level: level.clamp(config.level, config.max_level),
+            results: VecDeque::new(),
+        });
         Ok(Self {
-            config,
             path,
-            state: Mutex::new(State {
-                level,
-                results: VecDeque::new(),
-            }),
+            state: Mutex::new(kinds.collect()),
+            config,
         })
     }
 
-    /// The present level.
+    /// Present level of the first kind of problem.
     pub fn level(&self) -> u32 {
-        self.state.lock().level
+        self.level_of(0)
+    }
+
+    /// Present level of a kind of problem.
+    pub fn level_of(&self, kind: usize) -> u32 {
+        let state = self.state.lock();
+        state.get(kind).map_or(self.config.level, |kind| kind.level)
     }
 
     /// True if an unsolved problem is also recorded as the problem that its actions do solve.
@@ -122,8 +147,9 @@ impl Curriculum {
             return Next::Usual;
         }
         let mut draws = Draws::new(key, 0, Purpose::Problem);
+        let (kind, rules) = draw_kind::<G>(rules, &mut draws);
         let is_known = draws.unit() < f64::from(self.config.known_solutions);
-        let present = self.level();
+        let present = self.level_of(kind);
         let level = if is_known {
             1 + draws.below(self.config.max_level as usize) as u32
         } else if draws.unit() < f64::from(self.config.easier) {
@@ -131,40 +157,51 @@ impl Curriculum {
         } else {
             present
         };
-        match G::draw_start(rules, level, &mut |below| draws.below(below)) {
+        match G::draw_start(&rules, level, &mut |below| draws.below(below)) {
             None => Next::Usual,
             Some(drawn) if is_known => Next::Known(drawn),
-            Some(drawn) => Next::Problem(drawn.start, level),
+            Some(drawn) => Next::Problem(drawn.start, kind as u32 * self.config.max_level + level),
         }
     }
 
-    /// Counts the result of a played problem. Returns the new level if that raises it.
+    /// Counts the result of a played problem of this rung (see [`Next::Problem`]). Returns the new level if that raises the level
+    /// of its kind.
     ///
     /// # Errors
     /// [`CurriculumError`] if the new level cannot be saved. It is in force until a restart all the same.
-    pub fn note(&self, level: u32, is_solved: bool) -> Result<Option<u32>, CurriculumError> {
-        let raised = {
+    pub fn note(&self, rung: u32, is_solved: bool) -> Result<Option<u32>, CurriculumError> {
+        let levels = self.config.max_level.max(1);
+        let below = rung.saturating_sub(1);
+        let (kind, level) = ((below / levels) as usize, below % levels + 1);
+        let (raised, all) = {
             let mut state = self.state.lock();
-            if level != state.level {
-                return Ok(None);
+            while state.len() <= kind {
+                state.push(Kind {
+                    level: self.config.level,
+                    results: VecDeque::new(),
+                });
             }
+            let Some(own) = state.get_mut(kind).filter(|own| own.level == level) else {
+                return Ok(None);
+            };
             let window = self.config.window as usize;
-            if state.results.len() >= window {
-                state.results.pop_front();
+            if own.results.len() >= window {
+                own.results.pop_front();
             }
-            state.results.push_back(is_solved);
-            let solved = state.results.iter().filter(|&&is_solved| is_solved).count();
+            own.results.push_back(is_solved);
+            let solved = own.results.iter().filter(|&&is_solved| is_solved).count();
             let is_enough = solved as f64 >= f64::from(self.config.raise_at) * window as f64;
-            if state.results.len() < window || !is_enough || level >= self.config.max_level {
+            if own.results.len() < window || !is_enough || level >= self.config.max_level {
                 return Ok(None);
             }
-            state.level += 1;
-            state.results.clear();
-            state.level
+            own.level += 1;
+            own.results.clear();
+            let all: Vec<u32> = state.iter().map(|kind| kind.level).collect();
+            (level + 1, all)
         };
         let kept = serde_json::to_vec(&Kept {
             format: FORMAT,
-            level: raised,
+            levels: all,
         })
         .map_err(io::Error::from);
         kept.and_then(|bytes| durable::write(&self.path, &bytes))
@@ -174,6 +211,20 @@ impl Curriculum {
             })?;
         Ok(Some(raised))
     }
+}
+
+/// Draws a kind of problem by the shares of the kinds. Returns its number, and rules that draw only it.
+fn draw_kind<G: Game>(rules: &G::Rules, draws: &mut Draws) -> (usize, G::Rules) {
+    let kinds = G::problem_kinds(rules);
+    let sum: u32 = kinds.iter().map(|&(share, _)| share).sum();
+    let mut left = draws.below(sum.max(1) as usize) as u32;
+    for (number, (share, rules)) in kinds.into_iter().enumerate() {
+        if left < share {
+            return (number, rules);
+        }
+        left -= share;
+    }
+    (0, rules.clone())
 }
 
 #[cfg(test)]
@@ -214,10 +265,52 @@ mod tests {
         fs::write(folder.path().join(FILE), r#"{"level":3}"#).unwrap();
         let older = Curriculum::open(folder.path(), &config(), 48).unwrap();
         assert_eq!(older.level(), 3);
-        for text in ["damaged", r#"{"format":2,"level":3}"#] {
+        for text in [
+            "damaged",
+            r#"{"format":3,"levels":[3]}"#,
+            r#"{"format":2,"level":3}"#,
+        ] {
             fs::write(folder.path().join(FILE), text).unwrap();
             assert!(Curriculum::open(folder.path(), &config(), 48).is_err());
             assert_eq!(fs::read_to_string(folder.path().join(FILE)).unwrap(), text);
+        }
+    }
+
+    /// Kinds are told apart by the rungs of the problems that were drawn.
+    #[test]
+    fn each_kind_of_problem_has_a_level_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let only_played = ProblemsConfig {
+            known_solutions: 0.0,
+            easier: 0.0,
+            ..config()
+        };
+        let rules = Rules {
+            pairs: 40,
+            ..Rules::default()
+        };
+        let curriculum = Curriculum::open(folder.path(), &only_played, 48).unwrap();
+        let next = |curriculum: &Curriculum, game| {
+            let key = GameKey { run_seed: 9, game };
+            match curriculum.next::<GeneratorGame>(&rules, key) {
+                Next::Problem(start, rung) => (start.problem().second_target().is_some(), rung),
+                other => panic!("{other:?}"),
+            }
+        };
+        let mut pairs = 0;
+        for game in 0..200 {
+            let (is_pair, rung) = next(&curriculum, game);
+            pairs += u32::from(is_pair);
+            // Only pairs are solved.
+            curriculum.note(rung, is_pair).unwrap();
+        }
+        assert!((50..110).contains(&pairs), "{pairs}");
+        assert_eq!((curriculum.level(), curriculum.level_of(1)), (2, 4));
+        let again = Curriculum::open(folder.path(), &only_played, 48).unwrap();
+        assert_eq!((again.level(), again.level_of(1)), (2, 4));
+        for game in 0..50 {
+            let (is_pair, rung) = next(&again, game);
+            assert_eq!(rung, if is_pair { 4 + 4 } else { 2 });
         }
     }
 

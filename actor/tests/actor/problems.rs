@@ -22,6 +22,7 @@ fn replay(game: &Game) -> f32 {
         let position = Position::read(row).unwrap();
         assert_eq!(position.clan, *state.clan());
         assert_eq!(position.problem, *state.problem());
+        assert_eq!(position.step_marked, state.step_marked());
         let count = game.visit_counts[ply] as usize;
         let mut legal = Vec::new();
         state.legal_actions(&mut legal);
@@ -80,14 +81,26 @@ async fn problems_are_played_known_solutions_and_hindsight_recorded() {
     config.problems.window = 4;
     config.problems.known_solutions = 0.4;
     config.game.rules.insert("move_limit".into(), 12.into());
+    config.game.rules.insert("pairs".into(), 50.into());
     let actor = start_playing::<GeneratorGame>(config);
     let of = |provenance: &str| -> Vec<Game> {
         let games = store.by_number();
         let found = games.into_values().filter(|game| game.provenance == provenance);
         found.collect()
     };
+    // Known solutions and hindsight are of both kinds: one grid to draw, and a pair of grids.
+    let has_both = |provenance: &str| {
+        let (pairs, others): (Vec<Game>, Vec<Game>) = of(provenance)
+            .into_iter()
+            .partition(|game| game.start.contains("second_target"));
+        !pairs.is_empty() && !others.is_empty()
+    };
+    let has_all = || ["", "known-solution", "hindsight"].into_iter().all(has_both);
     actor
-        .until(|| of("").len() >= 20 && of("known-solution").len() >= 10 && of("hindsight").len() >= 5)
+        .until(|| {
+            let enough = of("").len() >= 20 && of("known-solution").len() >= 10 && of("hindsight").len() >= 5;
+            enough && has_all()
+        })
         .await;
     let metrics = Arc::clone(&actor.metrics);
     actor.stop().await;

@@ -2,12 +2,12 @@
 
 use games::{
     Action, Game, IllegalAction,
-    generator::{End, GeneratorGame},
+    generator::{End, GeneratorGame, Grid, Problem},
 };
 use network::batched::{BatchedEvaluator, EvaluationSource};
 use search::{ApplyError, FirstPlay, GameKey, Reuse, Search, Settings};
 
-use network::{ModelName, NetworkError, name::NoModelName};
+use network::{ModelFile, ModelName, NetworkError, name::NoModelName};
 
 use crate::{
     PlayerError,
@@ -30,6 +30,14 @@ pub enum SolveError {
         model: String,
         /// Game of the network.
         game: String,
+    },
+    /// The network has never seen a problem of the kind that it is asked to solve.
+    #[error(
+        "{model} was not trained on a single pair of grids: train it with game.rules.pairs above 0, or use --model uniform"
+    )]
+    NoPairs {
+        /// Name of the network.
+        model: String,
     },
     /// The network did not answer.
     #[error(transparent)]
@@ -65,11 +73,45 @@ pub fn open(model: &str) -> Result<EvaluationSource, SolveError> {
     Ok(network.source(0))
 }
 
+/// Knowledge about a network's training on pairs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairs {
+    /// The network was trained on pairs, or none is asked.
+    Seen,
+    /// The network's file does not say: it is from an earlier release, from another program, or behind an inference server.
+    Unknown,
+}
+
+/// Looks whether the network called `model` was trained on pairs, as its file says.
+///
+/// # Errors
+/// [`SolveError::NoPairs`] if it was not; another error if the file cannot be read.
+pub fn check_pairs(model: &str) -> Result<Pairs, SolveError> {
+    if model == "uniform" {
+        return Ok(Pairs::Seen);
+    }
+    let name: ModelName = model.parse()?;
+    if matches!(name, ModelName::Server { .. }) {
+        return Ok(Pairs::Unknown);
+    }
+    let file = ModelFile::find(&name).map_err(PlayerError::from)?;
+    match file.pairs_seen().map_err(PlayerError::from)? {
+        Some(0) => Err(SolveError::NoPairs {
+            model: model.to_owned(),
+        }),
+        Some(_) => Ok(Pairs::Seen),
+        None => Ok(Pairs::Unknown),
+    }
+}
+
 /// Result of one problem.
 #[derive(Clone, Debug)]
 pub struct Attempt {
     /// Final state.
     pub state: GeneratorGame,
+    /// State on the way with the drawing nearest to the goal: with the step marked, if it was, and then with the fewest wrong
+    /// cells. The earliest of equal ones. For a solved problem it is the final state.
+    pub nearest: GeneratorGame,
     /// All actions played, marks included.
     pub actions: Vec<Action>,
     /// Visits summed over all decisions.
@@ -81,6 +123,19 @@ impl Attempt {
     pub fn is_solved(&self) -> bool {
         self.state.end() == Some(End::Solved)
     }
+}
+
+/// Number of cells, 0 to 64, in which the drawing of a state differs from the grid that is to be drawn next. 64 without a
+/// problem.
+pub fn wrong_cells(state: &GeneratorGame) -> usize {
+    let target = match state.problem() {
+        Problem::Pair(_, second) if state.step_marked() => second,
+        Problem::Pair(first, _) | Problem::Draw(first) => first,
+        Problem::Free => return Grid::ABSENT.cells().len(),
+    };
+    let render = state.render();
+    let cells = render.cells().iter().zip(target.cells());
+    cells.filter(|(drawn, wanted)| drawn != wanted).count()
 }
 
 /// Search settings for `visits` visits per action: those of training, without noise.
@@ -140,6 +195,7 @@ pub fn solve(
 struct Running {
     search: Search<GeneratorGame>,
     actions: Vec<Action>,
+    nearest: GeneratorGame,
 }
 
 impl Running {
@@ -151,6 +207,7 @@ impl Running {
         Self {
             search: Search::new(start.clone(), settings.clone(), key),
             actions: Vec::new(),
+            nearest: start.clone(),
         }
     }
 
@@ -164,6 +221,12 @@ impl Running {
             let action = self.search.choose(0.0).ok_or(SolveError::NoChoice)?;
             self.search.advance(action)?;
             self.actions.push(action);
+            let state = self.search.state();
+            let distance = |state: &GeneratorGame| (!state.step_marked(), wrong_cells(state));
+            let is_nearer = state.end() != Some(End::Oops) && distance(state) < distance(&self.nearest);
+            if is_nearer || state.end() == Some(End::Solved) {
+                self.nearest = state.clone();
+            }
         }
         Ok(())
     }
@@ -172,6 +235,7 @@ impl Running {
         Attempt {
             visits: self.search.counters().visits,
             state: self.search.state().clone(),
+            nearest: self.nearest,
             actions: self.actions,
         }
     }
@@ -179,7 +243,7 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
-    use games::generator::{Clan, Move, Problem, Rules};
+    use games::generator::{Clan, Move, Rules};
 
     use super::*;
 
@@ -196,6 +260,51 @@ mod tests {
             let lengths: Vec<usize> = attempts.iter().map(|attempt| attempt.actions.len()).collect();
             assert!(attempts.iter().all(Attempt::is_solved));
             assert_eq!(lengths, [1, 2, 3]);
+            assert!(attempts.iter().all(|attempt| attempt.nearest == attempt.state));
         }
+    }
+
+    /// Two moves are too few for a grid of one cell, so the nearest drawing is the one with one row or column less.
+    #[test]
+    fn an_unsolved_problem_keeps_the_nearest_drawing() {
+        let rules = Rules {
+            move_limit: 2,
+            ..Rules::default()
+        };
+        let cell = Grid::from_rows(&[vec![0]]).unwrap();
+        let start = GeneratorGame::posed(&rules, Problem::Draw(cell));
+        assert_eq!(wrong_cells(&start), 63);
+        let attempts = solve(&EvaluationSource::Uniform, &[start], &settings(64), 1, 1).unwrap();
+        let [attempt] = &attempts[..] else {
+            panic!("{attempts:?}")
+        };
+        assert!(!attempt.is_solved());
+        assert_ne!(attempt.nearest.end(), Some(End::Oops));
+        assert!(wrong_cells(&attempt.nearest) <= 63);
+    }
+
+    /// A file says how many pairs its network was trained on; one that says nothing may be from an earlier release.
+    #[test]
+    fn a_network_that_has_not_seen_a_pair_is_refused_for_pairs() {
+        let folder = tempfile::tempdir().unwrap();
+        let metadata = onnx::Metadata {
+            layout: GeneratorGame::layout(()),
+            step: 1,
+        };
+        let file = onnx::random::model(&metadata, 1, 8, 1).unwrap();
+        let check = |pairs: Option<&str>| {
+            let file = match pairs {
+                Some(pairs) => onnx::model::with_entry(&file, onnx::model::PAIRS_KEY, pairs).unwrap(),
+                None => file.clone(),
+            };
+            let path = folder.path().join("network.onnx");
+            std::fs::write(&path, file).unwrap();
+            check_pairs(path.to_str().unwrap())
+        };
+        assert!(matches!(check(Some("0")), Err(SolveError::NoPairs { .. })));
+        assert_eq!(check(Some("7")).unwrap(), Pairs::Seen);
+        assert_eq!(check(None).unwrap(), Pairs::Unknown);
+        assert_eq!(check_pairs("uniform").unwrap(), Pairs::Seen);
+        assert_eq!(check_pairs("http://127.0.0.1:1").unwrap(), Pairs::Unknown);
     }
 }

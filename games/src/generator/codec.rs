@@ -96,6 +96,10 @@ impl Codec for ClanRows {
         Position::read(row).map(|_| ())
     }
 
+    fn is_pair(&self, row: &[u32]) -> bool {
+        row::is_pair(row)
+    }
+
     fn expander(&self) -> Box<dyn Expander> {
         Box::new(Expansion::default())
     }

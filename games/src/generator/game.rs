@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     clan::Clan,
     codec::ClanRows,
@@ -13,7 +11,9 @@ use super::{
     moves::{self, MOVES, Move},
     problem::{MarkResult, Problem, StartText},
     recoloring::Recolorings,
-    row, sample,
+    row,
+    rules::{Cycles, Illegal, Rules},
+    sample::{self, Part},
 };
 use crate::{
     form::RowForm,
@@ -23,74 +23,17 @@ use crate::{
     value::Player,
 };
 
-/// Treatment of moves that fail.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Illegal {
-    /// Moves that fail are not offered (`strict`). Marks are always offered, even wrong ones.
-    #[default]
-    Strict,
-    /// All moves that an imp's kind and role allow are offered (`oops`). A move that fails is an Oops: it ends the game
-    /// with the value 0. These are the original rules.
-    Oops,
-}
-
-/// Treatment of moves that lead back to an earlier clan of the episode.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Cycles {
-    /// Such moves fail.
-    #[default]
-    Forbid,
-    /// Such moves are allowed.
-    Allow,
-}
-
-/// Rules of a game. The default is for self-play.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Rules {
-    /// Moves that fail: `strict` (default) or `oops`.
-    pub illegal: Illegal,
-    /// Moves back to an earlier clan: `forbid` (default) or `allow`.
-    pub cycles: Cycles,
-    /// Number of moves after which an unsolved problem ends with the value 0. At least 1.
-    pub move_limit: u32,
-    /// Percentage of pairs among the problems drawn for self-play, 0 to 100.
-    pub pairs: u8,
-}
-
-impl Default for Rules {
-    fn default() -> Self {
-        Self {
-            illegal: Illegal::Strict,
-            cycles: Cycles::Forbid,
-            move_limit: 64,
-            pairs: 0,
-        }
-    }
-}
-
-impl Rules {
-    /// Rules of the reference implementation: failing moves are Oopses, and cycles are allowed.
-    pub fn compatibility() -> Self {
-        Self {
-            illegal: Illegal::Oops,
-            cycles: Cycles::Allow,
-            ..Self::default()
-        }
-    }
-}
-
 /// End of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The problem was solved. The value is 1.
     Solved,
-    /// A move failed. The value is 0.
+    /// A move failed. The value is 0, and the state is the one position "Oops".
     Oops,
     /// The move limit was reached. The value is 0.
     MoveLimit,
+    /// Without a problem, a grid or a pair was proposed. The value is 0.
+    Proposed,
 }
 
 /// Parts of the state that do not change within an episode.
@@ -101,6 +44,9 @@ struct Episode {
 }
 
 /// State of the generator game.
+///
+/// Every move that fails leads to one distinguished position, "Oops": whatever came before, the states are equal, have one
+/// [`GeneratorGame::key`], one row, one text and an empty render.
 ///
 /// ```
 /// use games::{
@@ -118,10 +64,10 @@ struct Episode {
 /// assert_eq!(state.outcome(), Some(Outcome::Scored(1.0)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub struct GeneratorGame {
     clan: Clan,
-    /// Hash of the clan.
+    /// Hash of the clan. [`OOPS_HASH`] after an Oops.
     hash: u64,
     episode: Arc<Episode>,
     step_marked: bool,
@@ -130,6 +76,21 @@ pub struct GeneratorGame {
     end: Option<End>,
     /// Positions of the episode so far. Empty if cycles are allowed.
     visited: Visited,
+}
+
+impl PartialEq for GeneratorGame {
+    /// True if the positions are equal, with their histories. All Oops positions are equal.
+    fn eq(&self, other: &Self) -> bool {
+        if self.is_oops() || other.is_oops() {
+            return self.is_oops() && other.is_oops();
+        }
+        self.clan == other.clan
+            && self.step_marked == other.step_marked
+            && self.plies == other.plies
+            && self.end == other.end
+            && self.visited == other.visited
+            && self.episode == other.episode
+    }
 }
 
 impl Clone for GeneratorGame {
@@ -157,6 +118,8 @@ impl Clone for GeneratorGame {
 
 /// Number added to the hash of a clan after the step was marked, so that one clan before and after it is two positions.
 const MARKED_SALT: u64 = 0x51ab_7d3e_9c04_f265;
+/// Stands for the hash of the clan in the position "Oops". No clan is known to have this hash.
+const OOPS_HASH: u64 = 0xd6e8_feb8_6659_fd93;
 
 impl GeneratorGame {
     /// State at the start of an episode, with the usual start clan.
@@ -192,12 +155,13 @@ impl GeneratorGame {
         moves::imp_and_move(action)
     }
 
-    /// Present clan. After an Oops, the clan before it.
+    /// Present clan. After an Oops, the start clan.
     pub const fn clan(&self) -> &Clan {
         &self.clan
     }
 
-    /// Problem of the episode.
+    /// Problem of the episode. After an Oops it is no part of the position any more, so that rows and comparisons leave it
+    /// out, but people can still be shown what was to be drawn.
     pub fn problem(&self) -> &Problem {
         &self.episode.problem
     }
@@ -207,12 +171,12 @@ impl GeneratorGame {
         &self.episode.rules
     }
 
-    /// True if the first grid of a pair was marked as a step.
+    /// True if the first grid of a pair, or of a proposal, was marked as a step.
     pub const fn step_marked(&self) -> bool {
         self.step_marked
     }
 
-    /// Number of moves so far.
+    /// Number of moves so far. 0 after an Oops.
     pub const fn plies(&self) -> u32 {
         self.plies
     }
@@ -227,8 +191,24 @@ impl GeneratorGame {
         if self.step_marked { MARKED_SALT } else { 0 }
     }
 
-    /// Key of the present position in `visited`.
-    fn key(&self) -> u64 {
+    /// True if the last move failed.
+    fn is_oops(&self) -> bool {
+        self.end == Some(End::Oops)
+    }
+
+    /// Makes this the position "Oops", which holds nothing of what came before.
+    fn become_oops(&mut self) {
+        self.clan = Clan::start();
+        self.hash = OOPS_HASH;
+        self.step_marked = false;
+        self.plies = 0;
+        self.visited.clear();
+        self.end = Some(End::Oops);
+    }
+
+    /// Hash of the clan and the mark, by which positions of one episode are told apart. All Oops positions have one key,
+    /// which no other position has.
+    pub fn key(&self) -> u64 {
         self.hash.wrapping_add(self.salt())
     }
 
@@ -251,8 +231,10 @@ impl GeneratorGame {
         } else {
             self.transform(imp, action)
         };
-        if self.end.is_none() && self.plies >= self.episode.rules.move_limit {
-            self.end = Some(End::MoveLimit);
+        match self.end {
+            Some(End::Oops) => self.become_oops(),
+            None if self.plies >= self.episode.rules.move_limit => self.end = Some(End::MoveLimit),
+            Some(End::Solved | End::MoveLimit | End::Proposed) | None => {}
         }
     }
 
@@ -265,6 +247,7 @@ impl GeneratorGame {
             _ if imp != 0 => Some(End::Oops),
             MarkResult::Oops => Some(End::Oops),
             MarkResult::Solved => Some(End::Solved),
+            MarkResult::Proposed => Some(End::Proposed),
             MarkResult::Step => {
                 self.step_marked = true;
                 self.record_visit();
@@ -314,6 +297,10 @@ impl GeneratorGame {
             Some(packed) => Clan::unpack(packed).map_err(|error| format!("`clan`: {error}"))?,
         };
         let mut state = Self::from_clan(rules, text.problem()?, clan);
+        if text.oops {
+            state.become_oops();
+            return Ok(state);
+        }
         state.plies = text.plies;
         if text.marked {
             state.step_marked = true;
@@ -382,7 +369,7 @@ impl Game for GeneratorGame {
     fn outcome(&self) -> Option<Outcome> {
         self.end.map(|end| match end {
             End::Solved => Outcome::Scored(1.0),
-            End::Oops | End::MoveLimit => Outcome::Scored(0.0),
+            End::Oops | End::MoveLimit | End::Proposed => Outcome::Scored(0.0),
         })
     }
 
@@ -391,6 +378,7 @@ impl Game for GeneratorGame {
             End::Solved => "solved",
             End::Oops => "oops",
             End::MoveLimit => "move-limit",
+            End::Proposed => "proposed",
         })
     }
 
@@ -439,12 +427,19 @@ impl Game for GeneratorGame {
 
     fn position(&self) -> String {
         let problem = &self.episode.problem;
-        let text = StartText {
-            clan: Some(self.clan.packed().collect()),
-            target: problem.target().copied(),
-            second_target: problem.second_target().copied(),
-            marked: self.step_marked,
-            plies: self.plies,
+        let text = match self.end {
+            Some(End::Oops) => StartText {
+                oops: true,
+                ..StartText::default()
+            },
+            Some(End::Solved | End::MoveLimit | End::Proposed) | None => StartText {
+                clan: Some(self.clan.packed().collect()),
+                target: problem.target().copied(),
+                second_target: problem.second_target().copied(),
+                marked: self.step_marked,
+                plies: self.plies,
+                oops: false,
+            },
         };
         serde_json::to_string(&text).unwrap_or_default()
     }
@@ -454,7 +449,12 @@ impl Game for GeneratorGame {
     }
 
     fn write_row(&self, (): (), _: Symmetry, row: &mut Vec<u32>) {
-        row::write(&self.clan, &self.episode.problem, self.step_marked, row);
+        let problem = if self.is_oops() {
+            &Problem::Free
+        } else {
+            &self.episode.problem
+        };
+        row::write(&self.clan, problem, self.step_marked, row);
     }
 
     fn policy_index(&self, (): (), _: Symmetry, action: Action) -> u32 {
@@ -464,31 +464,64 @@ impl Game for GeneratorGame {
     fn least_actions_left(&self) -> u32 {
         match self.end {
             Some(End::Solved) => 0,
-            Some(End::Oops | End::MoveLimit) => u32::MAX,
+            Some(End::Oops | End::MoveLimit | End::Proposed) => u32::MAX,
             None => self.episode.problem.least_moves(self.step_marked, &self.clan),
         }
     }
 
     fn draw_start(rules: &Rules, level: u32, draw: &mut dyn FnMut(usize) -> usize) -> Option<Drawn<Self>> {
-        let walk = sample::problem(level, usize::from(rules.pairs), rules.move_limit, draw)?;
+        Self::drawn(rules, level, Part::Training, draw)
+    }
+
+    fn problem_kinds(rules: &Rules) -> Vec<(u32, Rules)> {
+        let pairs = u32::from(rules.pairs);
+        let only = |pairs| Rules {
+            pairs,
+            ..rules.clone()
+        };
+        vec![(100_u32.saturating_sub(pairs), only(0)), (pairs, only(100))]
+    }
+
+    fn in_hindsight(&self, actions: &[Action]) -> Option<Drawn<Self>> {
+        let rules = &self.episode.rules;
+        let solved = sample::in_hindsight(&self.clan, &self.episode.problem, actions, rules.move_limit)?;
+        Some(Drawn {
+            start: Self::from_clan(rules, solved.problem, self.clan),
+            solution: solved.solution,
+        })
+    }
+}
+
+impl GeneratorGame {
+    /// Draws a problem as [`Game::draw_start`] does, but one of those that are held out of self-play
+    /// ([`Problem::is_held_out`]). There may be none of level 1.
+    pub fn draw_held_out(
+        rules: &Rules,
+        level: u32,
+        draw: &mut dyn FnMut(usize) -> usize,
+    ) -> Option<Drawn<Self>> {
+        Self::drawn(rules, level, Part::HeldOut, draw)
+    }
+
+    fn drawn(
+        rules: &Rules,
+        level: u32,
+        part: Part,
+        draw: &mut dyn FnMut(usize) -> usize,
+    ) -> Option<Drawn<Self>> {
+        let walk = sample::problem(level, usize::from(rules.pairs), rules.move_limit, part, draw)?;
         Some(Drawn {
             start: Self::posed(rules, walk.problem),
             solution: walk.solution,
         })
     }
 
-    fn in_hindsight(&self, actions: &[Action]) -> Option<Drawn<Self>> {
-        let (grid, solution) = sample::in_hindsight(&self.clan, actions, self.episode.rules.move_limit)?;
-        Some(Drawn {
-            start: Self::from_clan(&self.episode.rules, Problem::Draw(grid), self.clan),
-            solution,
-        })
-    }
-}
-
-impl GeneratorGame {
-    /// Grid that the present clan draws.
+    /// Grid that the present clan draws. After an Oops all cells are absent.
     pub fn render(&self) -> Grid {
-        self.clan.render()
+        if self.is_oops() {
+            Grid::ABSENT
+        } else {
+            self.clan.render()
+        }
     }
 }

@@ -88,6 +88,13 @@ impl Grid {
         (width, height)
     }
 
+    /// Rows of the cells that are not absent, from the top.
+    pub fn rows(&self) -> Vec<Vec<u8>> {
+        let (width, height) = self.size();
+        let rows = self.cells.chunks_exact(SIDE).take(height);
+        rows.map(|row| row[..width].to_vec()).collect()
+    }
+
     /// Grid of 1 to 8 rows of colours, with 1 to 8 cells each. Rows may hold absent cells (10), if the others are a
     /// rectangle at the top left.
     ///

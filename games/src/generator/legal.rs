@@ -22,6 +22,11 @@ impl Visited {
         self.sizes |= 1 << (size & 127);
     }
 
+    pub(super) fn clear(&mut self) {
+        self.keys.clear();
+        self.sizes = 0;
+    }
+
     pub(super) fn contains(&self, key: u64) -> bool {
         self.keys.contains(&key)
     }

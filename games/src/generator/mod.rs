@@ -12,13 +12,16 @@
 //! | [`grid`], [`render`] | grids, rendering of clans, views of single imps |
 //! | [`moves`], `edit`, `legal` | the 38 moves of an imp, their effects, their legality |
 //! | [`problem`] | targets, and lower bounds of the moves to them |
+//! | [`rules`] | failing moves, cycles, move limit, share of pairs |
 //! | [`game`] | the [`Game`](crate::Game): episode, Oops, move limit, cycles |
 //! | [`row`], `codec` | rows, and their representation for networks |
 //! | [`expansion`], `views` | arrays that a network takes |
 //! | `recoloring` | permutations of the colours, as maps of rows and policies |
 //! | [`symmetry`] | turns of the square and permutations of the colours, for training |
 //! | `sample` | problems drawn with a solution; hindsight |
+//! | `shorten`, `origins` | known solutions without the moves that do not matter |
 //! | [`task`] | problems from ARC task files |
+//! | [`made`] | ARC-like tasks made from the grammar |
 //! | [`paint`], `text`, `people` | grids and clans as text, drawing and notation |
 
 pub mod clan;
@@ -29,7 +32,9 @@ pub mod game;
 pub mod grammar;
 pub mod grid;
 mod legal;
+pub mod made;
 pub mod moves;
+mod origins;
 pub mod packed;
 pub mod paint;
 mod people;
@@ -37,7 +42,9 @@ pub mod problem;
 mod recoloring;
 pub mod render;
 pub mod row;
+pub mod rules;
 mod sample;
+mod shorten;
 pub mod symmetry;
 pub mod task;
 mod text;
@@ -46,9 +53,10 @@ mod views;
 pub use clan::Clan;
 pub use codec::ClanRows;
 pub use expansion::{ClanBatch, Expander};
-pub use game::{Cycles, End, GeneratorGame, Illegal, Rules};
+pub use game::{End, GeneratorGame};
 pub use grid::{Grid, GridError};
 pub use moves::Move;
 pub use packed::ClanError;
 pub use problem::Problem;
 pub use row::{Position, PositionError};
+pub use rules::{Cycles, Illegal, Rules};

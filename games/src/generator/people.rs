@@ -66,6 +66,8 @@ impl Face for GeneratorGame {
         "learner.checkpoint_steps=100",
         // On a small machine a failed attempt should not take as long as ten solutions.
         "game.rules.move_limit=32",
+        // Input and output grids: without pairs the network would never learn to mark a step.
+        "game.rules.pairs=25",
     ];
 
     fn player_name(player: Player) -> &'static str {
@@ -104,7 +106,8 @@ impl Face for GeneratorGame {
 
     fn remark(&self) -> String {
         match self.problem() {
-            Problem::Free => "There is no problem: draw anything.".into(),
+            Problem::Free if self.step_marked() => "The first grid is proposed. Draw the second.".into(),
+            Problem::Free => "There is no problem: draw anything, and mark it to propose it.".into(),
             Problem::Pair(..) if self.step_marked() => "The step is marked. Draw the second target.".into(),
             Problem::Draw(_) | Problem::Pair(..) => String::new(),
         }
@@ -152,12 +155,13 @@ impl Face for GeneratorGame {
             End::Solved => format!("Solved in {moves} moves."),
             End::Oops => "Oops: the move was wrong, and the game is over.".into(),
             End::MoveLimit => format!("Not solved within {moves} moves."),
+            End::Proposed => format!("Proposed after {moves} moves."),
         })
     }
 
     /// Strict rules: only moves that succeed are offered, and marks.
     fn people_rules() -> Rules {
-        Rules::default()
+        Rules::strict()
     }
 
     /// Original rules: a move that fails is an Oops.
@@ -214,7 +218,7 @@ impl Face for GeneratorGame {
         self.end().map(|end| match end {
             End::Solved => "first",
             End::Oops => "second",
-            End::MoveLimit => "draw",
+            End::MoveLimit | End::Proposed => "draw",
         })
     }
 

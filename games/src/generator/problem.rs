@@ -2,12 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{clan::Clan, grammar, grid::Grid};
+use super::{
+    clan::{Clan, mix},
+    grammar,
+    grid::Grid,
+};
 
 /// Goal of an episode.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Problem {
-    /// No goal: every mark is an Oops.
+    /// No goal: a grid is proposed by marking it as complete, a pair by marking its first grid as a step before. A proposal ends
+    /// the episode with the value 0, because nothing judges it.
     #[default]
     Free,
     /// Draw this grid and mark it as complete.
@@ -16,6 +21,9 @@ pub enum Problem {
     Pair(Grid, Grid),
 }
 
+/// One problem in this many is held out of self-play.
+const HELD_OUT: u64 = 16;
+
 /// Result of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MarkResult {
@@ -23,6 +31,8 @@ pub(super) enum MarkResult {
     Step,
     /// The problem is solved.
     Solved,
+    /// Without a goal, a grid or a pair is proposed.
+    Proposed,
     /// The mark was wrong.
     Oops,
 }
@@ -44,10 +54,38 @@ impl Problem {
         }
     }
 
+    /// True if the problem is held out of self-play, to measure networks on problems that none of them was trained on. One in
+    /// sixteen is, by a hash of its grids. Problems that differ by a permutation of the colours 2 to 9 share their lot,
+    /// because training permutes these.
+    pub fn is_held_out(&self) -> bool {
+        let (mut names, mut named) = ([0u8; 10], 1);
+        let grids = [self.target(), self.second_target()];
+        let hash = grids.into_iter().flatten().fold(0, |hash, grid| {
+            grid.cells().iter().fold(hash, |hash, &cell| {
+                // Colours get numbers in the order in which they are met.
+                let name = match cell {
+                    2..=9 => {
+                        let name = &mut names[usize::from(cell)];
+                        if *name == 0 {
+                            named += 1;
+                            *name = named;
+                        }
+                        *name
+                    }
+                    cell => cell,
+                };
+                mix(hash ^ u64::from(name))
+            })
+        });
+        self.target().is_some() && hash.is_multiple_of(HELD_OUT)
+    }
+
     /// Result of a mark on this render. `is_step` tells the kind of mark; `is_marked` is true if the step was marked
     /// before.
     pub(super) fn mark(&self, is_step: bool, is_marked: bool, render: &Grid) -> MarkResult {
         match self {
+            Self::Free if !is_step => MarkResult::Proposed,
+            Self::Free if !is_marked => MarkResult::Step,
             Self::Draw(target) if !is_step && render == target => MarkResult::Solved,
             Self::Pair(first, _) if is_step && !is_marked && render == first => MarkResult::Step,
             Self::Pair(_, second) if !is_step && is_marked && render == second => MarkResult::Solved,
@@ -111,6 +149,9 @@ pub(super) struct StartText {
     /// Number of moves so far, for the move limit.
     #[serde(skip_serializing_if = "is_zero")]
     pub plies: u32,
+    /// True for the position that every failed move leads to. The other fields say nothing then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub oops: bool,
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -124,7 +165,6 @@ impl StartText {
     /// Message that names the fields that contradict each other.
     pub(super) fn problem(&self) -> Result<Problem, String> {
         match (self.target, self.second_target) {
-            (None, None) if self.marked => Err("`marked` without a `second_target`".into()),
             (Some(_), None) if self.marked => Err("`marked` without a `second_target`".into()),
             (None, None) => Ok(Problem::Free),
             (Some(target), None) => Ok(Problem::Draw(target)),

@@ -1,7 +1,7 @@
 //! Row of a position: its packed clan and grids, about 300 bytes.
 //!
-//! `[imps, flags, imps × u32, 16 × u32 first grid, 16 × u32 second grid]`. Bit 0 of the flags: the step is marked; bit 1:
-//! there is a second grid; bit 2: the problem is a pair. All cells of a missing grid are absent. The present render is not
+//! `[imps, flags, imps × u32, 16 × u32 first grid, 16 × u32 second grid]`. Bit 0 of the flags: the step is marked (of a pair, or
+//! without a problem); bit 1: there is a second grid; bit 2: the problem is a pair. All cells of a missing grid are absent. The present render is not
 //! part of the row, because it follows from the clan.
 
 use super::{
@@ -69,6 +69,11 @@ pub(crate) const LENGTHS: (usize, usize) = (HEAD + 4 + GRIDS, HEAD + MAX_IMPS + 
 pub const fn length(imps: u32) -> usize {
     let imps = imps as usize;
     HEAD + if imps < MAX_IMPS { imps } else { MAX_IMPS } + GRIDS
+}
+
+/// True if the problem of a valid row is a pair.
+pub(super) fn is_pair(row: &[u32]) -> bool {
+    row.get(1).is_some_and(|flags| flags & PAIR != 0)
 }
 
 /// Splits rows that stand back to back. If the last row is incomplete, its part is returned as it is.
@@ -160,8 +165,8 @@ fn problem(flags: u32, first: Grid, second: Grid) -> Result<Problem, PositionErr
     if second.is_present() != is_pair || (is_pair && !first.is_present()) {
         return fault("they do not fit the grids of the row");
     }
-    if flags & STEP_MARKED != 0 && !is_pair {
-        return fault("only a pair has a step to mark");
+    if flags & STEP_MARKED != 0 && first.is_present() && !is_pair {
+        return fault("the problem has no step to mark");
     }
     Ok(match (first.is_present(), is_pair) {
         (false, _) => Problem::Free,

@@ -1,17 +1,17 @@
-//! Problems with a known solution: random walks from the start clan, and hindsight.
+//! Problems with a known solution: random walks from the start clan, and hindsight. Solutions are shortened.
 
 use super::{
     clan::Clan,
-    grid::Grid,
     moves::{self, Move, imp_and_move},
-    problem::Problem,
+    problem::{MarkResult, Problem},
+    shorten::shorten,
 };
 use crate::game::Action;
 
 /// Most moves of a random walk that makes a problem.
 pub(super) const MAX_DEPTH: u32 = 48;
 /// Number of walks that are tried, since a walk may end at a grid that is no problem.
-const TRIES: usize = 64;
+const TRIES: usize = 1024;
 
 /// A problem with one solution from the start clan.
 #[derive(Clone, Debug)]
@@ -21,14 +21,24 @@ pub(super) struct SolvedProblem {
     pub solution: Vec<Action>,
 }
 
-/// Draws a problem: the grid that `depth` random moves from the start clan draw. `pairs` percent of the problems are pairs,
+/// Part of all problems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Problems of self-play.
+    Training,
+    /// Problems that are held out of it ([`Problem::is_held_out`]).
+    HeldOut,
+}
+
+/// Draws a problem of this part: the grid that `depth` random moves from the start clan draw. `pairs` percent of the problems are pairs,
 /// whose second grid is half as many moves further (at least one). The depth is reduced if the solution with its marks
-/// would take more than `limit` moves. The grid of the start clan is not a problem. `None` if all walks end there, or no
-/// problem fits the limit.
+/// would take more than `limit` moves. The grid of the start clan is not a problem. `None` if all walks end there or in
+/// the other part, or no problem fits the limit.
 pub(super) fn problem(
     depth: u32,
     pairs: usize,
     limit: u32,
+    part: Part,
     draw: &mut dyn FnMut(usize) -> usize,
 ) -> Option<SolvedProblem> {
     let is_pair = draw(100) < pairs;
@@ -48,32 +58,36 @@ pub(super) fn problem(
         if first == Clan::start().render() {
             continue;
         }
-        if !is_pair {
-            shorten(&mut solution, &clans);
-            solution.push(moves::action(0, Move::MARK_COMPLETE));
-            return Some(SolvedProblem {
-                problem: Problem::Draw(first),
-                solution,
-            });
-        }
-        let (more, further) = random_walk(*clans.last()?, depth.div_ceil(2), draw);
-        let second = further.last()?.render();
-        if second == first {
+        let problem = if is_pair {
+            let (more, further) = random_walk(*clans.last()?, depth.div_ceil(2), draw);
+            let second = further.last()?.render();
+            if second == first {
+                continue;
+            }
+            solution.push(moves::action(0, Move::MARK_STEP));
+            solution.extend(more);
+            Problem::Pair(first, second)
+        } else {
+            Problem::Draw(first)
+        };
+        if problem.is_held_out() != (part == Part::HeldOut) {
             continue;
         }
-        solution.push(moves::action(0, Move::MARK_STEP));
-        solution.extend(more);
         solution.push(moves::action(0, Move::MARK_COMPLETE));
         return Some(SolvedProblem {
-            problem: Problem::Pair(first, second),
-            solution,
+            solution: shorten(&Clan::start(), &problem, solution),
+            problem,
         });
     }
     None
 }
 
 /// Makes random moves that do not fail and never lead back. Returns the moves, and all clans from the first to the last.
-fn random_walk(from: Clan, moves: usize, draw: &mut dyn FnMut(usize) -> usize) -> (Vec<Action>, Vec<Clan>) {
+pub(super) fn random_walk(
+    from: Clan,
+    moves: usize,
+    draw: &mut dyn FnMut(usize) -> usize,
+) -> (Vec<Action>, Vec<Clan>) {
     let mut clans = vec![from];
     let mut made = Vec::with_capacity(moves);
     let mut clan = from;
@@ -101,40 +115,62 @@ fn random_walk(from: Clan, moves: usize, draw: &mut dyn FnMut(usize) -> usize) -
     (made, clans)
 }
 
-/// Shortens a walk to end at the first clan with the render of the last one.
-fn shorten(made: &mut Vec<Action>, clans: &[Clan]) {
-    let last = clans.last().map(Clan::render);
-    if let Some(at) = clans.iter().position(|clan| Some(clan.render()) == last) {
-        made.truncate(at);
-    }
-}
-
-/// Grid that an unsuccessful episode from `clan` drew last, and the actions that lead to it and mark it as complete. The
-/// actions are at most `limit`, so the last transformation of an episode that took `limit` of them is left out. `None` if
-/// the grid is that of `clan`.
-pub(super) fn in_hindsight(clan: &Clan, actions: &[Action], limit: u32) -> Option<(Grid, Vec<Action>)> {
-    let most = limit.saturating_sub(1) as usize;
-    let mut clans = vec![*clan];
+/// Problem that the moves of an unsuccessful episode do solve, with that solution. `None` if there is none, and if it is held
+/// out of self-play.
+///
+/// A drawing becomes the drawing of the grid that was drawn last. A pair becomes a pair: its second grid is the one drawn
+/// last, its first grid the one at the mark of the step, or, if the step was not marked, the grid after two thirds of the
+/// moves, as in [`problem`]. The solution has at most `limit` actions, so the last moves of a longer episode are left out.
+pub(super) fn in_hindsight(
+    start: &Clan,
+    posed: &Problem,
+    actions: &[Action],
+    limit: u32,
+) -> Option<SolvedProblem> {
+    let is_pair = matches!(posed, Problem::Pair(..));
+    let most = (limit as usize).saturating_sub(1 + usize::from(is_pair));
+    let mut clans = vec![*start];
     let mut made = Vec::new();
+    let mut step = None;
     for &action in actions {
         let (imp, action_made) = imp_and_move(action);
-        if action_made == Move::MARK_STEP || action_made == Move::MARK_COMPLETE {
+        if action_made == Move::MARK_STEP
+            && posed.mark(true, step.is_some(), &clans.last()?.render()) == MarkResult::Step
+        {
+            step = Some(made.len());
             continue;
         }
+        // Other marks have failed.
         if made.len() == most {
             break;
         }
-        let Some(after) = clans.last()?.after(imp, action_made) else {
-            break;
-        };
+        match clans.last()?.after(imp, action_made) {
+            Some(after) => clans.push(after),
+            None => break,
+        }
         made.push(action);
-        clans.push(after);
     }
-    let grid = clans.last()?.render();
-    shorten(&mut made, &clans);
-    if made.is_empty() {
+    let last = clans.last()?.render();
+    let problem = if is_pair {
+        let step = step.unwrap_or(made.len() - made.len() / 3);
+        let first = clans.get(step)?.render();
+        if first == last {
+            return None;
+        }
+        made.insert(step, moves::action(0, Move::MARK_STEP));
+        Problem::Pair(first, last)
+    } else {
+        if last == start.render() {
+            return None;
+        }
+        Problem::Draw(last)
+    };
+    if problem.is_held_out() {
         return None;
     }
     made.push(moves::action(0, Move::MARK_COMPLETE));
-    Some((grid, made))
+    Some(SolvedProblem {
+        solution: shorten(start, &problem, made),
+        problem,
+    })
 }

@@ -1,6 +1,7 @@
 //! Problems from ARC task files: JSON with `train` and `test` lists of pairs of grids.
 
 use serde::Deserialize;
+use serde_json::json;
 
 use super::{
     grid::{Grid, GridError},
@@ -99,6 +100,18 @@ impl Task {
             test,
             left_out,
         })
+    }
+
+    /// JSON of the task, in the form that [`Task::read`] reads.
+    pub fn to_json(&self) -> String {
+        let list = |pairs: &[TaskPair]| -> Vec<serde_json::Value> {
+            let pairs = pairs.iter().map(|pair| match &pair.output {
+                Some(output) => json!({"input": pair.input.rows(), "output": output.rows()}),
+                None => json!({"input": pair.input.rows()}),
+            });
+            pairs.collect()
+        };
+        json!({"train": list(&self.train), "test": list(&self.test)}).to_string()
     }
 }
 

@@ -3,8 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod expansion;
+mod held_out;
+mod oops;
 mod play;
 mod problems;
 mod properties;
 mod recoloring;
+mod specification;
+mod tasks;
 mod vectors;

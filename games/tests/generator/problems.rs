@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use games::{
     Drawn, Game, Outcome,
-    generator::{Clan, End, GeneratorGame, Grid, Illegal, Move, Problem, Rules, task::Task},
+    generator::{Clan, End, GeneratorGame, Grid, Move, Problem, Rules, task::Task},
 };
 use proptest::prelude::*;
 
@@ -62,7 +62,14 @@ fn right_marks_solve_and_wrong_marks_are_an_oops() {
     );
     assert_eq!(after(&Problem::Draw(start), &[step]).0, Some(End::Oops));
     assert_eq!(after(&Problem::Draw(other), &[complete]).0, Some(End::Oops));
-    assert_eq!(after(&Problem::Free, &[complete]).0, Some(End::Oops));
+    // Without a problem, marks propose a grid or a pair.
+    assert_eq!(after(&Problem::Free, &[complete]), (Some(End::Proposed), false));
+    assert_eq!(after(&Problem::Free, &[step]), (None, true));
+    assert_eq!(
+        after(&Problem::Free, &[step, complete]),
+        (Some(End::Proposed), true)
+    );
+    assert_eq!(after(&Problem::Free, &[step, step]).0, Some(End::Oops));
     let same = Problem::Pair(start, start);
     assert_eq!(after(&same, &[step]), (None, true));
     assert_eq!(after(&same, &[step, complete]).0, Some(End::Solved));
@@ -113,12 +120,8 @@ fn the_move_limit_ends_play_unsolved() {
 
 #[test]
 fn moves_back_to_an_earlier_clan_are_refused_or_an_oops() {
-    let mut strict = GeneratorGame::posed(&Rules::default(), Problem::Free);
-    let oops_rules = Rules {
-        illegal: Illegal::Oops,
-        ..Rules::default()
-    };
-    let mut oops = GeneratorGame::posed(&oops_rules, Problem::Free);
+    let mut strict = GeneratorGame::posed(&Rules::strict(), Problem::Free);
+    let mut oops = GeneratorGame::posed(&Rules::default(), Problem::Free);
     let mut allowed = GeneratorGame::posed(&Rules::compatibility(), Problem::Free);
     let (dec, inc) = (action(1, Move(20)), action(1, Move(19)));
     for state in [&mut strict, &mut oops, &mut allowed] {
@@ -189,6 +192,95 @@ fn drawn_problems_come_with_a_solution() {
     assert!(targets.len() > 350, "{} different problems", targets.len());
 }
 
+/// No single transformation of a known solution can be left out, and solutions are shorter than the walks that made them.
+#[test]
+fn known_solutions_have_no_move_that_does_not_matter() {
+    let mut draw = drawer(21);
+    for pairs in [0, 100] {
+        let rules = Rules {
+            pairs,
+            ..Rules::default()
+        };
+        let (mut moves, mut walked) = (0, 0);
+        for level in [4, 8, 12] {
+            for _ in 0..20 {
+                let drawn = GeneratorGame::draw_start(&rules, level, &mut draw).unwrap();
+                walked += level as usize + 1;
+                if pairs > 0 {
+                    walked += level.div_ceil(2) as usize + 1;
+                }
+                moves += drawn.solution.len();
+                for left_out in 0..drawn.solution.len() {
+                    let mut solution = drawn.solution.clone();
+                    solution.remove(left_out);
+                    let other = Drawn {
+                        start: drawn.start.clone(),
+                        solution,
+                    };
+                    assert!(!solves(&other), "move {left_out} of {:?}", drawn.solution);
+                }
+            }
+        }
+        assert!(10 * moves < 9 * walked, "{moves} moves of {walked} remain");
+    }
+}
+
+#[test]
+fn a_failed_pair_becomes_a_pair_in_hindsight() {
+    let first = Clan::start().after(1, Move(20)).unwrap().render();
+    let second = grid(&[&[7]]);
+    let problem = Problem::Pair(first, second);
+    let (narrow, low, step, complete) = (
+        action(1, Move(20)),
+        action(2, Move(20)),
+        action(0, Move::MARK_STEP),
+        action(0, Move::MARK_COMPLETE),
+    );
+    let start = GeneratorGame::posed(&Rules::default(), problem);
+    let drawn = |width: usize, height: usize| grid(&vec![&[0u8; 8][..width]; height]);
+    // The step was marked where it is right, or it was not marked, or at the wrong place.
+    for (actions, grids) in [
+        (vec![narrow, step, low, low, complete], Some([(7, 8), (7, 6)])),
+        (vec![narrow, low, narrow, complete], Some([(7, 7), (6, 7)])),
+        (vec![narrow, low, narrow, step], Some([(7, 7), (6, 7)])),
+        (vec![narrow, step, complete], None),
+        (vec![step], None),
+    ] {
+        let mut state = start.clone();
+        for &action in &actions {
+            state.play(action).unwrap();
+        }
+        assert_eq!(state.end(), Some(End::Oops));
+        let other = start.in_hindsight(&actions);
+        let found = other.as_ref().map(|other| other.start.problem().clone());
+        let expected = grids.map(|grids| {
+            let [first, second] = grids.map(|(width, height)| drawn(width, height));
+            Problem::Pair(first, second)
+        });
+        assert_eq!(found, expected, "{actions:?}");
+        assert!(other.is_none_or(|other| solves(&other)));
+    }
+}
+
+/// Each kind of problem has its share and rules of its own.
+#[test]
+fn rules_with_pairs_have_two_kinds_of_problems() {
+    let rules = Rules {
+        pairs: 30,
+        ..Rules::default()
+    };
+    let kinds = GeneratorGame::problem_kinds(&rules);
+    let shares: Vec<u32> = kinds.iter().map(|&(share, _)| share).collect();
+    assert_eq!(shares, [70, 30]);
+    let mut draw = drawer(2);
+    for (number, (_, rules)) in kinds.iter().enumerate() {
+        for _ in 0..20 {
+            let drawn = GeneratorGame::draw_start(rules, 3, &mut draw).unwrap();
+            assert_eq!(drawn.start.problem().second_target().is_some(), number == 1);
+        }
+    }
+}
+
 /// A longer solution could not be replayed from its record.
 #[test]
 fn solutions_drawn_or_from_hindsight_keep_to_the_move_limit() {
@@ -224,23 +316,27 @@ fn solutions_drawn_or_from_hindsight_keep_to_the_move_limit() {
 
 #[test]
 fn hindsight_gives_a_problem_that_the_moves_solve() {
-    let rules = Rules::default();
+    let rules = Rules::strict();
     let mut draw = drawer(9);
     let mut posed = 0;
     for _ in 0..100 {
         let drawn = GeneratorGame::draw_start(&rules, 6, &mut draw).unwrap();
         let mut state = drawn.start.clone();
         let mut played = Vec::new();
+        let mut render = state.render();
         while played.len() < 12 && state.outcome().is_none() {
             let actions = legal(&state);
             let action = actions[draw(actions.len())];
             state.play(action).unwrap();
             played.push(action);
+            if state.end() != Some(End::Oops) {
+                render = state.render();
+            }
         }
         if let Some(other) = drawn.start.in_hindsight(&played) {
             posed += 1;
             assert!(solves(&other));
-            assert_eq!(other.start.problem().target(), Some(&state.render()));
+            assert_eq!(other.start.problem().target(), Some(&render));
         }
     }
     assert!(posed > 60, "{posed}");

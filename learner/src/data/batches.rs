@@ -14,6 +14,8 @@ pub struct HostBatch {
     pub number: u64,
     /// Number of samples.
     pub positions: usize,
+    /// Number of samples whose problems are pairs ([`games::codec::Codec::is_pair`]).
+    pub pairs: u64,
     /// Concatenated rows; every number is below 2^31.
     pub rows: Vec<u32>,
     /// End of each row in `rows`.

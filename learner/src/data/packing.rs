@@ -121,6 +121,7 @@ impl<'a> Packing<'a> {
             packed: HostBatch {
                 number: batch.number,
                 positions,
+                pairs: 0,
                 rows: Vec::with_capacity(batch.rows.len()),
                 row_ends: row_ends.collect(),
                 inputs: Vec::new(),
@@ -164,6 +165,7 @@ impl<'a> Packing<'a> {
         let packed = &mut self.packed;
         let row = self.rows.next().unwrap_or_default();
         layout.validate(row).map_err(|error| error.to_string())?;
+        packed.pairs += u64::from(layout.codec().is_pair(row));
         let symmetry = Symmetry(draw(symmetries.count(row)));
         let row = push_row(&mut packed.rows, row, symmetries, symmetry)?;
         let candidates = self.expander.push(row).map_err(|error| error.to_string())?;

@@ -1,7 +1,10 @@
 //! Export of a network as an ONNX file that takes rows.
 
-use games::RowLayout;
-use onnx::{Input, Metadata, TowerError, fish_eye};
+use games::{RowForm, RowLayout};
+use onnx::{
+    Input, Metadata, TowerError, fish_eye,
+    model::{MetadataError, PAIRS_KEY, with_entry},
+};
 
 use crate::{
     network::{Folded, Network},
@@ -17,12 +20,27 @@ pub enum ExportError {
     /// A torch operation failed.
     #[error(transparent)]
     Torch(#[from] TorchError),
+    /// The metadata of the file cannot be written.
+    #[error(transparent)]
+    Metadata(#[from] MetadataError),
 }
 
 impl ExportError {
     /// True if a weight is infinite or not a number.
     pub fn is_not_finite(&self) -> bool {
         matches!(self, Self::Tower(TowerError::NotFinite { .. }))
+    }
+}
+
+/// Writes the number of pairs that a network was trained on into its ONNX file ([`onnx::model::PAIRS_KEY`]), if its rows can
+/// hold pairs.
+///
+/// # Errors
+/// [`ExportError::Metadata`] if `model` is not an ONNX file.
+pub fn with_pairs(model: Vec<u8>, layout: &RowLayout, pairs: u64) -> Result<Vec<u8>, ExportError> {
+    match layout.form {
+        RowForm::Planes(_) => Ok(model),
+        RowForm::Clan(_) => Ok(with_entry(&model, PAIRS_KEY, &pairs.to_string())?),
     }
 }
 

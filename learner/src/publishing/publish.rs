@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     publishing::{
-        export::{ExportError, export},
+        export::{ExportError, export, with_pairs},
         proof::{ProofError, Prover},
         retention::Retention,
         snapshot::{Snapshot, SnapshotError},
@@ -119,7 +119,8 @@ impl Publisher {
     ) -> Result<(Version, Snapshot), PublishError> {
         let step = trainer.progress.step;
         let snapshot = Snapshot::take(trainer, self.seed)?;
-        let model = Bytes::from(export(trainer.published(), &self.layout, step)?);
+        let model = export(trainer.published(), &self.layout, step)?;
+        let model = Bytes::from(with_pairs(model, &self.layout, trainer.progress.pairs)?);
         let agreement = self
             .prover
             .prove(&model, trainer.published(), &self.layout, rows)?;

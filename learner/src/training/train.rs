@@ -34,6 +34,9 @@ pub struct Progress {
     /// The precision that was measured to be faster, kept so that a restart continues bit by bit.
     #[serde(default)]
     pub precision: Option<Precision>,
+    /// Number of samples trained on whose problems were pairs. Checkpoints of earlier releases did not count them.
+    #[serde(default)]
+    pub pairs: u64,
 }
 
 /// Figures of one training step.
@@ -293,6 +296,7 @@ impl Trainer {
 
     fn count(&mut self, batch: &HostBatch) {
         self.progress.step += 1;
+        self.progress.pairs += batch.pairs;
         self.skip(batch);
     }
 
@@ -346,6 +350,7 @@ mod tests {
             },
             rollbacks: 1,
             precision: None,
+            pairs: 0,
         };
         assert_eq!(progress, expected);
         let value = serde_json::to_value(&progress).unwrap();

@@ -1,0 +1,69 @@
+//! [`Rules`]: what happens to moves that fail or lead back, the move limit, and the share of pairs.
+
+use serde::{Deserialize, Serialize};
+
+/// Treatment of moves that fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Illegal {
+    /// Moves that fail are not offered (`strict`). Marks are always offered, even wrong ones.
+    Strict,
+    /// All moves that an imp's kind and role allow are offered (`oops`). A move that fails is an Oops: it ends the game
+    /// with the value 0. These are the original rules, and the default.
+    #[default]
+    Oops,
+}
+
+/// Treatment of moves that lead back to an earlier clan of the episode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cycles {
+    /// Such moves fail.
+    #[default]
+    Forbid,
+    /// Such moves are allowed.
+    Allow,
+}
+
+/// Rules of a game. The default is for self-play.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Rules {
+    /// Moves that fail: `oops` (default) or `strict`.
+    pub illegal: Illegal,
+    /// Moves back to an earlier clan: `forbid` (default) or `allow`.
+    pub cycles: Cycles,
+    /// Number of moves after which an unsolved problem ends with the value 0. At least 1.
+    pub move_limit: u32,
+    /// Percentage of pairs among the problems drawn for self-play, 0 to 100.
+    pub pairs: u8,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            illegal: Illegal::Oops,
+            cycles: Cycles::Forbid,
+            move_limit: 64,
+            pairs: 0,
+        }
+    }
+}
+
+impl Rules {
+    /// Rules of the reference implementation: failing moves are Oopses, and cycles are allowed.
+    pub fn compatibility() -> Self {
+        Self {
+            cycles: Cycles::Allow,
+            ..Self::default()
+        }
+    }
+
+    /// Rules that do not offer moves that fail, for people and for comparisons with the default.
+    pub fn strict() -> Self {
+        Self {
+            illegal: Illegal::Strict,
+            ..Self::default()
+        }
+    }
+}

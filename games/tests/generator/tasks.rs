@@ -1,0 +1,73 @@
+//! The tasks that come with Minuet: made from the grammar, held out of self-play, and in the form of ARC's files.
+
+use std::{collections::HashSet, fs, path::PathBuf};
+
+use games::generator::{
+    Problem,
+    made::{self, Difficulty},
+    task::Task,
+};
+
+use crate::play::drawer;
+
+/// Number of tasks of each difficulty.
+const TASKS: u64 = 70;
+
+fn file(difficulty: Difficulty, number: u64) -> PathBuf {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tasks");
+    root.join(difficulty.name()).join(format!("{number:03}.json"))
+}
+
+/// Text of a task. Each has random numbers of its own.
+fn text(difficulty: Difficulty, number: u64) -> String {
+    let seed = 1 + number + 1000 * difficulty as u64;
+    let task = made::task(difficulty, &mut drawer(seed)).unwrap();
+    task.to_json() + "\n"
+}
+
+#[test]
+#[ignore = "writes the tasks; run it when the grammar or the way of making tasks changes"]
+fn write_the_tasks() {
+    for difficulty in Difficulty::ALL {
+        fs::create_dir_all(file(difficulty, 0).parent().unwrap()).unwrap();
+        for number in 0..TASKS {
+            fs::write(file(difficulty, number), text(difficulty, number)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_tasks_are_those_that_the_grammar_makes() {
+    for difficulty in Difficulty::ALL {
+        for number in 0..TASKS {
+            let path = file(difficulty, number);
+            let found = fs::read_to_string(&path).unwrap();
+            assert_eq!(found, text(difficulty, number), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_pair_of_every_task_is_held_out_of_self_play() {
+    let mut inputs = HashSet::new();
+    let mut tasks = 0;
+    for difficulty in Difficulty::ALL {
+        for number in 0..TASKS {
+            let path = file(difficulty, number);
+            let task = Task::read(&fs::read_to_string(&path).unwrap()).unwrap();
+            assert_eq!(
+                (task.train.len(), task.test.len(), task.left_out.len()),
+                (3, 1, 0)
+            );
+            tasks += 1;
+            for pair in task.train.iter().chain(&task.test) {
+                let problem = pair.problem();
+                assert!(matches!(problem, Problem::Pair(..)), "{}", path.display());
+                assert!(problem.is_held_out(), "{}", path.display());
+                inputs.insert(problem);
+            }
+        }
+    }
+    assert_eq!(tasks, 210);
+    assert!(inputs.len() > 800, "{} different pairs", inputs.len());
+}
