@@ -129,7 +129,7 @@ pub enum ValueHead {
 
 /// `[model]`: size of the trained network, which is a residual tower over planes or, for the generator game, the fish-eye
 /// network. The original design of the latter has 3 blocks of 64 filters and a hidden layer of 128: 568 thousand
-/// parameters.
+/// parameters with a shared tower.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelConfig {
@@ -148,6 +148,9 @@ pub struct ModelConfig {
     pub value_head: ValueHead,
     /// Width of the value head's hidden layer, 1 to 4096.
     pub value_hidden: u32,
+    /// `true`: policy and value are heads of one tower. `false`: they are two networks in one file, as the fish-eye game's
+    /// description says; a new run of the generator game begins with `false`. Must be `true` for all other games.
+    pub shared: bool,
 }
 
 impl Default for LearnerConfig {
@@ -189,6 +192,7 @@ impl Default for ModelConfig {
             global_pooling: 0,
             value_head: ValueHead::Scalar,
             value_hidden: 256,
+            shared: true,
         }
     }
 }

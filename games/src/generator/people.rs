@@ -56,10 +56,11 @@ impl Face for GeneratorGame {
         "search.max_share=0.25",
         "search.stop_when_solved=true",
         "search.max_actions=64",
-        // The design's network has 568 thousand parameters.
+        // The design's sizes, and a network each for policy and value.
         "model.blocks=3",
         "model.filters=64",
         "model.value_hidden=128",
+        "model.shared=false",
         // A played position costs a search, a known solution nothing: with fewer of these the learner of a small machine would wait.
         "problems.known_solutions=0.95",
         "learner.batch_size=128",

@@ -21,6 +21,14 @@ fn shape() -> FishEyeShape {
     FishEyeShape::new(64, 20, 6, 38)
 }
 
+/// Shape of two networks, one for the policy and one for the value.
+fn two() -> FishEyeShape {
+    FishEyeShape {
+        shared: false,
+        ..shape()
+    }
+}
+
 fn session(weights: &FishEyeWeights) -> Session {
     let metadata = Metadata {
         layout: small(),
@@ -187,20 +195,55 @@ fn run(session: &mut Session, positions: &[Position]) -> (Vec<f32>, Vec<f32>) {
 }
 
 #[test]
-fn the_default_has_568_thousand_parameters() {
-    let parameters = FishEyeWeights::random(&shape(), 1).parameters();
-    assert_eq!(parameters / 1000, 568, "{parameters}");
+fn one_network_has_568_thousand_parameters_and_two_have_922() {
+    let parameters = |shape: &FishEyeShape| FishEyeWeights::random(shape, 1).parameters();
+    assert_eq!(
+        (parameters(&shape()) / 1000, parameters(&two()) / 1000),
+        (568, 922)
+    );
 }
 
 #[test]
 fn the_graph_equals_the_definition() {
-    let weights = FishEyeWeights::random(&shape(), 4);
-    let mut session = session(&weights);
+    equals_the_definition(&FishEyeWeights::random(&shape(), 4));
+}
+
+#[test]
+fn the_graph_of_two_networks_equals_the_definition() {
+    equals_the_definition(&FishEyeWeights::random(&two(), 4));
+}
+
+/// The value of two networks depends on no weight of the policy's network, nor the policy on one of the value's.
+#[test]
+fn two_networks_share_no_weight() {
+    let weights = FishEyeWeights::random(&two(), 5);
+    let positions = positions(6, 3);
+    let of = |weights: &FishEyeWeights| run(&mut session(weights), &positions);
+    let (logits, values) = of(&weights);
+    let other = FishEyeWeights::random(&two(), 6);
+    let policy_changed = FishEyeWeights {
+        value_encoder: weights.value_encoder.clone(),
+        value_hidden: weights.value_hidden.clone(),
+        value_output: weights.value_output.clone(),
+        ..other.clone()
+    };
+    let (other_logits, same_values) = of(&policy_changed);
+    assert!(values == same_values && logits != other_logits);
+    let value_changed = FishEyeWeights {
+        value_encoder: other.value_encoder,
+        ..weights
+    };
+    let (same_logits, other_values) = of(&value_changed);
+    assert!(logits == same_logits && values != other_values);
+}
+
+fn equals_the_definition(weights: &FishEyeWeights) {
+    let mut session = session(weights);
     let positions = positions(14, 1);
     let (logits, values) = run(&mut session, &positions);
     let (mut true_logits, mut true_values) = (Vec::new(), Vec::new());
     for position in &positions {
-        let (logits, value) = recursive::evaluate(&weights, position);
+        let (logits, value) = recursive::evaluate(weights, position);
         true_logits.extend(logits);
         true_values.push(value);
     }
@@ -229,7 +272,7 @@ fn range(numbers: &[f32]) -> f32 {
 
 #[test]
 fn a_single_position_gives_bit_for_bit_the_outputs_of_a_batch() {
-    let weights = FishEyeWeights::random(&shape(), 9);
+    let weights = FishEyeWeights::random(&two(), 9);
     let mut session = session(&weights);
     let positions = positions(30, 2);
     let (logits, values) = run(&mut session, &positions);
@@ -256,9 +299,19 @@ fn weights_that_do_not_fit_are_refused() {
         fish_eye::build(&weights, &metadata).unwrap_err().to_string()
     };
     assert!(refused(&|weights| weights.context.bias[3] = f32::NAN).starts_with("context: "));
-    assert!(refused(&|weights| weights.embedding.truncate(5)).starts_with("embedding: 5 weights"));
-    assert!(refused(&|weights| weights.grids.truncate(2)).contains("grids.conv2"));
+    assert!(refused(&|weights| weights.encoder.embedding.truncate(5)).starts_with("embedding: 5 weights"));
+    assert!(refused(&|weights| weights.encoder.grids.truncate(2)).contains("grids.conv2"));
     assert!(refused(&|weights| weights.policy_output.outputs = 37).starts_with("policy.output: "));
+    let second = |weights: &mut FishEyeWeights| weights.value_encoder = Some(weights.encoder.clone());
+    assert!(refused(&second).contains("one network has one"));
+    let unequal = |weights: &mut FishEyeWeights| {
+        weights.shape.shared = false;
+        second(weights);
+        if let Some(encoder) = &mut weights.value_encoder {
+            encoder.view_output.bias.pop();
+        }
+    };
+    assert!(refused(&unequal).starts_with("value.view.output: "));
 }
 
 /// Rows of the generator game, written by the game, are read, expanded and run by the server's runner.

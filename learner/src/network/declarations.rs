@@ -9,7 +9,7 @@
 
 use config::ValueHead;
 use games::planes::SQUARES;
-use onnx::FishEyeShape;
+use onnx::{FishEyeShape, fish_eye::VALUE_ENCODER};
 use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution as _, Normal};
@@ -114,16 +114,23 @@ fn fish_eye(list: &mut Declarations, shape: &FishEyeShape) {
     let number = |size: usize| size as u32;
     // No weight decay, because an embedding is looked up and not multiplied.
     let dims = [number(shape.values), number(shape.width)];
-    list.normal("embedding", &dims, Purpose::Plain, 1.0);
+    for prefix in shape.encoders() {
+        list.normal(&format!("{prefix}embedding"), &dims, Purpose::Plain, 1.0);
+    }
     for (name, outputs, inputs, kernel) in shape.layers() {
         let (outputs, inputs, kernel) = (number(outputs), number(inputs), number(kernel));
-        let active = match name.as_str() {
+        let layer = match name.strip_prefix(VALUE_ENCODER) {
+            // The value's own layers after its encoder.
+            Some("hidden" | "output") | None => name.as_str(),
+            Some(of_encoder) => of_encoder,
+        };
+        let active = match layer {
             "path" => number(shape.depth),
             "grids.conv0" => kernel * kernel * number(shape.grids),
             "view.conv" => kernel * kernel,
             _ => inputs * (kernel * kernel).max(1),
         };
-        let scale = match name.as_str() {
+        let scale = match layer {
             "policy.output" | "value.output" => LAST_LAYER,
             // No ReLU follows, and a sept should be as large as a leaf's value.
             "rollup.output" => std::f32::consts::FRAC_1_SQRT_2,

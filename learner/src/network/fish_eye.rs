@@ -1,7 +1,7 @@
 //! The fish-eye network: its forward pass, level by level for a whole batch as in the exported graph
 //! ([`onnx::fish_eye`] has the definition), and its weights for export.
 
-use onnx::{FishEyeShape, FishEyeWeights};
+use onnx::{EncoderWeights, FishEyeShape, FishEyeWeights, fish_eye::VALUE_ENCODER};
 use tch::{Kind, Tensor};
 
 use super::{
@@ -15,43 +15,45 @@ use crate::torch::{TorchError, to_host};
 #[derive(Debug)]
 pub(super) struct FishEye {
     shape: FishEyeShape,
+    encoder: Encoder,
+    context: Linear,
+    path: Linear,
+    policy_hidden: Linear,
+    policy_output: Linear,
+    /// Encoder of the value if it is a network of its own.
+    value_encoder: Option<Encoder>,
+    value_hidden: Linear,
+    value_output: Linear,
+}
+
+/// The layers that encode septs, grids and views.
+#[derive(Debug)]
+struct Encoder {
     embedding: Tensor,
     rollup_hidden: Linear,
     rollup_output: Linear,
-    context: Linear,
-    path: Linear,
     grids: Vec<Conv>,
     grids_reduce: Conv,
     grids_output: Linear,
     view: Conv,
     view_reduce: Conv,
     view_output: Linear,
-    policy_hidden: Linear,
-    policy_output: Linear,
-    value_hidden: Linear,
-    value_output: Linear,
 }
 
 impl FishEye {
     pub(super) fn new(shape: &FishEyeShape, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
-        let grids = (0..shape.convolutions)
-            .map(|number| Conv::new(from, &format!("grids.conv{number}")))
-            .collect::<Result<_, _>>()?;
+        let value_encoder = match shape.shared {
+            true => None,
+            false => Some(Encoder::new(shape, VALUE_ENCODER, from)?),
+        };
         Ok(Self {
             shape: shape.clone(),
-            embedding: from.take("embedding")?,
-            rollup_hidden: Linear::new(from, "rollup.hidden")?,
-            rollup_output: Linear::new(from, "rollup.output")?,
+            encoder: Encoder::new(shape, "", from)?,
             context: Linear::new(from, "context")?,
             path: Linear::new(from, "path")?,
-            grids,
-            grids_reduce: Conv::new(from, "grids.reduce")?,
-            grids_output: Linear::new(from, "grids.output")?,
-            view: Conv::new(from, "view.conv")?,
-            view_reduce: Conv::new(from, "view.reduce")?,
-            view_output: Linear::new(from, "view.output")?,
             policy_hidden: Linear::new(from, "policy.hidden")?,
             policy_output: Linear::new(from, "policy.output")?,
+            value_encoder,
             value_hidden: Linear::new(from, "value.hidden")?,
             value_output: Linear::new(from, "value.output")?,
         })
@@ -61,12 +63,12 @@ impl FishEye {
     /// last layers use f32.
     pub(super) fn forward(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Outputs, TorchError> {
         let kind = pass.kind;
-        let table = self.table(inputs, kind)?;
+        let table = self.encoder.table(inputs, &self.shape, kind)?;
         let sept = gather(&table, &inputs.sept)?;
         let context = self.context(&table, inputs, kind)?;
         let path = self.path.forward(&inputs.path, kind)?.f_relu_()?;
-        let position = self.position(inputs, pass)?;
-        let views = self.views(inputs, pass)?;
+        let position = self.encoder.position(inputs, pass)?;
+        let views = self.encoder.views(&inputs.views, pass)?;
         let view = gather(&views, &inputs.view)?;
 
         let own = [&sept, &context, &path.f_to_kind(Kind::Float)?, &view];
@@ -77,11 +79,14 @@ impl FishEye {
             .f_relu_()?;
         let logits = self.policy_output.forward(&hidden, Kind::Float)?;
 
-        let root = [
-            &gather(&sept, &inputs.root)?,
-            &position,
-            &gather(&view, &inputs.root)?,
-        ];
+        let root = match &self.value_encoder {
+            None => [
+                gather(&sept, &inputs.root)?,
+                position,
+                gather(&view, &inputs.root)?,
+            ],
+            Some(own) => own.roots(inputs, &self.shape, pass)?,
+        };
         let root = Tensor::f_cat(&root, 1)?;
         let hidden = self.value_hidden.forward(&root, Kind::Float)?.f_relu_()?;
         let value_logits = self
@@ -96,10 +101,53 @@ impl FishEye {
         })
     }
 
+    /// Returns the contexts, f32 `[imps, context]`, computed once for each parent.
+    fn context(&self, table: &Tensor, inputs: &FishEyeInputs, kind: Kind) -> Result<Tensor, TorchError> {
+        let dims = [-1, (self.shape.depth * self.shape.width) as i64];
+        let matrices = gather(table, &inputs.ancestors)?.f_view(dims)?;
+        let contexts = self.context.forward(&matrices, kind)?.f_relu_()?;
+        gather(&contexts.f_to_kind(Kind::Float)?, &inputs.parent)
+    }
+
+    pub(super) fn fold(&self) -> Result<FishEyeWeights, TorchError> {
+        Ok(FishEyeWeights {
+            shape: self.shape.clone(),
+            encoder: self.encoder.fold()?,
+            context: self.context.fold()?,
+            path: self.path.fold()?,
+            policy_hidden: self.policy_hidden.fold()?,
+            policy_output: self.policy_output.fold()?,
+            value_encoder: self.value_encoder.as_ref().map(Encoder::fold).transpose()?,
+            value_hidden: self.value_hidden.fold()?,
+            value_output: self.value_output.fold()?,
+        })
+    }
+}
+
+impl Encoder {
+    /// Takes the layers whose names begin with `prefix`.
+    fn new(shape: &FishEyeShape, prefix: &str, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
+        let name = |layer: &str| format!("{prefix}{layer}");
+        let grids = (0..shape.convolutions)
+            .map(|number| Conv::new(from, &name(&format!("grids.conv{number}"))))
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            embedding: from.take(&name("embedding"))?,
+            rollup_hidden: Linear::new(from, &name("rollup.hidden"))?,
+            rollup_output: Linear::new(from, &name("rollup.output"))?,
+            grids,
+            grids_reduce: Conv::new(from, &name("grids.reduce"))?,
+            grids_output: Linear::new(from, &name("grids.output"))?,
+            view: Conv::new(from, &name("view.conv"))?,
+            view_reduce: Conv::new(from, &name("view.reduce"))?,
+            view_output: Linear::new(from, &name("view.output"))?,
+        })
+    }
+
     /// Returns f32 `[values + interior imps, width]`: the embedding, then the septs of the interior imps, each level computed from
     /// those below it.
-    fn table(&self, inputs: &FishEyeInputs, kind: Kind) -> Result<Tensor, TorchError> {
-        let dims = [-1, (self.shape.roles * self.shape.width) as i64];
+    fn table(&self, inputs: &FishEyeInputs, shape: &FishEyeShape, kind: Kind) -> Result<Tensor, TorchError> {
+        let dims = [-1, (shape.roles * shape.width) as i64];
         let mut table = self.embedding.shallow_clone();
         for level in inputs.levels.windows(2) {
             let &[from, to] = level else { continue };
@@ -115,14 +163,6 @@ impl FishEye {
         Ok(table)
     }
 
-    /// Returns the contexts, f32 `[imps, context]`, computed once for each parent.
-    fn context(&self, table: &Tensor, inputs: &FishEyeInputs, kind: Kind) -> Result<Tensor, TorchError> {
-        let dims = [-1, (self.shape.depth * self.shape.width) as i64];
-        let matrices = gather(table, &inputs.ancestors)?.f_view(dims)?;
-        let contexts = self.context.forward(&matrices, kind)?.f_relu_()?;
-        gather(&contexts.f_to_kind(Kind::Float)?, &inputs.parent)
-    }
-
     /// Returns the encoded grids of each position, f32 `[batch, position]`.
     fn position(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Tensor, TorchError> {
         let mut board = inputs.grids.f_to_kind(pass.kind)?;
@@ -132,31 +172,37 @@ impl FishEye {
         encode(&board, &self.grids_reduce, &self.grids_output, pass)
     }
 
-    /// Returns the encoded views, f32 `[views, view]`.
-    fn views(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Tensor, TorchError> {
-        let board = inputs.views.f_to_kind(pass.kind)?;
+    /// Returns encoded views, f32 `[views, view]`, of views as planes.
+    fn views(&self, views: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
+        let board = views.f_to_kind(pass.kind)?;
         let board = self.view.forward(&board, pass)?.f_relu_()?;
         encode(&board, &self.view_reduce, &self.view_output, pass)
     }
 
-    pub(super) fn fold(&self) -> Result<FishEyeWeights, TorchError> {
-        Ok(FishEyeWeights {
-            shape: self.shape.clone(),
+    /// Returns sept, grids and view of the root of each position, f32 `[batch, …]` each.
+    fn roots(
+        &self,
+        inputs: &FishEyeInputs,
+        shape: &FishEyeShape,
+        pass: Pass,
+    ) -> Result<[Tensor; 3], TorchError> {
+        let of_root = |numbers: &Tensor| numbers.f_index_select(0, &inputs.root);
+        let sept = gather(&self.table(inputs, shape, pass.kind)?, &of_root(&inputs.sept)?)?;
+        let views = inputs.views.f_index_select(0, &of_root(&inputs.view)?)?;
+        Ok([sept, self.position(inputs, pass)?, self.views(&views, pass)?])
+    }
+
+    fn fold(&self) -> Result<EncoderWeights, TorchError> {
+        Ok(EncoderWeights {
             embedding: to_host(&self.embedding)?,
             rollup_hidden: self.rollup_hidden.fold()?,
             rollup_output: self.rollup_output.fold()?,
-            context: self.context.fold()?,
-            path: self.path.fold()?,
             grids: self.grids.iter().map(Conv::fold).collect::<Result<_, _>>()?,
             grids_reduce: self.grids_reduce.fold()?,
             grids_output: self.grids_output.fold()?,
             view: self.view.fold()?,
             view_reduce: self.view_reduce.fold()?,
             view_output: self.view_output.fold()?,
-            policy_hidden: self.policy_hidden.fold()?,
-            policy_output: self.policy_output.fold()?,
-            value_hidden: self.value_hidden.fold()?,
-            value_output: self.value_output.fold()?,
         })
     }
 }

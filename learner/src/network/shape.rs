@@ -136,6 +136,14 @@ impl NetworkShape {
     /// [`ShapeError`] if `[model]` or `[learner]` asks for a part that the network over such rows does not have.
     pub fn new(model: &ModelConfig, learner: &LearnerConfig, layout: &RowLayout) -> Result<Self, ShapeError> {
         let shape = match (layout.stack(), FishEyeShape::of(layout)) {
+            (Ok(_), _) if !model.shared => {
+                return Err(ShapeError {
+                    key: "model.shared",
+                    wanted: "true",
+                    game: layout.game.clone(),
+                    reason: "its policy and its value are heads of one tower",
+                });
+            }
             (Ok(stack), _) => return Ok(Self::Tower(TowerShape::new(model, learner, stack, layout))),
             (Err(_), Some(shape)) => shape,
             (Err(_), None) => {
@@ -179,6 +187,7 @@ impl NetworkShape {
         let size = |number: u32| number as usize;
         Ok(Self::FishEye(FishEyeShape {
             value_hidden: size(model.value_hidden),
+            shared: model.shared,
             ..shape.sized(size(model.blocks), size(model.filters))
         }))
     }
@@ -216,8 +225,15 @@ impl fmt::Display for NetworkShape {
             Self::Tower(tower) => write!(out, "tower of {} blocks, {} filters", tower.blocks, tower.filters),
             Self::FishEye(shape) => write!(
                 out,
-                "fish-eye, {} convolutions, {} filters, septs of {}",
-                shape.convolutions, shape.filters, shape.width
+                "fish-eye, {}, {} convolutions, {} filters, septs of {}",
+                if shape.shared {
+                    "one network"
+                } else {
+                    "two networks"
+                },
+                shape.convolutions,
+                shape.filters,
+                shape.width
             ),
         }
     }
@@ -315,8 +331,19 @@ mod tests {
             panic!("{shape:?}");
         };
         assert_eq!(*found, FishEyeShape::new(64, 20, 6, 38));
+        let two = ModelConfig {
+            shared: false,
+            ..model.clone()
+        };
+        let separate = NetworkShape::new(&two, &learner, &trees).unwrap();
+        assert_eq!(separate.differences(&shape), ["shared is false, there was none"]);
+        let error = NetworkShape::new(&two, &learner, &layout(7)).unwrap_err();
+        assert!(
+            error.to_string().starts_with("`model.shared` must be true"),
+            "{error}"
+        );
         let tower = NetworkShape::new(&model, &learner, &layout(7)).unwrap();
-        for shape in [shape.clone(), tower] {
+        for shape in [shape.clone(), separate, tower] {
             let json = serde_json::to_value(&shape).unwrap();
             assert_eq!(serde_json::from_value::<NetworkShape>(json).unwrap(), shape);
         }

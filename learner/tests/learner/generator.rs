@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::{generator, model, settings, trainer};
-use config::{LearnerConfig, Optimizer};
+use config::{LearnerConfig, ModelConfig, Optimizer};
 use games::{
     Game as _,
     generator::{GeneratorGame, Position, moves::MOVES},
@@ -12,14 +12,17 @@ use learner::{
     data::{batches::BatchError, packer::Packer},
     network::{Folded, Pass, inputs::Feeder},
     publishing::{
-        export::export,
+        export::{export, with_pairs},
         proof::{ProofError, Prover},
         snapshot::Snapshot,
     },
     torch::{tensor_files, to_host},
     training::train::Trainer,
 };
-use onnx::fish_eye::{self, recursive};
+use onnx::{
+    fish_eye::{self, recursive},
+    model::{PAIRS_KEY, entry_of},
+};
 use proto::v1;
 use tch::Device;
 
@@ -30,8 +33,17 @@ fn fresh(settings: &LearnerConfig, seed: u64) -> Trainer {
     trainer(&GeneratorGame::layout(()), &model(), settings, seed)
 }
 
-fn trained() -> Trainer {
-    let mut trainer = fresh(&settings(), 3);
+/// A trainer of a network each for policy and value. With fewer filters all views of roots can fall on the flat side of a ReLU.
+fn fresh_two(settings: &LearnerConfig, seed: u64) -> Trainer {
+    let model = ModelConfig {
+        shared: false,
+        filters: 64,
+        ..model()
+    };
+    trainer(&GeneratorGame::layout(()), &model, settings, seed)
+}
+
+fn trained(mut trainer: Trainer) -> Trainer {
     for number in 0..8 {
         trainer.step(&generator::batch(32, 9, number)).unwrap();
     }
@@ -48,8 +60,16 @@ fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
 
 #[test]
 fn libtorch_onnx_runtime_and_the_definition_agree() {
+    agree(&trained(fresh(&settings(), 3)));
+}
+
+#[test]
+fn libtorch_onnx_runtime_and_the_definition_agree_on_two_networks() {
+    agree(&trained(fresh_two(&settings(), 3)));
+}
+
+fn agree(trainer: &Trainer) {
     let layout = GeneratorGame::layout(());
-    let trainer = trained();
     let rows = generator::batch(48, 1, 0).rows;
     let inputs = Feeder::new(&layout, Device::Cpu).unwrap().rows(&rows).unwrap();
     let outputs = tch::no_grad(|| trainer.network().forward(&inputs, Pass::EVALUATE).unwrap());
@@ -85,10 +105,18 @@ fn libtorch_onnx_runtime_and_the_definition_agree() {
     let metadata = onnx::metadata_of(&file).unwrap();
     assert_eq!((metadata.step, &metadata.layout), (8, &layout));
 
+    // Some of the samples were pairs, and the file says how many.
+    let pairs = trainer.progress.pairs;
+    assert!(pairs > 0 && pairs < trainer.progress.draws.samples, "{pairs}");
+    let noted = with_pairs(file, &layout, pairs).unwrap();
+    let entry = entry_of(&noted, PAIRS_KEY).unwrap();
+    assert_eq!(entry, Some(pairs.to_string()));
+    assert_eq!(onnx::metadata_of(&noted).unwrap(), metadata);
+
     // The proof finds every changed weight.
     let changes: [&dyn Fn(&mut onnx::FishEyeWeights); 4] = [
-        &|weights| weights.embedding.reverse(),
-        &|weights| weights.rollup_output.bias[0] += 0.5,
+        &|weights| weights.encoder.embedding.reverse(),
+        &|weights| weights.encoder.rollup_output.bias[0] += 0.5,
         &|weights| weights.path.weights.reverse(),
         &|weights| weights.value_output.bias[0] += 0.01,
     ];
@@ -111,18 +139,20 @@ fn gradients_reach_every_variable() {
         warmup_steps: 0,
         ..settings()
     };
-    let mut trainer = fresh(&plain, 1);
-    let before = Snapshot::take(&trainer, 1).unwrap();
-    trainer.step(&generator::batch(64, 5, 0)).unwrap();
-    let after = Snapshot::take(&trainer, 1).unwrap();
-    let (before, after) = (
-        tensor_files::read(&before.weights).unwrap(),
-        tensor_files::read(&after.weights).unwrap(),
-    );
-    assert_eq!(before.len(), 1 + 2 * 14);
-    for (before, after) in before.iter().zip(&after) {
-        let moved = largest_difference(&before.numbers, &after.numbers);
-        assert!(moved > 0.0, "{} does not learn", before.name);
+    // Each layer has a weight and a bias; 14 layers and an embedding, or 22 layers and two embeddings.
+    for (mut trainer, variables) in [(fresh(&plain, 1), 1 + 2 * 14), (fresh_two(&plain, 1), 2 + 2 * 22)] {
+        let before = Snapshot::take(&trainer, 1).unwrap();
+        trainer.step(&generator::batch(64, 5, 0)).unwrap();
+        let after = Snapshot::take(&trainer, 1).unwrap();
+        let (before, after) = (
+            tensor_files::read(&before.weights).unwrap(),
+            tensor_files::read(&after.weights).unwrap(),
+        );
+        assert_eq!(before.len(), variables);
+        for (before, after) in before.iter().zip(&after) {
+            let moved = largest_difference(&before.numbers, &after.numbers);
+            assert!(moved > 0.0, "{} does not learn", before.name);
+        }
     }
 }
 
@@ -167,12 +197,12 @@ fn training_resumes_bit_for_bit() {
             trainer.step(&generator::batch(24, 5, number)).unwrap();
         }
     };
-    let mut through = fresh(&settings(), 1);
+    let mut through = fresh_two(&settings(), 1);
     run(&mut through, 0..6);
-    let mut before = fresh(&settings(), 1);
+    let mut before = fresh_two(&settings(), 1);
     run(&mut before, 0..3);
     let half = Snapshot::take(&before, 1).unwrap();
-    let mut after = fresh(&settings(), 2);
+    let mut after = fresh_two(&settings(), 2);
     half.restore(&mut after).unwrap();
     run(&mut after, 3..6);
     let after = Snapshot::take(&after, 1).unwrap();

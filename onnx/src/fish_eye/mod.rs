@@ -16,6 +16,9 @@
 //! value      sigmoid(linear(relu(linear(the root's sept, position, the root's view))))
 //! ```
 //!
+//! Policy and value are two networks, as those notes say: each has an encoder of its own (E, the roll-up, the layers over grids
+//! and view), and that of the value encodes only the root's view. A shape can say that the value shares the policy's encoder.
+//!
 //! Equal values are computed once: leaves are rows of `E`; interior imps are computed level by level for the whole batch
 //! (sorted by height, so that children are in the table before their parents); contexts are computed once for each parent,
 //! views once for each shape. A batch is the concatenation of its clans, so nothing is padded.
@@ -42,13 +45,14 @@
 //! The *table* holds the embedding's rows first (a leaf's value is its row, 0 is "not present") and after them the
 //! interior imps, so that row `values + i` is interior imp `i`. Opset 17.
 
+mod encoder;
 mod nodes;
 pub(crate) mod random;
 pub mod recursive;
 mod weights;
 
 pub use nodes::build;
-pub use weights::{FishEyeShape, FishEyeWeights};
+pub use weights::{EncoderWeights, FishEyeShape, FishEyeWeights, VALUE_ENCODER};
 
 /// Name of the input with the role matrices.
 pub const ROLES: &str = "roles";

@@ -2,12 +2,16 @@
 
 use games::planes::SQUARES;
 
-use super::{FishEyeShape, FishEyeWeights};
+use super::{
+    FishEyeShape, FishEyeWeights,
+    encoder::{Encoder, boards},
+    weights::VALUE_ENCODER,
+};
 use crate::{
     graph::{Attribute, Graph, Side, Value},
     model::{self, Metadata},
     proto::tensor_proto::DataType,
-    tower::{conv, flatten, linear, relu},
+    tower::{linear, relu},
     weights::{Linear, TowerError},
 };
 
@@ -28,15 +32,36 @@ pub fn build(weights: &FishEyeWeights, metadata: &Metadata) -> Result<Vec<u8>, T
     let mut graph = Graph::new("minuet-fish-eye");
     let inputs = Inputs::declare(&mut graph, shape);
     let into = &mut graph;
-    let table = rollup(into, weights, &inputs);
+    let policy_net = Encoder {
+        shape,
+        weights: &weights.encoder,
+        prefix: "",
+    };
+    let boards = boards(into, shape, &inputs);
+    let table = policy_net.rollup(into, &inputs);
     let sept = gather(into, "sept", &table, &inputs.sept);
     let context = context(into, weights, &table, &inputs);
     let path = path(into, weights, &inputs.path);
-    let position = grids(into, weights, &inputs);
-    let views = views(into, weights, &inputs.views);
+    let position = policy_net.grids(into, &boards);
+    let views = policy_net.views(into, &inputs.views);
     let view = gather(into, "view", &views, &inputs.view);
     let logits = policy(into, weights, &inputs, [&sept, &context, &path, &view], &position);
-    let value = value(into, weights, &inputs, [&sept, &view], &position);
+    let value = match &weights.value_encoder {
+        None => {
+            let sept = gather(into, "value.sept", &sept, &inputs.root);
+            let view = gather(into, "value.view", &view, &inputs.root);
+            value(into, weights, [&sept, &position, &view])
+        }
+        Some(own) => {
+            let value_net = Encoder {
+                shape,
+                weights: own,
+                prefix: VALUE_ENCODER,
+            };
+            let [sept, position, view] = value_net.roots(into, &inputs, &boards);
+            value(into, weights, [&sept, &position, &view])
+        }
+    };
     graph.output(
         model::POLICY,
         &logits,
@@ -47,19 +72,19 @@ pub fn build(weights: &FishEyeWeights, metadata: &Metadata) -> Result<Vec<u8>, T
     model::file(graph, metadata, OPSET)
 }
 
-struct Inputs {
-    roles: Value,
-    levels: Value,
+pub(super) struct Inputs {
+    pub roles: Value,
+    pub levels: Value,
     ancestors: Value,
-    sept: Value,
+    pub sept: Value,
     parent: Value,
     path: Value,
     position: Value,
-    view: Value,
-    root: Value,
-    grids: Value,
-    flags: Value,
-    views: Value,
+    pub view: Value,
+    pub root: Value,
+    pub grids: Value,
+    pub flags: Value,
+    pub views: Value,
 }
 
 impl Inputs {
@@ -85,36 +110,6 @@ impl Inputs {
             views: input(super::VIEWS, &[VIEWS, Side::Fixed(SQUARES)]),
         }
     }
-}
-
-/// Adds the table: the embedding, then all interior imps, level by level. A level may be empty.
-fn rollup(graph: &mut Graph, weights: &FishEyeWeights, inputs: &Inputs) -> Value {
-    let shape = &weights.shape;
-    let hidden = Dense::new(graph, "rollup.hidden", &weights.rollup_hidden);
-    let output = Dense::new(graph, "rollup.output", &weights.rollup_output);
-    let flat = graph.longs("rollup.flat", &[-1, (shape.roles * shape.width) as i64]);
-    let axis = graph.ints("rollup.axis", &[0]);
-    let ends: Vec<Value> = (0..=shape.depth as i32 + 1)
-        .map(|number| graph.ints(&format!("rollup.level{number}"), &[number]))
-        .collect();
-    let sides = [shape.values, shape.width];
-    let mut table = graph.floats("embedding", &sides, &weights.embedding);
-    for height in 0..shape.depth {
-        let name = format!("rollup{}", height + 1);
-        let mut bound = |at: usize| {
-            let inputs = [&inputs.levels, &ends[at], &ends[at + 1], &axis];
-            graph.node("Slice", &format!("{name}.bound"), &inputs, &[])
-        };
-        let (from, to) = (bound(height), bound(height + 1));
-        let level = graph.node("Slice", &name, &[&inputs.roles, &from, &to, &axis], &[]);
-        let rows = gather(graph, &name, &table, &level);
-        let matrices = graph.node("Reshape", &name, &[&rows, &flat], &[]);
-        let matrices = hidden.apply(graph, &name, &matrices);
-        let matrices = relu(graph, &name, &matrices);
-        let septs = output.apply(graph, &name, &matrices);
-        table = concat(graph, &name, &[&table, &septs], 0);
-    }
-    table
 }
 
 /// Adds the context of every imp, `[M, context]`. A context is computed once for each parent, whose children share it.
@@ -156,57 +151,14 @@ fn path(graph: &mut Graph, weights: &FishEyeWeights, path: &Value) -> Value {
     relu(graph, "path", &sum)
 }
 
-/// Adds the vector of every position's grids, `[B, position]`.
-fn grids(graph: &mut Graph, weights: &FishEyeWeights, inputs: &Inputs) -> Value {
-    let shape = &weights.shape;
-    let planes = one_hot(
-        graph,
-        "grids",
-        shape,
-        &inputs.grids,
-        &[-1, shape.grids as i64, 1, SQUARES as i64],
-    );
-    let to_board = graph.longs("grids.board", &[-1, (shape.grids * shape.symbols) as i64, 8, 8]);
-    let planes = graph.node("Reshape", "grids.board", &[&planes, &to_board], &[]);
-    let mut board = if shape.flags == 0 {
-        planes
-    } else {
-        let flags = graph.node("Cast", "grids.flags", &[&inputs.flags], &[to_float()]);
-        let sides = graph.longs("grids.flags.sides", &[-1, shape.flags as i64, 1, 1]);
-        let flags = graph.node("Reshape", "grids.flags", &[&flags, &sides], &[]);
-        let ones = graph.floats("grids.ones", &[1, 1, 8, 8], &[1.0; SQUARES]);
-        let flags = graph.node("Mul", "grids.flags", &[&flags, &ones], &[]);
-        concat(graph, "grids", &[&planes, &flags], 1)
-    };
-    for (number, layer) in weights.grids.iter().enumerate() {
-        let name = format!("grids.conv{number}");
-        board = conv(graph, &name, layer, &board);
-        board = relu(graph, &name, &board);
-    }
-    let reduced = conv(graph, "grids.reduce", &weights.grids_reduce, &board);
-    let reduced = relu(graph, "grids.reduce", &reduced);
-    let reduced = flatten(graph, "grids", &reduced, shape.reduced);
-    let output = linear(graph, "grids.output", &weights.grids_output, &reduced);
-    relu(graph, "grids.output", &output)
-}
-
-/// Adds the vector of every view, `[V, view]`.
-fn views(graph: &mut Graph, weights: &FishEyeWeights, views: &Value) -> Value {
-    let shape = &weights.shape;
-    let planes = one_hot(graph, "views", shape, views, &[-1, 1, SQUARES as i64]);
-    let to_board = graph.longs("views.board", &[-1, shape.symbols as i64, 8, 8]);
-    let planes = graph.node("Reshape", "views.board", &[&planes, &to_board], &[]);
-    let board = conv(graph, "view.conv", &weights.view, &planes);
-    let board = relu(graph, "view.conv", &board);
-    let reduced = conv(graph, "view.reduce", &weights.view_reduce, &board);
-    let reduced = relu(graph, "view.reduce", &reduced);
-    let reduced = flatten(graph, "view", &reduced, shape.view_reduced);
-    let output = linear(graph, "view.output", &weights.view_output, &reduced);
-    relu(graph, "view.output", &output)
-}
-
 /// Adds one plane for each symbol, 1 on the squares with that symbol. `sides` has an axis of size 1 in place of the planes.
-fn one_hot(graph: &mut Graph, name: &str, shape: &FishEyeShape, symbols: &Value, sides: &[i64]) -> Value {
+pub(super) fn one_hot(
+    graph: &mut Graph,
+    name: &str,
+    shape: &FishEyeShape,
+    symbols: &Value,
+    sides: &[i64],
+) -> Value {
     let sides = graph.longs(&format!("{name}.sides"), sides);
     let symbols = graph.node("Reshape", name, &[symbols, &sides], &[]);
     let all: Vec<i32> = (0..shape.symbols as i32).collect();
@@ -234,16 +186,9 @@ fn policy(
     linear(graph, "policy.output", &weights.policy_output, &hidden)
 }
 
-fn value(
-    graph: &mut Graph,
-    weights: &FishEyeWeights,
-    inputs: &Inputs,
-    [sept, view]: [&Value; 2],
-    position: &Value,
-) -> Value {
-    let sept = gather(graph, "value.sept", sept, &inputs.root);
-    let view = gather(graph, "value.view", view, &inputs.root);
-    let input = concat(graph, "value", &[&sept, position, &view], 1);
+/// Adds the value head over sept, grids and view of the roots.
+fn value(graph: &mut Graph, weights: &FishEyeWeights, of_roots: [&Value; 3]) -> Value {
+    let input = concat(graph, "value", &of_roots, 1);
     let hidden = linear(graph, "value.hidden", &weights.value_hidden, &input);
     let hidden = relu(graph, "value.hidden", &hidden);
     let output = linear(graph, "value.output", &weights.value_output, &hidden);
@@ -269,13 +214,13 @@ fn split(layer: &Linear, first: usize) -> (Linear, Linear) {
 }
 
 /// Fully connected layer that is applied more than once.
-struct Dense {
+pub(super) struct Dense {
     matrix: Value,
     bias: Value,
 }
 
 impl Dense {
-    fn new(graph: &mut Graph, name: &str, layer: &Linear) -> Self {
+    pub fn new(graph: &mut Graph, name: &str, layer: &Linear) -> Self {
         let sides = [layer.outputs, layer.inputs];
         Self {
             matrix: graph.floats(&format!("{name}.weight"), &sides, &layer.weights),
@@ -283,20 +228,20 @@ impl Dense {
         }
     }
 
-    fn apply(&self, graph: &mut Graph, name: &str, values: &Value) -> Value {
+    pub fn apply(&self, graph: &mut Graph, name: &str, values: &Value) -> Value {
         let transposed = [("transB", Attribute::Int(1))];
         graph.node("Gemm", name, &[values, &self.matrix, &self.bias], &transposed)
     }
 }
 
-fn gather(graph: &mut Graph, name: &str, table: &Value, rows: &Value) -> Value {
+pub(super) fn gather(graph: &mut Graph, name: &str, table: &Value, rows: &Value) -> Value {
     graph.node("Gather", name, &[table, rows], &[("axis", Attribute::Int(0))])
 }
 
-fn concat(graph: &mut Graph, name: &str, parts: &[&Value], axis: i64) -> Value {
+pub(super) fn concat(graph: &mut Graph, name: &str, parts: &[&Value], axis: i64) -> Value {
     graph.node("Concat", name, parts, &[("axis", Attribute::Int(axis))])
 }
 
-fn to_float() -> (&'static str, Attribute) {
+pub(super) fn to_float() -> (&'static str, Attribute) {
     ("to", Attribute::Int(DataType::Float as i64))
 }

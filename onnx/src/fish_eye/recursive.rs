@@ -6,7 +6,7 @@ use games::{
     planes::SQUARES,
 };
 
-use super::FishEyeWeights;
+use super::{EncoderWeights, FishEyeShape, FishEyeWeights};
 use crate::reference::{conv, linear, relu};
 
 /// Imp with its subtree.
@@ -64,20 +64,22 @@ impl Position {
 
 /// Evaluates one position: the logits of every imp, in preorder, `[imps][moves]`, and the value.
 pub fn evaluate(weights: &FishEyeWeights, position: &Position) -> (Vec<f32>, f32) {
-    let grids = grids(weights, position);
+    let encoder = Encoder(&weights.shape, &weights.encoder);
     let mut logits = Vec::new();
     policy(
         weights,
         &position.root,
-        &grids,
+        &encoder.grids(position),
         &mut Vec::new(),
         &mut Vec::new(),
         &mut logits,
     );
+    let of_value = weights.value_encoder.as_ref();
+    let encoder = of_value.map_or(encoder, |own| Encoder(&weights.shape, own));
     let input = [
-        sept(weights, &position.root),
-        grids,
-        view(weights, &position.root),
+        encoder.sept(&position.root),
+        encoder.grids(position),
+        encoder.view(&position.root),
     ]
     .concat();
     let hidden = relu(linear(&weights.value_hidden, &input));
@@ -96,8 +98,9 @@ fn policy(
     logits: &mut Vec<f32>,
 ) {
     let shape = &weights.shape;
-    let own = sept(weights, imp);
-    let none = embedding(weights, 0);
+    let encoder = Encoder(shape, &weights.encoder);
+    let own = encoder.sept(imp);
+    let none = encoder.embedding(0);
     let context: Vec<f32> = (0..shape.depth)
         .flat_map(|step| {
             let at = ancestors.len().checked_sub(step + 1);
@@ -112,7 +115,7 @@ fn policy(
         own.as_slice(),
         &relu(linear(&weights.context, &context)),
         &relu(linear(&weights.path, &matrix)),
-        &view(weights, imp),
+        &encoder.view(imp),
         grids,
     ]
     .concat();
@@ -127,59 +130,65 @@ fn policy(
     ancestors.pop();
 }
 
-/// Computes the roll-up: the vector of a sept.
-fn sept(weights: &FishEyeWeights, imp: &Sept) -> Vec<f32> {
-    let this = embedding(weights, imp.value);
-    if imp.children.is_empty() {
-        return this.to_vec();
-    }
-    let mut rows = vec![embedding(weights, 0).to_vec(); weights.shape.roles];
-    rows[0] = this.to_vec();
-    for (role, child) in &imp.children {
-        rows[*role] = sept(weights, child);
-    }
-    linear(
-        &weights.rollup_output,
-        &relu(linear(&weights.rollup_hidden, &rows.concat())),
-    )
-}
+/// Encoder of the policy or of the value, with the sizes of the network.
+#[derive(Clone, Copy)]
+struct Encoder<'a>(&'a FishEyeShape, &'a EncoderWeights);
 
-fn embedding(weights: &FishEyeWeights, value: usize) -> &[f32] {
-    let width = weights.shape.width;
-    &weights.embedding[value * width..][..width]
-}
-
-fn grids(weights: &FishEyeWeights, position: &Position) -> Vec<f32> {
-    let mut planes: Vec<f32> = position
-        .grids
-        .iter()
-        .flat_map(|grid| one_hot(weights, grid))
-        .collect();
-    for &flag in &position.flags {
-        planes.extend([f32::from(u8::from(flag)); SQUARES]);
+impl<'a> Encoder<'a> {
+    /// Computes the roll-up: the vector of a sept.
+    fn sept(self, imp: &Sept) -> Vec<f32> {
+        let this = self.embedding(imp.value);
+        if imp.children.is_empty() {
+            return this.to_vec();
+        }
+        let mut rows = vec![self.embedding(0).to_vec(); self.0.roles];
+        rows[0] = this.to_vec();
+        for (role, child) in &imp.children {
+            rows[*role] = self.sept(child);
+        }
+        linear(
+            &self.1.rollup_output,
+            &relu(linear(&self.1.rollup_hidden, &rows.concat())),
+        )
     }
-    for layer in &weights.grids {
-        planes = relu(conv(layer, &planes));
+
+    fn embedding(self, value: usize) -> &'a [f32] {
+        let width = self.0.width;
+        &self.1.embedding[value * width..][..width]
     }
-    relu(linear(
-        &weights.grids_output,
-        &relu(conv(&weights.grids_reduce, &planes)),
-    ))
-}
 
-fn view(weights: &FishEyeWeights, imp: &Sept) -> Vec<f32> {
-    let planes = relu(conv(&weights.view, &one_hot(weights, &imp.view)));
-    relu(linear(
-        &weights.view_output,
-        &relu(conv(&weights.view_reduce, &planes)),
-    ))
-}
+    fn grids(self, position: &Position) -> Vec<f32> {
+        let mut planes: Vec<f32> = position
+            .grids
+            .iter()
+            .flat_map(|grid| self.one_hot(grid))
+            .collect();
+        for &flag in &position.flags {
+            planes.extend([f32::from(u8::from(flag)); SQUARES]);
+        }
+        for layer in &self.1.grids {
+            planes = relu(conv(layer, &planes));
+        }
+        relu(linear(
+            &self.1.grids_output,
+            &relu(conv(&self.1.grids_reduce, &planes)),
+        ))
+    }
 
-fn one_hot(weights: &FishEyeWeights, grid: &[u8; SQUARES]) -> Vec<f32> {
-    (0..weights.shape.symbols)
-        .flat_map(|symbol| {
-            grid.iter()
-                .map(move |&found| f32::from(u8::from(usize::from(found) == symbol)))
-        })
-        .collect()
+    fn view(self, imp: &Sept) -> Vec<f32> {
+        let planes = relu(conv(&self.1.view, &self.one_hot(&imp.view)));
+        relu(linear(
+            &self.1.view_output,
+            &relu(conv(&self.1.view_reduce, &planes)),
+        ))
+    }
+
+    fn one_hot(self, grid: &[u8; SQUARES]) -> Vec<f32> {
+        (0..self.0.symbols)
+            .flat_map(|symbol| {
+                grid.iter()
+                    .map(move |&found| f32::from(u8::from(usize::from(found) == symbol)))
+            })
+            .collect()
+    }
 }

@@ -49,23 +49,55 @@ pub struct FishEyeShape {
     pub policy_hidden: usize,
     /// Size of the hidden layer of the value.
     pub value_hidden: usize,
+    /// True if policy and value share one encoder, false if they are two networks. Shapes of earlier builds do not have
+    /// this field.
+    #[serde(default = "yes", skip_serializing_if = "is_true")]
+    pub shared: bool,
 }
+
+const fn yes() -> bool {
+    true
+}
+
+const fn is_true(is_shared: &bool) -> bool {
+    *is_shared
+}
+
+/// Prefix of the names of the value's own encoder.
+pub const VALUE_ENCODER: &str = "value.";
 
 /// Weights of a fish-eye network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FishEyeWeights {
     /// Sizes of the network.
     pub shape: FishEyeShape,
+    /// Encoder of the policy, and of the value if they share it.
+    pub encoder: EncoderWeights,
+    /// Layer of the context, `depth·width → context`.
+    pub context: Linear,
+    /// Layer of the path, `(roles - 1)·depth → path`. The path matrix is flattened by roles.
+    pub path: Linear,
+    /// Hidden layer of the policy, `width + context + path + view + position → policy_hidden`.
+    pub policy_hidden: Linear,
+    /// Output layer of the policy, `policy_hidden → moves`.
+    pub policy_output: Linear,
+    /// Encoder of the value if it is a network of its own.
+    pub value_encoder: Option<EncoderWeights>,
+    /// Hidden layer of the value, `width + position + view → value_hidden`.
+    pub value_hidden: Linear,
+    /// Output layer of the value, `value_hidden → 1`.
+    pub value_output: Linear,
+}
+
+/// Weights of the layers that encode septs, grids and views.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EncoderWeights {
     /// Embedding, `[values][width]`.
     pub embedding: Vec<f32>,
     /// Hidden layer of the roll-up, `roles·width → rollup`.
     pub rollup_hidden: Linear,
     /// Output layer of the roll-up, `rollup → width`.
     pub rollup_output: Linear,
-    /// Layer of the context, `depth·width → context`.
-    pub context: Linear,
-    /// Layer of the path, `(roles - 1)·depth → path`. The path matrix is flattened by roles.
-    pub path: Linear,
     /// Convolutions 3×3 over the grids: `grids·symbols + flags → filters`, then `filters → filters`.
     pub grids: Vec<Conv>,
     /// Convolution 1×1 over the grids, `filters → reduced`.
@@ -78,18 +110,10 @@ pub struct FishEyeWeights {
     pub view_reduce: Conv,
     /// Output layer of a view, `view_reduced·64 → view`.
     pub view_output: Linear,
-    /// Hidden layer of the policy, `width + context + path + view + position → policy_hidden`.
-    pub policy_hidden: Linear,
-    /// Output layer of the policy, `policy_hidden → moves`.
-    pub policy_output: Linear,
-    /// Hidden layer of the value, `width + position + view → value_hidden`.
-    pub value_hidden: Linear,
-    /// Output layer of the value, `value_hidden → 1`.
-    pub value_output: Linear,
 }
 
 impl FishEyeShape {
-    /// Returns the measured default, which has 568 thousand parameters.
+    /// Returns the measured default with one encoder for policy and value, which has 568 thousand parameters.
     pub fn new(values: usize, roles: usize, depth: usize, moves: usize) -> Self {
         Self {
             values,
@@ -112,6 +136,7 @@ impl FishEyeShape {
             view: 64,
             policy_hidden: 256,
             value_hidden: 128,
+            shared: true,
         }
     }
 
@@ -160,26 +185,24 @@ impl FishEyeShape {
         self.width + self.context + self.path + self.view
     }
 
+    /// Prefixes of the names of the encoders: one, or that of the policy and that of the value.
+    pub fn encoders(&self) -> &'static [&'static str] {
+        if self.shared { &[""] } else { &["", VALUE_ENCODER] }
+    }
+
     /// All layers in order: name, outputs, inputs, side of the kernel (0 for a fully connected layer).
     pub fn layers(&self) -> Vec<(String, usize, usize, usize)> {
         let linear = |name: &str, outputs, inputs| (name.to_owned(), outputs, inputs, 0);
-        let conv = |name: String, outputs, inputs, kernel| (name, outputs, inputs, kernel);
-        let mut layers = vec![
-            linear("rollup.hidden", self.rollup, self.roles * self.width),
-            linear("rollup.output", self.width, self.rollup),
-            linear("context", self.context, self.depth * self.width),
-            linear("path", self.path, self.roles.saturating_sub(1) * self.depth),
-        ];
-        for number in 0..self.convolutions {
-            let inputs = if number == 0 { self.planes() } else { self.filters };
-            layers.push(conv(format!("grids.conv{number}"), self.filters, inputs, 3));
-        }
+        let mut layers = self.encoder_layers("");
+        // The order gives each layer its first weights, so that new layers stand at the end.
+        layers.splice(
+            2..2,
+            [
+                linear("context", self.context, self.depth * self.width),
+                linear("path", self.path, self.roles.saturating_sub(1) * self.depth),
+            ],
+        );
         layers.extend([
-            conv("grids.reduce".into(), self.reduced, self.filters, 1),
-            linear("grids.output", self.position, self.reduced * SQUARES),
-            conv("view.conv".into(), self.view_filters, self.symbols, 3),
-            conv("view.reduce".into(), self.view_reduced, self.view_filters, 1),
-            linear("view.output", self.view, self.view_reduced * SQUARES),
             linear("policy.hidden", self.policy_hidden, self.own() + self.position),
             linear("policy.output", self.moves, self.policy_hidden),
             linear(
@@ -188,6 +211,32 @@ impl FishEyeShape {
                 self.width + self.position + self.view,
             ),
             linear("value.output", 1, self.value_hidden),
+        ]);
+        if !self.shared {
+            layers.extend(self.encoder_layers(VALUE_ENCODER));
+        }
+        layers
+    }
+
+    /// Layers of an encoder, whose names begin with `prefix`, in the form of [`FishEyeShape::layers`].
+    fn encoder_layers(&self, prefix: &str) -> Vec<(String, usize, usize, usize)> {
+        let layer =
+            |name: String, outputs, inputs, kernel| (format!("{prefix}{name}"), outputs, inputs, kernel);
+        let linear = |name: &str, outputs, inputs| layer(name.to_owned(), outputs, inputs, 0);
+        let mut layers = vec![
+            linear("rollup.hidden", self.rollup, self.roles * self.width),
+            linear("rollup.output", self.width, self.rollup),
+        ];
+        for number in 0..self.convolutions {
+            let inputs = if number == 0 { self.planes() } else { self.filters };
+            layers.push(layer(format!("grids.conv{number}"), self.filters, inputs, 3));
+        }
+        layers.extend([
+            layer("grids.reduce".into(), self.reduced, self.filters, 1),
+            linear("grids.output", self.position, self.reduced * SQUARES),
+            layer("view.conv".into(), self.view_filters, self.symbols, 3),
+            layer("view.reduce".into(), self.view_reduced, self.view_filters, 1),
+            linear("view.output", self.view, self.view_reduced * SQUARES),
         ]);
         layers
     }
@@ -204,7 +253,8 @@ impl FishEyeWeights {
             .convs()
             .into_iter()
             .map(|(_, layer)| layer.weights.len() + layer.bias.len());
-        self.embedding.len() + linears.sum::<usize>() + convs.sum::<usize>()
+        let embeddings = self.encoders().map(|(_, encoder)| encoder.embedding.len());
+        embeddings.sum::<usize>() + linears.sum::<usize>() + convs.sum::<usize>()
     }
 
     /// Checks that every layer has the shape it must have, and that every number is finite.
@@ -219,14 +269,21 @@ impl FishEyeWeights {
                 shape.values, shape.roles, shape.depth, shape.convolutions
             )));
         }
+        if shape.shared == self.value_encoder.is_some() {
+            return Err(TowerError::Layout(
+                "two networks have two encoders, one network has one".into(),
+            ));
+        }
         let embedding = (shape.values, shape.width, 1);
-        check_layer(
-            "embedding",
-            &self.embedding,
-            &vec![0.0; shape.values],
-            embedding,
-            embedding,
-        )?;
+        for (prefix, encoder) in self.encoders() {
+            check_layer(
+                &format!("{prefix}embedding"),
+                &encoder.embedding,
+                &vec![0.0; shape.values],
+                embedding,
+                embedding,
+            )?;
+        }
         let (linears, convs) = (self.linears(), self.convs());
         for (name, outputs, inputs, kernel) in shape.layers() {
             let found = if kernel == 0 {
@@ -251,32 +308,48 @@ impl FishEyeWeights {
         Ok(())
     }
 
+    /// Encoders with the prefixes of their layers' names.
+    fn encoders(&self) -> impl Iterator<Item = (&'static str, &EncoderWeights)> {
+        let of_value = self.value_encoder.as_ref();
+        [("", &self.encoder)]
+            .into_iter()
+            .chain(of_value.map(|encoder| (VALUE_ENCODER, encoder)))
+    }
+
     fn linears(&self) -> Vec<(String, &Linear)> {
-        [
-            ("rollup.hidden", &self.rollup_hidden),
-            ("rollup.output", &self.rollup_output),
+        let heads = [
             ("context", &self.context),
             ("path", &self.path),
-            ("grids.output", &self.grids_output),
-            ("view.output", &self.view_output),
             ("policy.hidden", &self.policy_hidden),
             ("policy.output", &self.policy_output),
             ("value.hidden", &self.value_hidden),
             ("value.output", &self.value_output),
-        ]
-        .map(|(name, layer)| (name.to_owned(), layer))
-        .into()
+        ];
+        let mut linears = heads.map(|(name, layer)| (name.to_owned(), layer)).to_vec();
+        for (prefix, encoder) in self.encoders() {
+            let layers = [
+                ("rollup.hidden", &encoder.rollup_hidden),
+                ("rollup.output", &encoder.rollup_output),
+                ("grids.output", &encoder.grids_output),
+                ("view.output", &encoder.view_output),
+            ];
+            linears.extend(layers.map(|(name, layer)| (format!("{prefix}{name}"), layer)));
+        }
+        linears
     }
 
     fn convs(&self) -> Vec<(String, &Conv)> {
-        let grids = self.grids.iter().enumerate();
-        grids
-            .map(|(number, layer)| (format!("grids.conv{number}"), layer))
-            .chain([
-                ("grids.reduce".into(), &self.grids_reduce),
-                ("view.conv".into(), &self.view),
-                ("view.reduce".into(), &self.view_reduce),
-            ])
-            .collect()
+        let mut convs = Vec::new();
+        for (prefix, encoder) in self.encoders() {
+            let grids = encoder.grids.iter().enumerate();
+            convs.extend(grids.map(|(number, layer)| (format!("{prefix}grids.conv{number}"), layer)));
+            let others = [
+                ("grids.reduce", &encoder.grids_reduce),
+                ("view.conv", &encoder.view),
+                ("view.reduce", &encoder.view_reduce),
+            ];
+            convs.extend(others.map(|(name, layer)| (format!("{prefix}{name}"), layer)));
+        }
+        convs
     }
 }

@@ -17,7 +17,8 @@ class FishEye(nn.Module):
     """The network of `shape`, the `network` of a manifest, with the learner's names of variables.
 
     It takes what `Game.inputs` makes of B rows with M imps in all, as tensors, and gives logits, float32 [M, moves], and values, float32
-    [B, 1], in [0, 1]: the outputs of the checkpoint's ONNX file. `dense` makes logits of actions of them.
+    [B, 1], in [0, 1]: the outputs of the checkpoint's ONNX file. `dense` makes logits of actions of them. If the shape says that
+    nothing is shared, policy and value are two networks, and `value` holds the encoder of the latter.
     """
 
     #: Manifest and row layout of the checkpoint, in networks of `load_network`.
@@ -29,25 +30,10 @@ class FishEye(nn.Module):
         self.shape = dict(shape)
         size = self.shape
         own = size["width"] + size["context"] + size["path"] + size["view"]
-        self.embedding = nn.Parameter(torch.randn(size["values"], size["width"]))
-        self.rollup = nn.ModuleDict({
-            "hidden": nn.Linear(size["roles"] * size["width"], size["rollup"]),
-            "output": nn.Linear(size["rollup"], size["width"]),
-        })
+        self.embedding, encoder = _encoder(size)
+        self.rollup, self.grids, self.view = encoder["rollup"], encoder["grids"], encoder["view"]
         self.context = nn.Linear(size["depth"] * size["width"], size["context"])
         self.path = nn.Linear((size["roles"] - 1) * size["depth"], size["path"])
-        planes = size["grids"] * size["symbols"] + size["flags"]
-        self.grids = nn.ModuleDict({
-            f"conv{number}": nn.Conv2d(size["filters"] if number else planes, size["filters"], 3, padding=1)
-            for number in range(size["convolutions"])
-        })
-        self.grids["reduce"] = nn.Conv2d(size["filters"], size["reduced"], 1)
-        self.grids["output"] = nn.Linear(size["reduced"] * SQUARES, size["position"])
-        self.view = nn.ModuleDict({
-            "conv": nn.Conv2d(size["symbols"], size["view_filters"], 3, padding=1),
-            "reduce": nn.Conv2d(size["view_filters"], size["view_reduced"], 1),
-            "output": nn.Linear(size["view_reduced"] * SQUARES, size["view"]),
-        })
         self.policy = nn.ModuleDict({
             "hidden": nn.Linear(own + size["position"], size["policy_hidden"]),
             "output": nn.Linear(size["policy_hidden"], size["moves"]),
@@ -56,19 +42,31 @@ class FishEye(nn.Module):
             "hidden": nn.Linear(size["width"] + size["position"] + size["view"], size["value_hidden"]),
             "output": nn.Linear(size["value_hidden"], 1),
         })
+        if not size.get("shared", True):
+            embedding, encoder = _encoder(size)
+            self.value.update(encoder)
+            self.value.register_parameter("embedding", embedding)
 
     def forward(self, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-        table = self._table(inputs)
+        table = self._table(self.embedding, self.rollup, inputs)
         sept = table[inputs["sept"]]
         contexts = functional.relu(self.context(table[inputs["ancestors"]].flatten(1)))
         path = functional.relu(self.path(self._paths(inputs["path"])))
-        position = self._position(inputs)
-        view = _encode(self.view, functional.relu(self.view["conv"](self._planes(inputs["views"]))))[inputs["view"]]
+        position = self._position(self.grids, inputs)
+        view = self._view(self.view, inputs["views"])[inputs["view"]]
         own = torch.cat([sept, contexts[inputs["parent"]], path, view, position[inputs["position"]]], 1)
         logits = self.policy["output"](functional.relu(self.policy["hidden"](own)))
         root = inputs["root"]
-        of_root = torch.cat([sept[root], position, view[root]], 1)
-        values = self.value["output"](functional.relu(self.value["hidden"](of_root)))
+        of_root = [sept[root], position, view[root]]
+        if "rollup" in self.value:
+            table = self._table(self.value.get_parameter("embedding"), self.value["rollup"], inputs)
+            views = inputs["views"][inputs["view"][root]]
+            of_root = [
+                table[inputs["sept"][root]],
+                self._position(self.value["grids"], inputs),
+                self._view(self.value["view"], views),
+            ]
+        values = self.value["output"](functional.relu(self.value["hidden"](torch.cat(of_root, 1))))
         return logits, torch.sigmoid(values)
 
     def dense(self, logits: Tensor, inputs: Mapping[str, Tensor], actions: int) -> Tensor:
@@ -80,14 +78,13 @@ class FishEye(nn.Module):
         dense[positions, imps] = logits
         return dense.flatten(1)
 
-    def _table(self, inputs: Mapping[str, Tensor]) -> Tensor:
-        """The embedding's rows, then the septs of interior imps, each level from those below it: float32 [rows, width]."""
-        table: Tensor = self.embedding
+    def _table(self, table: Tensor, rollup: Any, inputs: Mapping[str, Tensor]) -> Tensor:
+        """The embedding's rows (`table`), then the septs of interior imps, each level from those below it: float32 [rows, width]."""
         levels = inputs["levels"].tolist()
         for begin, end in zip(levels, levels[1:]):
             if end > begin:
                 matrices = table[inputs["roles"][begin:end]].flatten(1)
-                septs = self.rollup["output"](functional.relu(self.rollup["hidden"](matrices)))
+                septs = rollup["output"](functional.relu(rollup["hidden"](matrices)))
                 table = torch.cat([table, septs])
         return table
 
@@ -102,16 +99,44 @@ class FishEye(nn.Module):
         one_hot = functional.one_hot(symbols.long(), self.shape["symbols"]).float()
         return one_hot.transpose(1, 2).reshape(-1, self.shape["symbols"], SIDE, SIDE)
 
-    def _position(self, inputs: Mapping[str, Tensor]) -> Tensor:
+    def _view(self, layers: Any, views: Tensor) -> Tensor:
+        """Encoded views: float32 [n, view]."""
+        return _encode(layers, functional.relu(layers["conv"](self._planes(views))))
+
+    def _position(self, layers: Any, inputs: Mapping[str, Tensor]) -> Tensor:
         """Encoded grids of each position: float32 [B, position]."""
         flags = inputs["flags"].float()
         planes = self._planes(inputs["grids"].reshape(-1, SQUARES)).reshape(len(flags), -1, SIDE, SIDE)
         board = torch.cat([planes, flags[:, :, None, None].expand(-1, -1, SIDE, SIDE)], 1)
         for number in range(self.shape["convolutions"]):
-            board = functional.relu(self.grids[f"conv{number}"](board))
-        return _encode(self.grids, board)
+            board = functional.relu(layers[f"conv{number}"](board))
+        return _encode(layers, board)
 
 
-def _encode(layers: nn.ModuleDict, board: Tensor) -> Tensor:
+def _encoder(size: Mapping[str, Any]) -> tuple[nn.Parameter, nn.ModuleDict]:
+    """Embedding, and the layers that encode septs, grids and views."""
+    planes = size["grids"] * size["symbols"] + size["flags"]
+    grids = nn.ModuleDict({
+        f"conv{number}": nn.Conv2d(size["filters"] if number else planes, size["filters"], 3, padding=1)
+        for number in range(size["convolutions"])
+    })
+    grids["reduce"] = nn.Conv2d(size["filters"], size["reduced"], 1)
+    grids["output"] = nn.Linear(size["reduced"] * SQUARES, size["position"])
+    layers = nn.ModuleDict({
+        "rollup": nn.ModuleDict({
+            "hidden": nn.Linear(size["roles"] * size["width"], size["rollup"]),
+            "output": nn.Linear(size["rollup"], size["width"]),
+        }),
+        "grids": grids,
+        "view": nn.ModuleDict({
+            "conv": nn.Conv2d(size["symbols"], size["view_filters"], 3, padding=1),
+            "reduce": nn.Conv2d(size["view_filters"], size["view_reduced"], 1),
+            "output": nn.Linear(size["view_reduced"] * SQUARES, size["view"]),
+        }),
+    })
+    return nn.Parameter(torch.randn(size["values"], size["width"])), layers
+
+
+def _encode(layers: Any, board: Tensor) -> Tensor:
     """A board as a list of numbers."""
     return functional.relu(layers["output"](functional.relu(layers["reduce"](board)).flatten(1)))

@@ -1,0 +1,122 @@
+//! Nodes of an encoder: septs rolled up level by level, grids of positions, views.
+
+use games::planes::SQUARES;
+
+use super::{
+    EncoderWeights, FishEyeShape,
+    nodes::{Dense, Inputs, concat, gather, one_hot, to_float},
+};
+use crate::{
+    graph::{Graph, Value},
+    tower::{conv, flatten, linear, relu},
+};
+
+/// Encoder whose nodes and initialisers have names that begin with `prefix`.
+pub(super) struct Encoder<'a> {
+    pub shape: &'a FishEyeShape,
+    pub weights: &'a EncoderWeights,
+    pub prefix: &'static str,
+}
+
+/// Adds the planes of every position's grids and flags, `[B, planes, 8, 8]`.
+pub(super) fn boards(graph: &mut Graph, shape: &FishEyeShape, inputs: &Inputs) -> Value {
+    let sides = [-1, shape.grids as i64, 1, SQUARES as i64];
+    let planes = one_hot(graph, "grids", shape, &inputs.grids, &sides);
+    let to_board = graph.longs("grids.board", &[-1, (shape.grids * shape.symbols) as i64, 8, 8]);
+    let planes = graph.node("Reshape", "grids.board", &[&planes, &to_board], &[]);
+    if shape.flags == 0 {
+        return planes;
+    }
+    let flags = graph.node("Cast", "grids.flags", &[&inputs.flags], &[to_float()]);
+    let sides = graph.longs("grids.flags.sides", &[-1, shape.flags as i64, 1, 1]);
+    let flags = graph.node("Reshape", "grids.flags", &[&flags, &sides], &[]);
+    let ones = graph.floats("grids.ones", &[1, 1, 8, 8], &[1.0; SQUARES]);
+    let flags = graph.node("Mul", "grids.flags", &[&flags, &ones], &[]);
+    concat(graph, "grids", &[&planes, &flags], 1)
+}
+
+impl Encoder<'_> {
+    fn name(&self, layer: &str) -> String {
+        format!("{}{layer}", self.prefix)
+    }
+
+    /// Adds the table: the embedding, then all interior imps, level by level. A level may be empty.
+    pub fn rollup(&self, graph: &mut Graph, inputs: &Inputs) -> Value {
+        let (shape, weights) = (self.shape, self.weights);
+        let hidden = Dense::new(graph, &self.name("rollup.hidden"), &weights.rollup_hidden);
+        let output = Dense::new(graph, &self.name("rollup.output"), &weights.rollup_output);
+        let sides = [-1, (shape.roles * shape.width) as i64];
+        let flat = graph.longs(&self.name("rollup.flat"), &sides);
+        let axis = graph.ints(&self.name("rollup.axis"), &[0]);
+        let ends: Vec<Value> = (0..=shape.depth as i32 + 1)
+            .map(|number| graph.ints(&self.name(&format!("rollup.level{number}")), &[number]))
+            .collect();
+        let sides = [shape.values, shape.width];
+        let mut table = graph.floats(&self.name("embedding"), &sides, &weights.embedding);
+        for height in 0..shape.depth {
+            let name = self.name(&format!("rollup{}", height + 1));
+            let mut bound = |at: usize| {
+                let inputs = [&inputs.levels, &ends[at], &ends[at + 1], &axis];
+                graph.node("Slice", &format!("{name}.bound"), &inputs, &[])
+            };
+            let (from, to) = (bound(height), bound(height + 1));
+            let level = graph.node("Slice", &name, &[&inputs.roles, &from, &to, &axis], &[]);
+            let rows = gather(graph, &name, &table, &level);
+            let matrices = graph.node("Reshape", &name, &[&rows, &flat], &[]);
+            let matrices = hidden.apply(graph, &name, &matrices);
+            let matrices = relu(graph, &name, &matrices);
+            let septs = output.apply(graph, &name, &matrices);
+            table = concat(graph, &name, &[&table, &septs], 0);
+        }
+        table
+    }
+
+    /// Adds the vector of every position's grids, `[B, position]`. `boards` are their planes.
+    pub fn grids(&self, graph: &mut Graph, boards: &Value) -> Value {
+        let weights = self.weights;
+        let mut board = boards.clone();
+        for (number, layer) in weights.grids.iter().enumerate() {
+            let name = self.name(&format!("grids.conv{number}"));
+            board = conv(graph, &name, layer, &board);
+            board = relu(graph, &name, &board);
+        }
+        let name = self.name("grids.reduce");
+        let reduced = conv(graph, &name, &weights.grids_reduce, &board);
+        let reduced = relu(graph, &name, &reduced);
+        let reduced = flatten(graph, &self.name("grids"), &reduced, self.shape.reduced);
+        let name = self.name("grids.output");
+        let output = linear(graph, &name, &weights.grids_output, &reduced);
+        relu(graph, &name, &output)
+    }
+
+    /// Adds the vector of every view, `[V, view]`, of `views` as symbols, `[V, 64]`.
+    pub fn views(&self, graph: &mut Graph, views: &Value) -> Value {
+        let (shape, weights) = (self.shape, self.weights);
+        let name = self.name("views");
+        let planes = one_hot(graph, &name, shape, views, &[-1, 1, SQUARES as i64]);
+        let to_board = graph.longs(&self.name("views.board"), &[-1, shape.symbols as i64, 8, 8]);
+        let planes = graph.node("Reshape", &self.name("views.board"), &[&planes, &to_board], &[]);
+        let name = self.name("view.conv");
+        let board = conv(graph, &name, &weights.view, &planes);
+        let board = relu(graph, &name, &board);
+        let name = self.name("view.reduce");
+        let reduced = conv(graph, &name, &weights.view_reduce, &board);
+        let reduced = relu(graph, &name, &reduced);
+        let reduced = flatten(graph, &self.name("view"), &reduced, shape.view_reduced);
+        let name = self.name("view.output");
+        let output = linear(graph, &name, &weights.view_output, &reduced);
+        relu(graph, &name, &output)
+    }
+
+    /// Adds sept, grids and view of every position's root, `[B, …]` each. Only the views of roots are encoded.
+    pub fn roots(&self, graph: &mut Graph, inputs: &Inputs, boards: &Value) -> [Value; 3] {
+        let table = self.rollup(graph, inputs);
+        let rows = gather(graph, &self.name("root"), &inputs.sept, &inputs.root);
+        let sept = gather(graph, &self.name("root.sept"), &table, &rows);
+        let position = self.grids(graph, boards);
+        let numbers = gather(graph, &self.name("root.view"), &inputs.view, &inputs.root);
+        let symbols = gather(graph, &self.name("root.view"), &inputs.views, &numbers);
+        let view = self.views(graph, &symbols);
+        [sept, position, view]
+    }
+}
