@@ -35,7 +35,7 @@ pub struct Arguments {
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Kind::Draw, Kind::Pair])]
     kinds: Vec<Kind>,
     /// Moves that fail: offered, and the end of the game (`oops`), or not offered (`strict`).
-    #[arg(long, value_enum, default_value_t = FailingMoves::Oops)]
+    #[arg(long, value_enum, default_value_t = FailingMoves::Strict)]
     illegal: FailingMoves,
     /// Number of problems per depth and kind.
     #[arg(long, default_value_t = 100)]

@@ -162,7 +162,7 @@ impl Face for GeneratorGame {
 
     /// Strict rules: only moves that succeed are offered, and marks.
     fn people_rules() -> Rules {
-        Rules::strict()
+        Rules::default()
     }
 
     /// Original rules: a move that fails is an Oops.

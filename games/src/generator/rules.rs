@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Illegal {
-    /// Moves that fail are not offered (`strict`). Marks are always offered, even wrong ones.
+    /// Moves that fail are not offered (`strict`), the default. Marks are always offered, even wrong ones.
+    #[default]
     Strict,
     /// All moves that an imp's kind and role allow are offered (`oops`). A move that fails is an Oops: it ends the game
-    /// with the value 0. These are the original rules, and the default.
-    #[default]
+    /// with the value 0. These are the original rules. A search without a trained network plays such moves at once.
     Oops,
 }
 
@@ -29,7 +29,7 @@ pub enum Cycles {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// Moves that fail: `oops` (default) or `strict`.
+    /// Moves that fail: `strict` (default) or `oops`.
     pub illegal: Illegal,
     /// Moves back to an earlier clan: `forbid` (default) or `allow`.
     pub cycles: Cycles,
@@ -42,7 +42,7 @@ pub struct Rules {
 impl Default for Rules {
     fn default() -> Self {
         Self {
-            illegal: Illegal::Oops,
+            illegal: Illegal::Strict,
             cycles: Cycles::Forbid,
             move_limit: 64,
             pairs: 0,
@@ -55,14 +55,14 @@ impl Rules {
     pub fn compatibility() -> Self {
         Self {
             cycles: Cycles::Allow,
-            ..Self::default()
+            ..Self::oops()
         }
     }
 
-    /// Rules that do not offer moves that fail, for people and for comparisons with the default.
-    pub fn strict() -> Self {
+    /// Default rules, but moves that fail are offered and are Oopses, as in the specification.
+    pub fn oops() -> Self {
         Self {
-            illegal: Illegal::Strict,
+            illegal: Illegal::Oops,
             ..Self::default()
         }
     }

@@ -12,6 +12,8 @@ use crate::game::Action;
 pub(super) const MAX_DEPTH: u32 = 48;
 /// Number of walks that are tried, since a walk may end at a grid that is no problem.
 const TRIES: usize = 1024;
+/// Number of walks that are tried for a held-out problem: few of the lowest levels are held out.
+const HELD_OUT_TRIES: usize = 1 << 18;
 
 /// A problem with one solution from the start clan.
 #[derive(Clone, Debug)]
@@ -52,7 +54,11 @@ pub(super) fn problem(
     let depth = (1..=depth.clamp(1, MAX_DEPTH))
         .rev()
         .find(|&depth| moves(depth) <= limit)? as usize;
-    for _ in 0..TRIES {
+    let tries = match part {
+        Part::Training => TRIES,
+        Part::HeldOut => HELD_OUT_TRIES,
+    };
+    for _ in 0..tries {
         let (mut solution, clans) = random_walk(Clan::start(), depth, draw);
         let first = clans.last()?.render();
         if first == Clan::start().render() {

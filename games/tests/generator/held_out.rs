@@ -14,7 +14,7 @@ const RULES: [u8; 2] = [0, 100];
 fn rules(pairs: u8) -> Rules {
     Rules {
         pairs,
-        ..Rules::strict()
+        ..Rules::default()
     }
 }
 

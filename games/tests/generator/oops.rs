@@ -1,4 +1,4 @@
-//! The position "Oops": one for all moves that fail. The default rules offer such moves, the strict ones do not.
+//! The position "Oops": one for all moves that fail. The specification's rules offer such moves, the strict ones do not.
 
 use games::{
     Game, Outcome, Symmetry,
@@ -16,17 +16,16 @@ fn row(state: &GeneratorGame) -> Vec<u32> {
 
 /// Oops of a start clan without a problem, by a mark.
 fn first_oops() -> GeneratorGame {
-    let mut state = GeneratorGame::posed(&Rules::default(), Problem::Draw(Grid::ABSENT));
+    let mut state = GeneratorGame::posed(&Rules::oops(), Problem::Draw(Grid::ABSENT));
     state.play(GeneratorGame::action(0, Move::MARK_COMPLETE)).unwrap();
     state
 }
 
 #[test]
-fn the_default_rules_are_those_of_the_specification() {
-    assert_eq!(Rules::default().illegal, Illegal::Oops);
-    assert_eq!(Rules::strict().illegal, Illegal::Strict);
-    let read: Rules = serde_json::from_str("{}").unwrap();
-    assert_eq!(read, Rules::default());
+fn the_default_rules_are_strict_and_those_of_the_specification_can_be_set() {
+    assert_eq!(Rules::default().illegal, Illegal::Strict);
+    let read: Rules = serde_json::from_str(r#"{"illegal":"oops"}"#).unwrap();
+    assert_eq!(read, Rules::oops());
 }
 
 proptest! {
@@ -39,7 +38,7 @@ proptest! {
     ) {
         let rules = Rules {
             cycles: if cycles { Cycles::Allow } else { Cycles::Forbid },
-            ..Rules::default()
+            ..Rules::oops()
         };
         let problem = match kind {
             0 => Problem::Draw(first.render()),
@@ -73,13 +72,13 @@ proptest! {
         prop_assert!(failed > 0);
     }
 
-    /// The default rules offer what kind and role of an imp allow, and a move fails there if and only if the strict rules do
+    /// The specification's rules offer what kind and role of an imp allow, and a move fails there if and only if the strict rules do
     /// not offer it. Marks are offered by both.
     #[test]
     fn strict_rules_leave_out_the_moves_that_fail(clan in any_clan(), target in any_clan()) {
         let problem = Problem::Draw(target.render());
-        let open = GeneratorGame::from_clan(&Rules::default(), problem.clone(), clan);
-        let strict = GeneratorGame::from_clan(&Rules::strict(), problem, clan);
+        let open = GeneratorGame::from_clan(&Rules::oops(), problem.clone(), clan);
+        let strict = GeneratorGame::from_clan(&Rules::default(), problem, clan);
         let offered = legal(&strict);
         let masked: u32 = (0..clan.len()).map(|imp| clan.mask(imp).count_ones()).sum();
         prop_assert_eq!(legal(&open).len(), masked as usize);
@@ -99,10 +98,10 @@ proptest! {
 #[test]
 fn an_oops_is_read_from_its_text() {
     let oops = first_oops();
-    let again = GeneratorGame::start(&Rules::strict(), Some(&oops.position())).unwrap();
+    let again = GeneratorGame::start(&Rules::default(), Some(&oops.position())).unwrap();
     assert_eq!((&again, again.end()), (&oops, Some(End::Oops)));
     let mut other = again.clone();
     assert!(other.play(GeneratorGame::action(0, Move::MARK_COMPLETE)).is_err());
-    other.clone_from(&GeneratorGame::posed(&Rules::strict(), Problem::Free));
+    other.clone_from(&GeneratorGame::posed(&Rules::default(), Problem::Free));
     assert_ne!(other, oops);
 }

@@ -120,8 +120,8 @@ fn the_move_limit_ends_play_unsolved() {
 
 #[test]
 fn moves_back_to_an_earlier_clan_are_refused_or_an_oops() {
-    let mut strict = GeneratorGame::posed(&Rules::strict(), Problem::Free);
-    let mut oops = GeneratorGame::posed(&Rules::default(), Problem::Free);
+    let mut strict = GeneratorGame::posed(&Rules::default(), Problem::Free);
+    let mut oops = GeneratorGame::posed(&Rules::oops(), Problem::Free);
     let mut allowed = GeneratorGame::posed(&Rules::compatibility(), Problem::Free);
     let (dec, inc) = (action(1, Move(20)), action(1, Move(19)));
     for state in [&mut strict, &mut oops, &mut allowed] {
@@ -316,7 +316,7 @@ fn solutions_drawn_or_from_hindsight_keep_to_the_move_limit() {
 
 #[test]
 fn hindsight_gives_a_problem_that_the_moves_solve() {
-    let rules = Rules::strict();
+    let rules = Rules::default();
     let mut draw = drawer(9);
     let mut posed = 0;
     for _ in 0..100 {

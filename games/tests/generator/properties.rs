@@ -176,7 +176,7 @@ proptest! {
     fn the_strict_mask_agrees_with_trying_every_move(choices in choices(30), cycles: bool) {
         let rules = Rules {
             cycles: if cycles { Cycles::Allow } else { Cycles::Forbid },
-            ..Rules::strict()
+            ..Rules::default()
         };
         let mut state = GeneratorGame::posed(&rules, Problem::Free);
         let mut path = vec![*state.clan()];
