@@ -67,7 +67,9 @@ class Swarm:
     def __exit__(self, *_error) -> None:
         run("docker", "stack", "rm", STACK, check=False)
         deadline = time.monotonic() + 120
-        while self.containers() and time.monotonic() < deadline:
+        # Containers that have ended, but are not removed yet, keep their volumes.
+        left = ("docker", "ps", "--all", "--quiet", "--filter", f"label=com.docker.stack.namespace={STACK}")
+        while run(*left).split() and time.monotonic() < deadline:
             time.sleep(1)
         run("docker", "swarm", "leave", "--force", check=False)
         volumes = run("docker", "volume", "ls", "--quiet", "--filter", f"name={STACK}_").split()
