@@ -21,6 +21,9 @@ pub struct ActorConfig {
     pub rows_per_request: usize,
     /// Evaluation requests of one thread that may be in flight at the same time, 1 to 64.
     pub requests_in_flight: usize,
+    /// Greatest number of random actions before a game of two players begins, 0 to 1000. Each game draws its number from 0
+    /// to this; the actions themselves are not recorded. 0: every game begins at the usual start.
+    pub random_plies: u32,
     /// Memory of the evaluation cache, in MiB; 0: no cache.
     pub cache_mib: usize,
     /// Folder of finished games that the store has not acknowledged yet; relative to the run's folder.
@@ -43,6 +46,7 @@ impl Default for ActorConfig {
             games_per_thread: 64,
             rows_per_request: 64,
             requests_in_flight: 3,
+            random_plies: 0,
             cache_mib: 128,
             spool: "spool".into(),
             max_spool_mib: 256,
@@ -70,6 +74,11 @@ impl ActorConfig {
             (1..=64).contains(&self.requests_in_flight),
             "actor.requests_in_flight",
             "must be between 1 and 64",
+        )?;
+        require(
+            self.random_plies <= 1000,
+            "actor.random_plies",
+            "must be at most 1000",
         )?;
         require(
             self.max_spool_mib >= 1,

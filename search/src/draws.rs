@@ -32,6 +32,8 @@ pub enum Purpose {
     Problem = 5,
     /// Choice of the candidates of a [`gumbel`](crate::gumbel) root.
     Gumbel = 6,
+    /// Random actions before a game begins.
+    Opening = 7,
 }
 
 /// A stream of draws for one purpose at one ply of one game.

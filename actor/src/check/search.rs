@@ -16,6 +16,13 @@ use search::{LeafId, Search};
 use super::{Position, Premises, Problem, Unplayable, positions};
 use crate::play::decisions::{record_search, visited};
 
+/// True if no search of the record needed an evaluation: the rules told every outcome.
+pub fn is_without_evaluations(record: &v1::Game) -> bool {
+    let evaluations =
+        |totals: &v1::VisitTotals| totals.fresh_evaluations + totals.cache_hits + totals.duplicates_in_flight;
+    record.model_versions.is_empty() && record.totals.as_ref().map(evaluations) == Some(0)
+}
+
 /// Tolerance for root values, which are sums of network values in single precision.
 const VALUE_TOLERANCE: f32 = 1e-5;
 /// Largest step between two numbers in half precision, relative to the smaller one.
@@ -225,7 +232,7 @@ impl Models {
             evaluation_counts.len(),
             evaluation_models.len(),
         )?;
-        if evaluation_models.is_empty() {
+        if evaluation_models.is_empty() && !is_without_evaluations(record) {
             let first = record.model_of_position.first().copied();
             return Ok(Self::One(first.unwrap_or_default() as usize));
         }

@@ -1,11 +1,12 @@
-//! The beginning of a game: from its usual start, from a problem, or recorded at once from a known solution. [`Begun`].
+//! The beginning of a game: from its usual start, after random actions, from a problem, or recorded at once from a known
+//! solution. [`Begun`].
 
 use games::Game;
 use proto::v1;
 
 use super::{
     curriculum::{Curriculum, Next},
-    record,
+    opening, record,
     setup::Setup,
     slot::{GameSlot, SlotError},
 };
@@ -29,10 +30,11 @@ impl<G: Game> Begun<G> {
         setup: &Setup<G>,
         curriculum: &Curriculum,
     ) -> Result<Self, SlotError> {
-        let game = |problem| Self::Game(Box::new(GameSlot::new(setup, number, id, problem)));
-        Ok(match curriculum.next(&setup.rules, id.key(setup.run_seed)) {
-            Next::Usual => game(None),
-            Next::Problem(start, level) => game(Some((start, level))),
+        let key = id.key(setup.run_seed);
+        let game = |start, level| Self::Game(Box::new(GameSlot::new(setup, (number, id), start, level)));
+        Ok(match curriculum.next(&setup.rules, key) {
+            Next::Usual => game(opening::draw(setup, key), None),
+            Next::Problem(start, level) => game(Some(start), Some(level)),
             Next::Known(drawn) => {
                 let recorded = record::of_solution(&drawn, "known-solution", (number, id), setup);
                 Self::Recorded(id, Box::new(recorded.map_err(SlotError::Solution)?))

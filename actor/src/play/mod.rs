@@ -7,6 +7,7 @@
 //! | `begin` | the beginning of a game |
 //! | [`slot`] | one game in progress, a state machine |
 //! | [`setup`] | what all games of an actor have in common, taken from the configuration |
+//! | `opening` | random actions before a game begins |
 //! | `build` | identifies the running program in records |
 //! | `decisions` | the results of a search as a record keeps them |
 //! | [`record`] | the record of a game, built while the game is played |
@@ -19,6 +20,7 @@ pub mod curriculum;
 pub(crate) mod decisions;
 pub mod lock_step;
 pub mod naming;
+mod opening;
 pub mod record;
 pub mod setup;
 mod slot;

@@ -152,7 +152,7 @@ impl Record {
 
     /// Completes the record.
     pub fn finish<G: Game>(
-        self,
+        mut self,
         search: &Search<G>,
         end: End,
         evaluations: EvaluationTotals,
@@ -175,6 +175,10 @@ impl Record {
             .iter()
             .any(|&length| Some(length as usize) != setup.row_len);
         let counters = search.counters();
+        if self.versions.is_empty() {
+            // The rules told the outcome of every position, so no network took part.
+            self.message.model_of_position.clear();
+        }
         v1::Game {
             game: G::NAME.into(),
             options: setup.options,

@@ -27,6 +27,8 @@ pub struct Setup<G: Game> {
     pub search_json: String,
     /// Number of actions after which a game ends as a draw.
     pub max_actions: usize,
+    /// Greatest number of random actions before a two-player game.
+    pub random_plies: u32,
     /// Seed of the run.
     pub run_seed: u64,
     /// Name of the actor.
@@ -93,6 +95,7 @@ impl<G: Game> Setup<G> {
             settings: search_settings(&config.search, games)?,
             search_json: serde_json::to_string(&config.search)?,
             max_actions: config.search.max_actions as usize,
+            random_plies: config.actor.random_plies,
             run_seed: config.run.seed,
             actor: actor.into(),
         })

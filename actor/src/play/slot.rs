@@ -40,7 +40,7 @@ pub enum SlotError {
 pub(super) struct GameSlot<G: Game> {
     search: Search<G>,
     start: G,
-    /// Level of the problem. `None` for a game from its usual start.
+    /// Level of the problem. `None` for a game that is not about a problem.
     level: Option<u32>,
     record: Record,
     evaluations: EvaluationTotals,
@@ -49,11 +49,15 @@ pub(super) struct GameSlot<G: Game> {
 }
 
 impl<G: Game> GameSlot<G> {
-    /// Begins a game from its usual start, or from `problem` (its start and its level).
-    pub(super) fn new(setup: &Setup<G>, number: u64, id: GameId, problem: Option<(G, u32)>) -> Self {
-        let position = problem.as_ref().map(|(start, _)| start.position());
-        let level = problem.as_ref().map(|&(_, level)| level);
-        let start = problem.map_or_else(|| setup.start.clone(), |(start, _)| start);
+    /// Begins a game from its usual start, or from `start`. `level` is the level of the problem that `start` poses.
+    pub(super) fn new(
+        setup: &Setup<G>,
+        (number, id): (u64, GameId),
+        start: Option<G>,
+        level: Option<u32>,
+    ) -> Self {
+        let position = start.as_ref().map(Game::position);
+        let start = start.unwrap_or_else(|| setup.start.clone());
         let search = Search::new(start.clone(), setup.settings.clone(), id.key(setup.run_seed));
         Self {
             search,
@@ -69,7 +73,7 @@ impl<G: Game> GameSlot<G> {
         self.record.id()
     }
 
-    /// Level of the problem, and true if it is solved. `None` for a game from its usual start.
+    /// Level of the problem, and true if it is solved. `None` for a game that is not about a problem.
     pub(super) fn problem(&self) -> Option<(u32, bool)> {
         let value = self
             .search

@@ -1,13 +1,14 @@
 //! Verification of records: a genuine record passes, every alteration is found, and repeated searches give the recorded decisions.
 
 use std::{
+    collections::BTreeSet,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use actor::check::{
     rules,
-    search::{Followed, follow},
+    search::{Followed, follow, is_without_evaluations},
 };
 use config::PolicyTarget;
 use games::Game as _;
@@ -87,6 +88,38 @@ async fn repeated_searches_give_the_recorded_decisions() {
             assert!(game.tree_bytes > 0);
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn games_after_random_actions_are_repeated_from_their_start() {
+    let (games, _) = first_games(24, &Server::good(), |config| {
+        config.actor.random_plies = 6;
+        config.search.solver = true;
+        config.search.stop_when_solved = true;
+        config.search.exact_leaves = true;
+    })
+    .await;
+    let starts: BTreeSet<&str> = games.values().map(|game| game.start.as_str()).collect();
+    assert!(starts.contains("") && starts.len() > 8, "{starts:?}");
+    for game in games.values() {
+        assert_eq!(fields(game), [] as [&str; 0]);
+        let followed = followed(game);
+        assert_eq!(followed.positions, game.actions.len(), "{followed:?}");
+    }
+    // A start with a win in one needs no network.
+    let without: Vec<&Game> = games
+        .values()
+        .filter(|game| is_without_evaluations(game))
+        .collect();
+    assert!(!without.is_empty());
+    assert!(without.iter().all(|game| game.model_of_position.is_empty()));
+    let mut moved = games
+        .values()
+        .find(|game| !game.start.is_empty())
+        .unwrap()
+        .clone();
+    moved.start = String::new();
+    assert_ne!(fields(&moved), [] as [&str; 0]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -47,6 +47,19 @@ impl TicTacToe {
     }
 }
 
+/// The first player, the second player, an empty cell.
+const SIGNS: [char; 3] = ['X', 'O', '.'];
+
+/// The player of a sign; `None` if it is no sign.
+fn player(sign: char) -> Option<Option<Player>> {
+    match sign {
+        'X' => Some(Some(Player::First)),
+        'O' => Some(Some(Player::Second)),
+        '.' => Some(None),
+        _ => None,
+    }
+}
+
 impl Game for TicTacToe {
     type Rules = Rules;
     type Encoding = ();
@@ -56,10 +69,22 @@ impl Game for TicTacToe {
     const ACTIONS: u32 = 9;
     const SYMMETRIES: u8 = 2;
 
-    fn start(rules: &Rules, _: Option<&str>) -> Result<Self, StartError> {
+    /// A position is nine characters, `X`, `O` or `.`, then the player to act, `X` or `O`.
+    fn start(rules: &Rules, position: Option<&str>) -> Result<Self, StartError> {
+        let text = position.unwrap_or(".........X");
+        let reason = || StartError {
+            game: Self::NAME,
+            reason: format!("no position: {text}"),
+        };
+        let players: Vec<Option<Player>> = text
+            .chars()
+            .map(player)
+            .collect::<Option<_>>()
+            .ok_or_else(reason)?;
+        let (&to_move, cells) = players.split_last().ok_or_else(reason)?;
         Ok(Self {
-            cells: [None; 9],
-            to_move: Player::First,
+            cells: cells.try_into().map_err(|_| reason())?,
+            to_move: to_move.ok_or_else(reason)?,
             rules: *rules,
         })
     }
@@ -150,7 +175,10 @@ impl Game for TicTacToe {
     }
 
     fn position(&self) -> String {
-        format!("{:?}", self.cells)
+        let players = self.cells.iter().copied().chain([Some(self.to_move)]);
+        players
+            .map(|player| SIGNS[player.map_or(2, Player::index)])
+            .collect()
     }
 
     fn allows(&self, _: Symmetry) -> bool {

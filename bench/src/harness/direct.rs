@@ -60,7 +60,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         .batches(arguments.batch)
         .map(|rows| model.batch(positions.layout.split(&rows)))
         .collect();
-    println!("{}", settings.threads);
+    println!("{}", model.info.threads);
     let mut next = batches.iter().cycle();
     for line in std::io::stdin().lines() {
         let time = Duration::from_secs_f64(line?.trim().parse()?);

@@ -1,6 +1,6 @@
 //! A baseline without Minuet's code: ONNX Runtime's own Python package runs the same model file on the same positions.
 
-use std::{path::Path, process::Command};
+use std::{num::NonZeroUsize, path::Path, process::Command};
 
 use serde::{Deserialize, Serialize};
 
@@ -34,12 +34,13 @@ pub struct Figures {
 }
 
 impl OnnxRuntime {
-    /// Starts `python` on the core of this thread, for batches of `batch` positions that `provider` computes with `threads`.
+    /// Starts `python` on the core of this thread, for batches of `batch` positions that `provider` computes with `threads`. (With
+    /// 0 threads the package takes all cores of the machine, also those that this thread may not use.)
     pub fn start(
         python: Option<&Path>,
         model: &Path,
         positions: &Positions,
-        (batch, threads): (usize, &str),
+        (batch, threads): (usize, NonZeroUsize),
         provider: &str,
     ) -> anyhow::Result<Self> {
         let rows = model.with_extension("rows");
@@ -56,7 +57,7 @@ impl OnnxRuntime {
             command
                 .arg(model)
                 .arg(&rows)
-                .args([&batch.to_string(), threads, provider]);
+                .args([&batch.to_string(), &threads.to_string(), provider]);
             let process = DrivenChild::start(command).map_err(|error| format!("{error:#}"))?;
             match serde_json::from_str(&process.first_line) {
                 Ok(Ready::Version(version)) => Ok((process, version)),
@@ -101,7 +102,7 @@ mod tests {
         let file = folder.path().join("model.onnx");
         let (network, _) = model::find("connect-four", 0, None, (1, 8)).unwrap();
         std::fs::write(&file, network.bytes).unwrap();
-        OnnxRuntime::start(python, &file, &positions, (4, "1"), provider).unwrap()
+        OnnxRuntime::start(python, &file, &positions, (4, NonZeroUsize::MIN), provider).unwrap()
     }
 
     #[test]

@@ -109,7 +109,7 @@ fn measure(
         .build()?;
     let chosen = served.wait(&runtime)?;
     cores.use_first()?;
-    let batching = (batch, direct.first_line.as_str());
+    let batching = (batch, direct.first_line.parse()?);
     let python = arguments.python.as_deref();
     let mut onnxruntime = OnnxRuntime::start(python, &file, positions, batching, &chosen)?;
     cores.use_second()?;

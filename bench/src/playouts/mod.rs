@@ -145,7 +145,7 @@ impl Arguments {
         std::fs::write(&path, &file.bytes)?;
         let mut direct = direct::start(&self.game, &name, 1, &path)?;
         let positions = Positions::play(&self.game)?;
-        let batching = (1, direct.first_line.as_str());
+        let batching = (1, direct.first_line.parse()?);
         let mut onnxruntime = OnnxRuntime::start(self.python.as_deref(), &path, &positions, batching, &name)?;
         let time = Duration::from_secs_f64(self.seconds);
         let rounds = rounds(self.rounds, || {

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use actor::check::search::{FollowError, Followed, follow};
+use actor::check::search::{FollowError, Followed, follow, is_without_evaluations};
 use config::ProviderChoice;
 use games::{Game, registry};
 use network::{LocalNetwork, Network as _, file::encoding_of, provider::Provider};
@@ -63,6 +63,9 @@ impl SearchChecker {
 
     /// Loads the network of each of the game's `model_versions` that made evaluations.
     fn networks_of(&mut self, game: &v1::Game) -> Result<Vec<Option<Arc<LocalNetwork>>>, String> {
+        if is_without_evaluations(game) {
+            return Ok(Vec::new());
+        }
         let location = self
             .location
             .clone()
