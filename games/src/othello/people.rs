@@ -34,6 +34,21 @@ impl Face for Othello {
 
     const OPENING_PLIES: u32 = 6;
 
+    // Decided by lab/othello.toml, arm "proofs".
+    const RUN_SETTINGS: &'static [&'static str] = &[
+        "search.visits=32",
+        "search.solver=true",
+        "search.stop_when_solved=true",
+        "search.exact_leaves=true",
+        "model.value_head=wdl",
+        "model.global_pooling=8",
+        "learner.batch_size=128",
+        "learner.samples_per_position=3.0",
+        "learner.warmup_steps=50",
+        "learner.root_value_share=0.25",
+        "learner.checkpoint_steps=100",
+    ];
+
     const PROBES: &'static [Line] = &[
         Line::new("Start", &[]),
         Line::new("First disc", &["f5"]),
