@@ -100,7 +100,6 @@ class Containers(unittest.TestCase):
         games = AcknowledgedGames()
         self.scale_actors(stack, games)
         self.scale_inference(stack, games)
-        self.slow_links(stack, games)
         for role in ROLES:
             self.kill_all(stack, role, games)
 
@@ -186,22 +185,6 @@ class Containers(unittest.TestCase):
                 say(f"shares after {time.monotonic() - began:.0f} s: " + ", ".join(f"{share:.2f}" for share in shares))
                 return
         self.fail(f"after {SHARE_S} s the servers' shares of the positions are {shares}")
-
-    def slow_links(self, stack: Stack, games: AcknowledgedGames) -> None:
-        """Delay the packets of an actor by 50 ms and lose 1 % of them, where the kernel can."""
-        actor = stack.containers("actor")[0]
-        process = str(json.loads(run("docker", "inspect", actor))[0]["State"]["Pid"])
-        shape = lambda *words: ["nsenter", "-t", process, "-n", "tc", "qdisc", *words]  # noqa: E731
-        try:
-            run(*shape("add", "dev", "eth0", "root", "netem", "delay", "50ms", "loss", "1%"))
-        except (AssertionError, OSError) as error:
-            return leave_out(self, f"links of 50 ms that lose 1 % of their packets: {str(error).splitlines()[-1]}")
-        say("an actor's link is slow")
-        own = lambda: stack.metric([actor], "minuet_actor_games_acknowledged_total")  # noqa: E731
-        before = own()
-        stack.wait("games of the actor are acknowledged over the slow link", lambda: own() >= before + 5)
-        run(*shape("del", "dev", "eth0", "root"))
-        self.wait_for_more_games(stack, games)
 
     def kill_all(self, stack: Stack, role: str, games: AcknowledgedGames) -> None:
         """Kill and restart every container of a role."""
