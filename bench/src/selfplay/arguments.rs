@@ -1,6 +1,6 @@
 //! Arguments of the benchmark.
 
-use config::{Override, RunConfig};
+use config::Override;
 use network::ModelName;
 
 /// Arguments of `minuet bench selfplay`.
@@ -19,15 +19,15 @@ pub struct Arguments {
     /// Trained network: a run, a checkpoint's folder or an .onnx file. Default: a network of random weights.
     #[arg(long, conflicts_with_all = ["blocks", "filters"])]
     pub(super) model: Option<ModelName>,
-    /// Residual blocks of the random network.
-    #[arg(long, default_value_t = 4)]
-    pub(super) blocks: usize,
-    /// Filters of the random network.
-    #[arg(long, default_value_t = 64)]
-    pub(super) filters: usize,
-    /// Visits per move.
-    #[arg(long, default_value_t = RunConfig::default().search.visits)]
-    pub(super) visits: u32,
+    /// Residual blocks of the random network. [default: those of a new run of the game]
+    #[arg(long)]
+    pub(super) blocks: Option<u32>,
+    /// Filters of the random network. [default: those of a new run of the game]
+    #[arg(long)]
+    pub(super) filters: Option<u32>,
+    /// Visits per move. [default: those of a new run of the game]
+    #[arg(long)]
+    pub(super) visits: Option<u32>,
     /// Set another key of the run's configuration, e.g. --set actor.games_per_thread=128. May be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub(super) overrides: Vec<Override>,

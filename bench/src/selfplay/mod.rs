@@ -42,6 +42,8 @@ struct Report {
     games_in_progress: usize,
     visits_per_move: u32,
     leaves: u32,
+    /// Requests that each actor thread may have in flight.
+    requests_in_flight: usize,
     cache_mib: usize,
     /// Length of the measurement after the warm-up, in seconds.
     seconds: f64,
@@ -126,6 +128,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         games_in_progress: system.actor_threads() * system.config.actor.games_per_thread,
         visits_per_move: system.config.search.visits,
         leaves: system.config.search.leaves,
+        requests_in_flight: system.config.actor.requests_in_flight,
         cache_mib: system.config.actor.cache_mib,
         seconds,
         visits_per_second: visits / seconds,

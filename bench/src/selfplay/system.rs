@@ -3,7 +3,7 @@
 use std::{fs, net::SocketAddr, path::Path, time::Duration};
 
 use anyhow::{Context as _, ensure};
-use config::{RunConfig, load_with, template};
+use config::{ConfigError, Override, RunConfig, template};
 use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::EvaluatorClient};
 use service::role::Role;
 use tempfile::TempDir;
@@ -37,9 +37,9 @@ impl System {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()?;
-        let mut config = write_config(arguments, folder.path())?;
+        let mut config = new_config(arguments, folder.path())?;
         let (game, options) = (&config.game.name, config.game.options);
-        let shape = (arguments.blocks, arguments.filters);
+        let shape = (config.model.blocks as usize, config.model.filters as usize);
         let (file, network) = model::find(game, options, arguments.model.as_ref(), shape)?;
         config.game.options = file.layout.options;
         fs::write(folder.path().join("run.toml"), template(&config))?;
@@ -99,28 +99,34 @@ impl Drop for System {
     }
 }
 
-fn write_config(arguments: &Arguments, folder: &Path) -> anyhow::Result<RunConfig> {
-    let mut config = RunConfig::default();
-    config.search.visits = arguments.visits;
-    if arguments.game != config.game.name {
-        config.game.name.clone_from(&arguments.game);
-        config.game.options = 0;
-    }
-    let free = free_addresses(5)?;
-    let addresses = [
-        &mut config.inference.address,
-        &mut config.inference.metrics,
-        &mut config.replay.address,
-        &mut config.replay.metrics,
-        &mut config.actor.metrics,
+/// Returns the configuration of a new run of the game, as `minuet up` makes it, in `folder` and with addresses of its own. Settings
+/// of the command line come last, so they override the others.
+fn new_config(arguments: &Arguments, folder: &Path) -> anyhow::Result<RunConfig> {
+    let numbers = [
+        ("search.visits", arguments.visits),
+        ("model.blocks", arguments.blocks),
+        ("model.filters", arguments.filters),
     ];
-    for (address, free) in addresses.into_iter().zip(free) {
-        *address = free.to_string();
+    let given = numbers
+        .into_iter()
+        .filter_map(|(key, number)| Some((key, number?)));
+    let mut settings: Vec<Override> = given
+        .map(|(key, number)| Override::new(key, number))
+        .collect::<Result<_, ConfigError>>()?;
+    let keys = [
+        "inference.address",
+        "inference.metrics",
+        "replay.address",
+        "replay.metrics",
+        "actor.metrics",
+    ];
+    for (key, free) in keys.into_iter().zip(free_addresses(keys.len())?) {
+        settings.push(Override::text(key, &free.to_string())?);
     }
-    // Settings of the command line come last, so they override the others.
-    let path = folder.join("run.toml");
-    fs::write(&path, template(&config))?;
-    Ok(load_with(Some(&path), &arguments.overrides)?)
+    settings.extend(arguments.overrides.iter().cloned());
+    let mut config = launcher::new_run(Some(&arguments.game), &settings)?;
+    config.resolve_paths(folder);
+    Ok(config)
 }
 
 #[cfg(test)]
@@ -138,7 +144,7 @@ mod tests {
     fn config(words: &[&str]) -> RunConfig {
         let words = std::iter::once(&"selfplay").chain(words);
         let folder = tempfile::tempdir().unwrap();
-        write_config(&CommandLine::parse_from(words).arguments, folder.path()).unwrap()
+        new_config(&CommandLine::parse_from(words).arguments, folder.path()).unwrap()
     }
 
     #[test]
@@ -155,7 +161,7 @@ mod tests {
             (config.search.visits, config.search.leaves, config.actor.threads),
             (50, 7, 3)
         );
-        assert_eq!(config.game, RunConfig::default().game);
+        assert_eq!(config.game.name, RunConfig::default().game.name);
         let addresses = [
             &config.inference.address,
             &config.inference.metrics,
@@ -168,8 +174,18 @@ mod tests {
     }
 
     #[test]
-    fn another_game_has_its_own_options() {
-        let config = config(&["--game", "othello"]);
-        assert_eq!((config.game.name.as_str(), config.game.options), ("othello", 0));
+    fn a_game_has_the_settings_of_a_new_run() {
+        let own = config(&["--game", "connect-four", "--blocks", "2"]);
+        let mut expected = launcher::new_run(Some("connect-four"), &[]).unwrap();
+        assert_ne!(
+            expected.search,
+            RunConfig::default().search,
+            "it has settings of its own"
+        );
+        expected.model.blocks = 2;
+        assert_eq!(
+            (own.game, own.search, own.model),
+            (expected.game, expected.search, expected.model)
+        );
     }
 }
