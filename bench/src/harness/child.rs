@@ -42,6 +42,11 @@ impl DrivenChild {
         Ok(driven)
     }
 
+    /// Process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Lets the process work for `seconds` and measures it.
     ///
     /// # Errors

@@ -22,9 +22,9 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "2x32,6x64")]
     pub(super) networks: Vec<Network>,
     /// Loads, as STREAMSxPOSITIONS (per request). Each stream has a connection of its own and one request at a time.
-    #[arg(long, value_delimiter = ',', default_value = "4x64,64x1")]
+    #[arg(long, value_delimiter = ',', default_value = "1x1,8x1,64x1,4x64")]
     pub(super) loads: Vec<Load>,
-    /// Largest batch, and the batch size of the direct calls.
+    /// Largest batch, also of the direct calls, unless the load has fewer positions in flight.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(super) batch: u16,
     /// Providers to measure, as in `inference.provider`.

@@ -4,6 +4,9 @@
 //! batches directly on the server's core: one with Minuet's loader, one with ONNX Runtime's Python package. All are measured in
 //! turn for several rounds, while the others are idle. The results are medians of the ratios, by wall clock and by the server's
 //! processor time, which other work on the machine disturbs less. The server's cache is off, so every position is evaluated.
+//! Direct calls have batches of the size that the load makes possible: all requests in flight, at most the largest batch.
+//!
+//! A bare gRPC server, which answers at once and without a model, is measured in turn with them: what gRPC itself costs.
 //!
 //! Then an open load, which sends on a schedule, finds the greatest rate that the server keeps up with. Multiples of that rate
 //! are the overload. At half of it the model is swapped.
@@ -11,12 +14,14 @@
 //! | module | content |
 //! |---|---|
 //! | [`served`] | the server process |
+//! | [`bare`] | the bare gRPC server |
 //! | [`load`] | the clients |
 //! | [`ramp`] | the greatest rate |
 //! | [`wire`] | bytes on sockets |
 //! | [`report`] | the result |
 
 mod arguments;
+pub mod bare;
 mod load;
 mod network;
 mod ramp;
@@ -33,7 +38,7 @@ pub use self::arguments::Arguments;
 use self::{
     load::{Clients, Load, Pace, Window, percentiles},
     network::Network,
-    report::{Figures, Latency, Open, Overload, Report, Swap},
+    report::{Bare, Figures, Latency, Open, Overload, Report, Swap},
     served::{Served, is_gpu},
 };
 use crate::harness::{
@@ -99,8 +104,8 @@ fn measure(
     std::fs::write(&file, &model.bytes)?;
     let (batch, model_bytes) = (usize::from(arguments.batch), model.bytes.len());
     cores.use_first()?;
-    let mut direct = direct::start(&arguments.game, provider, batch, &file)?;
     let mut served = Served::start(arguments, provider, folder, model)?;
+    let bare = bare::start()?;
     cores.use_second()?;
     // Built after this thread was pinned, so that the runtime's threads inherit its core.
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -108,22 +113,28 @@ fn measure(
         .enable_all()
         .build()?;
     let chosen = served.wait(&runtime)?;
-    cores.use_first()?;
-    let batching = (batch, direct.first_line.parse()?);
-    let python = arguments.python.as_deref();
-    let mut onnxruntime = OnnxRuntime::start(python, &file, positions, batching, &chosen)?;
-    cores.use_second()?;
-    direct.measure(WARM_UP)?;
     let mut figures = Vec::new();
     for &load in &arguments.loads {
+        cores.use_first()?;
+        let batch = batch.min(load.streams * load.rows);
+        let mut direct = direct::start(&arguments.game, provider, batch, &file)?;
+        let batching = (batch, direct.first_line.parse()?);
+        let python = arguments.python.as_deref();
+        let mut onnxruntime = OnnxRuntime::start(python, &file, positions, batching, &chosen)?;
+        cores.use_second()?;
+        direct.measure(WARM_UP)?;
         let clients = Clients::connect(&runtime, &served.address(), load, positions)?;
         clients.measure(Pace::Closed, served.subject(), WARM_UP)?;
+        let unserved = Clients::connect(&runtime, &bare.first_line, load, positions)?;
+        unserved.measure(Pace::Closed, bare.pid().into(), WARM_UP)?;
         let (mut directs, mut pythons, mut windows) = (Vec::new(), Vec::new(), Vec::new());
+        let mut bares = Vec::new();
         // All processes have run their first batches above.
         for _ in 0..arguments.rounds {
             directs.push(direct.measure(arguments.seconds)?);
             pythons.extend(onnxruntime.measure(arguments.seconds)?);
             windows.push(clients.measure(Pace::Closed, served.subject(), arguments.seconds)?);
+            bares.push(unserved.measure(Pace::Closed, bare.pid().into(), arguments.seconds)?);
         }
         let serveds: Vec<Measured> = windows.iter().map(|window| window.answered).collect();
         let direct = Compared::new(&serveds, &directs).context("there are no rounds")?;
@@ -131,6 +142,8 @@ fn measure(
         figures.push(Figures {
             network: network.to_string(),
             load: load.to_string(),
+            direct_batch: batch,
+            bare: Bare::of(&bares),
             asked_for: provider.to_owned(),
             provider: chosen.clone(),
             model_bytes,
@@ -209,6 +222,16 @@ fn open(
 fn busy_share(measured: &[Measured], chosen: &str, subject: Subject) -> Option<f64> {
     let is_known = subject.page.is_some() || !is_gpu(chosen);
     is_known.then(|| median_of(measured, Measured::busy_share))
+}
+
+impl Bare {
+    fn of(windows: &[Window]) -> Self {
+        Self {
+            served: median_of(windows, |window| window.answered.per_second()),
+            us_per_position: median_of(windows, |window| 1e6 / window.answered.per_cpu_second()),
+            latency: Latency::of(windows),
+        }
+    }
 }
 
 impl Latency {

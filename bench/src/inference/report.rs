@@ -30,6 +30,10 @@ pub struct Figures {
     pub network: String,
     /// Streams x positions per request.
     pub load: String,
+    /// Positions in each batch of the direct calls: all that the load has in flight, at most the largest batch.
+    pub direct_batch: usize,
+    /// A bare gRPC server under the same load.
+    pub bare: Bare,
     pub asked_for: String,
     pub provider: String,
     /// Size of the model's file.
@@ -51,6 +55,16 @@ pub struct Figures {
     pub latency: Latency,
     /// Figures of open loads.
     pub open: Option<Open>,
+}
+
+/// Figures of a gRPC server that answers at once and without a model.
+#[derive(Serialize)]
+pub struct Bare {
+    /// Positions per second.
+    pub served: f64,
+    /// Processor time of the server, in microseconds per position.
+    pub us_per_position: f64,
+    pub latency: Latency,
 }
 
 /// Latency of answered requests.
@@ -116,7 +130,7 @@ pub fn text(report: &Report) -> String {
     );
     let _ = writeln!(
         text,
-        "{:<8} {:<14} {:<7} {:>9} {:>9} {:>6} {:>9} {:>9} {:>6} {:>9} {:>6} {:>8} {:>8}",
+        "{:<8} {:<14} {:<7} {:>9} {:>9} {:>6} {:>9} {:>9} {:>6} {:>9} {:>6} {:>8} {:>8} {:>9} {:>9}",
         "network",
         "provider",
         "load",
@@ -129,7 +143,9 @@ pub fn text(report: &Report) -> String {
         "other µs",
         "busy",
         "p50 ms",
-        "p99 ms"
+        "p99 ms",
+        "bare µs",
+        "p50 ms"
     );
     for figures in &report.figures {
         let busy = figures
@@ -141,7 +157,7 @@ pub fn text(report: &Report) -> String {
         });
         let _ = writeln!(
             text,
-            "{:<8} {:<14} {:<7} {:>9.0} {:>9.0} {:>6.3} {:>9.3} {python:>9} {python_ratio:>6} {:>9.2} {:>6} {:>8.2} {:>8.2}",
+            "{:<8} {:<14} {:<7} {:>9.0} {:>9.0} {:>6.3} {:>9.3} {python:>9} {python_ratio:>6} {:>9.2} {:>6} {:>8.2} {:>8.2} {:>9.2} {:>9.2}",
             figures.network,
             figures.provider,
             figures.load,
@@ -152,7 +168,9 @@ pub fn text(report: &Report) -> String {
             figures.other_threads_us_per_position,
             busy,
             figures.latency.p50_ms,
-            figures.latency.p99_ms
+            figures.latency.p99_ms,
+            figures.bare.us_per_position,
+            figures.bare.latency.p50_ms
         );
         if let Some(reason) = &figures.onnxruntime.missing {
             let _ = writeln!(
@@ -209,6 +227,12 @@ mod tests {
         Figures {
             network: "6x64".into(),
             load: "4x64".into(),
+            direct_batch: 64,
+            bare: Bare {
+                served: 3.0,
+                us_per_position: 1.0,
+                latency,
+            },
             asked_for: "cuda".into(),
             provider: "cuda".into(),
             model_bytes: 1_300_000,
