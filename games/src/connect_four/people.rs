@@ -38,12 +38,13 @@ impl Face for ConnectFour {
 
     const HAS_SOLVER: bool = true;
 
-    // Decided by lab/first-minutes.toml, and the proofs by lab/solver.toml.
+    // Decided by lab/first-minutes.toml, the proofs by lab/solver.toml, and the openings by lab/openings.toml.
     const RUN_SETTINGS: &'static [&'static str] = &[
         "search.visits=32",
         "search.solver=true",
         "search.stop_when_solved=true",
         "search.exact_leaves=true",
+        "actor.random_plies=24",
         "model.filters=32",
         "model.value_head=wdl",
         "model.global_pooling=8",
