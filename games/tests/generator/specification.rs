@@ -1,5 +1,7 @@
 //! The table "sentence, code, test" of the book's page of the game: its files and tests exist.
 
+#![expect(clippy::disallowed_methods, reason = "the test reads files of the project")]
+
 use std::{fs, path::Path};
 
 #[test]

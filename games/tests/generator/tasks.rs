@@ -1,5 +1,7 @@
 //! The tasks that come with Minuet: made from the grammar, held out of self-play, and in the form of ARC's files.
 
+#![expect(clippy::disallowed_methods, reason = "the test reads files of the project")]
+
 use std::{collections::HashSet, fs, path::PathBuf};
 
 use games::generator::{

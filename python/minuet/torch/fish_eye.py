@@ -44,7 +44,7 @@ class FishEye(nn.Module):
         })
         if not size.get("shared", True):
             embedding, encoder = _encoder(size)
-            self.value.update(encoder)
+            self.value.update(dict(encoder.items()))
             self.value.register_parameter("embedding", embedding)
 
     def forward(self, inputs: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
