@@ -87,10 +87,9 @@ fn two_cores(game: &str, network: &str) -> Outcome {
 fn self_play_on_two_cores_is_reproduced() {
     for (game, network) in [("paco-sako", "4x64"), ("connect-four", "4x32")] {
         let simulated = two_cores(game, network);
-        let objects = TWO_CORES.lines().map(|line| serde_json::from_str(line).unwrap());
+        let mut objects = TWO_CORES.lines().map(|line| serde_json::from_str(line).unwrap());
         let measured = objects
-            .filter(|object: &serde_json::Value| object["bench"] == "selfplay" && object["game"] == game)
-            .next_back()
+            .rfind(|object: &serde_json::Value| object["bench"] == "selfplay" && object["game"] == game)
             .unwrap();
         for (key, value) in [
             ("visits_per_second", simulated.visits_per_second),
