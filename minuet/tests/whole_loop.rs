@@ -197,7 +197,7 @@ fn the_searches_of_a_hundred_games_across_checkpoints_are_reproduced() {
     assert_eq!(reproduced, 100, "{lines}");
 
     // Without a checkpoint, games are not called reproduced.
-    let oldest_version = models[0].first().unwrap();
+    let oldest_version = versions.first().unwrap();
     std::fs::remove_dir_all(folder.path().join("checkpoints/versions").join(oldest_version)).unwrap();
     let done = check(&ids);
     assert_eq!(done.status.code(), Some(4));

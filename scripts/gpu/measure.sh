@@ -86,7 +86,7 @@ if [ "$device" = cuda ]; then
     nvidia-smi --query-gpu=name,memory.total,driver_version --format=csv,noheader > results/machine.txt ||
         { echo 'nvidia-smi does not run: install the NVIDIA driver, or use --dry-run' >&2; exit 1; }
 else
-    game=connect-four networks=1x8,2x16 batches='8 16' loads=2x8 time=(--rounds 1 --seconds 0.2)
+    game=connect-four networks=1x16,2x16 batches='8 16' loads=2x8 time=(--rounds 1 --seconds 0.2)
     samples=32 steps=(--rounds 1 --seconds 0.2) window=20000 up=20s providers=cpu play=(--warm-up 1 --seconds 2)
     echo 'no GPU: a dry run on the CPU with tiny networks, whose figures say nothing' > results/machine.txt
 fi
