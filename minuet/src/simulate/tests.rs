@@ -107,7 +107,7 @@ fn self_play_on_two_cores_is_reproduced() {
     }
 }
 
-/// The table "Inference through gRPC" of `docs/results/speed.md`: streams × rows, direct evaluations a second, processor time of the
+/// The table "Inference through gRPC" of `docs/results/speed.md` at `e67914c`: streams × rows, direct evaluations a second, processor time of the
 /// other threads in µs, served evaluations a second, p50 in ms. The server had one core. Left out is the row of single positions on
 /// the fastest device, whose speed in the small batches of that load was not measured.
 #[test]
