@@ -2,28 +2,14 @@
 
 use std::collections::HashSet;
 
-use games::MoverValue;
 use proptest::prelude::*;
 
 use super::{
     KEY, Shape, TreeGame, any_key, any_settings,
-    game::{any_shape, evaluate, spread},
+    game::{Answers, answer, any_shape, evaluate, gather, spread},
     invariants::check,
 };
-use crate::{Decision, Evaluation, LeafId, Reuse, Search, Settings};
-
-type Answers = Vec<(LeafId, Vec<f32>, MoverValue)>;
-
-fn gather<const PLAYERS: u8>(search: &mut Search<TreeGame<PLAYERS>>) -> Answers {
-    let mut answers = Vec::new();
-    let gathered = search.gather(|request| {
-        let mut priors = Vec::new();
-        let value = evaluate(&request, &mut priors);
-        answers.push((request.id, priors, value));
-    });
-    assert_eq!(gathered.leaves as usize, answers.len());
-    answers
-}
+use crate::{Decision, Evaluation, Reuse, Search, Settings};
 
 /// Plays a game; the evaluations of each batch arrive in an order drawn from `order` (0: in gather order).
 fn play<const PLAYERS: u8>(
@@ -42,17 +28,7 @@ fn play<const PLAYERS: u8>(
                 batches = spread(batches);
                 answers.sort_by_key(|(id, ..)| spread(batches ^ id.index() as u64));
             }
-            for (id, priors, value) in answers {
-                search
-                    .apply(
-                        id,
-                        Evaluation {
-                            priors: &priors,
-                            value,
-                        },
-                    )
-                    .unwrap();
-            }
+            answer(&mut search, answers);
             check(&search);
         }
         story.push((search.decision(), search.counters()));
@@ -109,9 +85,7 @@ proptest! {
                 if !answers.is_empty() {
                     prop_assert_eq!(gather(&mut search).len(), 0);
                 }
-                for (id, priors, value) in answers {
-                    search.apply(id, Evaluation { priors: &priors, value }).unwrap();
-                }
+                answer(&mut search, answers);
             }
             let Some(action) = search.choose(0.0) else { break };
             let made = search.counters().visits - before;

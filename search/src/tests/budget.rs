@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{
     KEY, Shape, TreeGame,
-    game::{any_shape, evaluate},
+    game::{any_shape, evaluate, gather},
     invariants::check,
 };
 use crate::{ApplyError, Evaluation, LeafId, Search, Settings};
@@ -18,24 +18,15 @@ const SHAPE: Shape = Shape {
     again: 50,
 };
 
-fn gathered(search: &mut Search<TreeGame<2>>) -> Vec<(LeafId, Vec<f32>, MoverValue)> {
-    let mut requests = Vec::new();
-    search.gather(|request| {
-        let (priors, value) = request.state.evaluation();
-        requests.push((request.id, priors, value));
-    });
-    requests
-}
-
 #[test]
 fn nothing_is_chosen_before_the_first_evaluation() {
-    let mut search = Search::new(TreeGame::of(&SHAPE), Settings::default(), KEY);
+    let mut search = Search::new(TreeGame::<2>::of(&SHAPE), Settings::default(), KEY);
     assert!(!search.is_waiting() && !search.is_decided());
     assert_eq!(search.choose(1.0), None);
     let decision = search.decision();
     assert!(decision.visits.is_empty() && decision.priors.is_empty());
     assert!(!decision.actions.is_empty());
-    let root = gathered(&mut search);
+    let root = gather(&mut search);
     assert_eq!(root.len(), 1);
     assert!(search.is_waiting() && !search.is_decided());
     let (id, priors, value) = &root[0];
@@ -63,13 +54,13 @@ fn nothing_is_chosen_before_the_first_evaluation() {
 
 #[test]
 fn a_game_that_is_over_needs_no_search() {
-    let mut search = Search::new(TreeGame::of(&SHAPE), Settings::default(), KEY);
+    let mut search = Search::new(TreeGame::<2>::of(&SHAPE), Settings::default(), KEY);
     while let (Ok(()), Some(action)) = (search.decide(evaluate), search.choose(1.0)) {
         search.advance(action).unwrap();
     }
     assert!(search.is_decided());
     let evaluations = search.counters().evaluations;
-    assert!(gathered(&mut search).is_empty());
+    assert!(gather(&mut search).is_empty());
     assert_eq!(search.counters().evaluations, evaluations);
     let decision = search.decision();
     assert!(decision.actions.is_empty() && decision.visits.is_empty());
@@ -98,7 +89,7 @@ proptest! {
         let mut clean = search.clone();
         clean.decide(evaluate).unwrap();
         while !search.is_decided() {
-            for (id, priors, value) in gathered(&mut search) {
+            for (id, priors, value) in gather(&mut search) {
                 let (mut bad_priors, mut bad_value) = (priors.clone(), value);
                 match fault {
                     0 => bad_priors.push(0.0),

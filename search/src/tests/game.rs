@@ -7,7 +7,7 @@ use games::{
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::LeafRequest;
+use crate::{Evaluation, LeafId, LeafRequest, Search};
 
 /// Parameters of a random tree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -121,6 +121,29 @@ pub fn evaluate<const PLAYERS: u8>(
     let (own, value) = request.state.evaluation();
     priors.extend(own);
     value
+}
+
+/// Evaluations of the leaves of a gather: id, priors, value.
+pub type Answers = Vec<(LeafId, Vec<f32>, MoverValue)>;
+
+/// Gathers leaves and evaluates them.
+pub fn gather<const PLAYERS: u8>(search: &mut Search<TreeGame<PLAYERS>>) -> Answers {
+    let mut answers = Vec::new();
+    let gathered = search.gather(|request| {
+        let mut priors = Vec::new();
+        let value = evaluate(&request, &mut priors);
+        answers.push((request.id, priors, value));
+    });
+    assert_eq!(gathered.leaves as usize, answers.len());
+    answers
+}
+
+/// Applies evaluations in their order.
+pub fn answer<const PLAYERS: u8>(search: &mut Search<TreeGame<PLAYERS>>, answers: Answers) {
+    for (id, priors, value) in answers {
+        let priors = &priors;
+        search.apply(id, Evaluation { priors, value }).unwrap();
+    }
 }
 
 impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {

@@ -7,11 +7,11 @@ use games::{Game, MoverValue, Outcome, connect_four::ConnectFour};
 
 use super::{
     KEY, Shape, TreeGame,
-    game::{evaluate, small},
+    game::{answer, evaluate, gather, small},
     invariants::check,
 };
 use crate::{
-    Decision, Draws, Evaluation, GameKey, LeafRequest, Purpose, Reuse, Root, Search, Settings,
+    Decision, Draws, GameKey, LeafRequest, Purpose, Reuse, Root, Search, Settings,
     completed_q::Results,
     tree::{ACTION, NEAR_PROOF, Step},
     virtual_loss::virtual_losses,
@@ -222,20 +222,12 @@ fn a_whole_sweep_is_in_flight_without_virtual_losses() {
         let mut search = Search::new(wide(20), settings, KEY);
         let mut sizes = Vec::new();
         while !search.is_decided() {
-            let mut answers = Vec::new();
-            search.gather(|request| {
-                let mut priors = Vec::new();
-                let value = evaluate(&request, &mut priors);
-                answers.push((request.id, priors, value));
-            });
+            let answers = gather(&mut search);
             sizes.push(answers.len());
             let words = search.tree.column(search.root, ACTION);
             assert!(words.iter().all(|&word| virtual_losses(word) == 0));
             assert_eq!(search.tree.visit_sum(search.root), search.visits_done());
-            for (id, priors, value) in answers {
-                let priors = &priors;
-                search.apply(id, Evaluation { priors, value }).unwrap();
-            }
+            answer(&mut search, answers);
             check(&search);
         }
         assert_eq!(sizes, [1, 16, 8, 4, 4]);
@@ -376,10 +368,7 @@ fn halving_begins_anew_if_all_candidates_are_refuted() {
             let value = evaluate(&request, &mut priors);
             answers.push((request.id, priors, value));
         });
-        for (id, priors, value) in answers {
-            let priors = &priors;
-            search.apply(id, Evaluation { priors, value }).unwrap();
-        }
+        answer(&mut search, answers);
     }
     let first = search.root_visits().to_vec();
     let lost = Outcome::Won(search.state().to_move().other());

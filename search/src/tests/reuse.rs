@@ -4,7 +4,11 @@ use std::collections::HashMap;
 
 use proptest::prelude::*;
 
-use super::{KEY, Shape, TreeGame, game::evaluate, invariants::check};
+use super::{
+    KEY, Shape, TreeGame,
+    game::{answer, evaluate, gather},
+    invariants::check,
+};
 use crate::{Reuse, Search, Settings};
 
 const SHAPE: Shape = Shape {
@@ -102,15 +106,8 @@ proptest! {
             let mut search = Search::new(TreeGame::<2>::of(&SHAPE), settings, KEY);
             for &(pick, batches) in &picks {
                 for _ in 0..batches {
-                    let mut answers = Vec::new();
-                    search.gather(|request| {
-                        let mut priors = Vec::new();
-                        let value = evaluate(&request, &mut priors);
-                        answers.push((request.id, priors, value));
-                    });
-                    for (id, priors, value) in answers {
-                        search.apply(id, crate::Evaluation { priors: &priors, value }).unwrap();
-                    }
+                    let answers = gather(&mut search);
+                    answer(&mut search, answers);
                 }
                 search.gather(|_| ());
                 let actions = search.decision().actions;
