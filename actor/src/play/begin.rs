@@ -31,10 +31,10 @@ impl<G: Game> Begun<G> {
         curriculum: &Curriculum,
     ) -> Result<Self, SlotError> {
         let key = id.key(setup.run_seed);
-        let game = |start, level| Self::Game(Box::new(GameSlot::new(setup, (number, id), start, level)));
+        let game = |start, rung| Self::Game(Box::new(GameSlot::new(setup, (number, id), start, rung)));
         Ok(match curriculum.next(&setup.rules, key) {
             Next::Usual => game(opening::draw(setup, key), None),
-            Next::Problem(start, level) => game(Some(start), Some(level)),
+            Next::Problem(start, rung) => game(Some(start), Some(rung)),
             Next::Known(drawn) => {
                 let recorded = record::of_solution(&drawn, "known-solution", (number, id), setup);
                 Self::Recorded(id, Box::new(recorded.map_err(SlotError::Solution)?))

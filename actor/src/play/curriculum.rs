@@ -61,14 +61,22 @@ const fn first_format() -> u32 {
     1
 }
 
+/// Place of a problem in the curriculum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rung {
+    /// Number of its kind, as in [`Game::problem_kinds`].
+    pub kind: usize,
+    /// Level of difficulty, from 1.
+    pub level: u32,
+}
+
 /// The next game.
 #[derive(Debug)]
 pub enum Next<G> {
     /// A game from the usual start.
     Usual,
-    /// A problem to be played, with the number of its rung, which [`Curriculum::note`] takes: the level, plus the highest level for
-    /// each kind of problem before its own.
-    Problem(G, u32),
+    /// A problem to be played.
+    Problem(G, Rung),
     /// A problem with its solution, to be recorded without being played.
     Known(Drawn<G>),
 }
@@ -160,19 +168,16 @@ impl Curriculum {
         match G::draw_start(&rules, level, &mut |below| draws.below(below)) {
             None => Next::Usual,
             Some(drawn) if is_known => Next::Known(drawn),
-            Some(drawn) => Next::Problem(drawn.start, kind as u32 * self.config.max_level + level),
+            Some(drawn) => Next::Problem(drawn.start, Rung { kind, level }),
         }
     }
 
-    /// Counts the result of a played problem of this rung (see [`Next::Problem`]). Returns the new level if that raises the level
-    /// of its kind.
+    /// Counts the result of a played problem. Returns the new level if that raises the level of its kind.
     ///
     /// # Errors
     /// [`CurriculumError`] if the new level cannot be saved. It is in force until a restart all the same.
-    pub fn note(&self, rung: u32, is_solved: bool) -> Result<Option<u32>, CurriculumError> {
-        let levels = self.config.max_level.max(1);
-        let below = rung.saturating_sub(1);
-        let (kind, level) = ((below / levels) as usize, below % levels + 1);
+    pub fn note(&self, rung: Rung, is_solved: bool) -> Result<Option<u32>, CurriculumError> {
+        let Rung { kind, level } = rung;
         let (raised, all) = {
             let mut state = self.state.lock();
             while state.len() <= kind {
@@ -242,22 +247,26 @@ mod tests {
         }
     }
 
+    const fn drawing(level: u32) -> Rung {
+        Rung { kind: 0, level }
+    }
+
     #[test]
     fn the_level_rises_with_success_and_survives_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let curriculum = Curriculum::open(folder.path(), &config(), 48).unwrap();
         for number in 0..30 {
             // Six of ten are not enough, and other levels do not count.
-            assert_eq!(curriculum.note(2, number % 10 < 6).unwrap(), None);
-            assert_eq!(curriculum.note(1, true).unwrap(), None);
+            assert_eq!(curriculum.note(drawing(2), number % 10 < 6).unwrap(), None);
+            assert_eq!(curriculum.note(drawing(1), true).unwrap(), None);
         }
-        let mut raised = (0..10).filter_map(|_| curriculum.note(2, true).unwrap());
+        let mut raised = (0..10).filter_map(|_| curriculum.note(drawing(2), true).unwrap());
         assert_eq!(raised.next(), Some(3));
         let again = Curriculum::open(folder.path(), &config(), 48).unwrap();
         assert_eq!(again.level(), 3);
         for _ in 0..10 {
-            again.note(3, true).unwrap();
-            again.note(4, true).unwrap();
+            again.note(drawing(3), true).unwrap();
+            again.note(drawing(4), true).unwrap();
         }
         assert_eq!(again.level(), 4, "no higher than the configuration says");
         let low = Curriculum::open(folder.path(), &config(), 3).unwrap();
@@ -310,7 +319,8 @@ mod tests {
         assert_eq!((again.level(), again.level_of(1)), (2, 4));
         for game in 0..50 {
             let (is_pair, rung) = next(&again, game);
-            assert_eq!(rung, if is_pair { 4 + 4 } else { 2 });
+            let pair = Rung { kind: 1, level: 4 };
+            assert_eq!(rung, if is_pair { pair } else { drawing(2) });
         }
     }
 
@@ -326,7 +336,7 @@ mod tests {
             assert_eq!(text(next()), text(next()));
             match next() {
                 Next::Known(_) => known += 1,
-                Next::Problem(_, level) => easier += usize::from(level < 2),
+                Next::Problem(_, rung) => easier += usize::from(rung.level < 2),
                 Next::Usual => panic!("the generator game has problems"),
             }
         }

@@ -155,8 +155,8 @@ impl<G: Game> LockStep<G> {
     /// Records a game that is over, and the problem that it does solve if it is an unsolved one.
     fn end(&mut self, ended: GameSlot<G>, end: record::End) -> Result<(), LockStepError> {
         let mut second = None;
-        if let Some((level, is_solved)) = ended.problem() {
-            self.curriculum.note(level, is_solved)?;
+        if let Some((rung, is_solved)) = ended.problem() {
+            self.curriculum.note(rung, is_solved)?;
             if !is_solved && self.curriculum.hindsight() {
                 second = ended.in_hindsight();
             }

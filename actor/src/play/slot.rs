@@ -6,6 +6,7 @@ use proto::v1;
 use search::{ApplyError, Evaluation, LeafId, LeafRequest, Search};
 
 use super::{
+    curriculum::Rung,
     record::{End, EvaluationTotals, Record},
     setup::Setup,
 };
@@ -40,8 +41,8 @@ pub enum SlotError {
 pub(super) struct GameSlot<G: Game> {
     search: Search<G>,
     start: G,
-    /// Level of the problem. `None` for a game that is not about a problem.
-    level: Option<u32>,
+    /// Place of the problem in the curriculum. `None` for a game that is not about a problem.
+    rung: Option<Rung>,
     record: Record,
     evaluations: EvaluationTotals,
     /// Sum of the results of [`GameSlot::uncounted`] so far.
@@ -49,12 +50,12 @@ pub(super) struct GameSlot<G: Game> {
 }
 
 impl<G: Game> GameSlot<G> {
-    /// Begins a game from its usual start, or from `start`. `level` is the level of the problem that `start` poses.
+    /// Begins a game from its usual start, or from `start`. `rung` is the place of the problem that `start` poses.
     pub(super) fn new(
         setup: &Setup<G>,
         (number, id): (u64, GameId),
         start: Option<G>,
-        level: Option<u32>,
+        rung: Option<Rung>,
     ) -> Self {
         let position = start.as_ref().map(Game::position);
         let start = start.unwrap_or_else(|| setup.start.clone());
@@ -62,7 +63,7 @@ impl<G: Game> GameSlot<G> {
         Self {
             search,
             start,
-            level,
+            rung,
             record: Record::new(id, number, position.unwrap_or_default()),
             evaluations: EvaluationTotals::default(),
             counted: Snapshot::default(),
@@ -73,14 +74,14 @@ impl<G: Game> GameSlot<G> {
         self.record.id()
     }
 
-    /// Level of the problem, and true if it is solved. `None` for a game that is not about a problem.
-    pub(super) fn problem(&self) -> Option<(u32, bool)> {
+    /// Place of the problem in the curriculum, and true if it is solved. `None` for a game that is not about a problem.
+    pub(super) fn problem(&self) -> Option<(Rung, bool)> {
         let value = self
             .search
             .state()
             .outcome()
             .map_or(0.0, |outcome| outcome.value().get());
-        Some((self.level?, value > 0.0))
+        Some((self.rung?, value > 0.0))
     }
 
     /// The problem that the actions of this game do solve, with its solution (hindsight).

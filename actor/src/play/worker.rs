@@ -272,12 +272,12 @@ impl<G: Game> Worker<G> {
         let Shared {
             curriculum, metrics, ..
         } = &*self.shared;
-        let Some((level, is_solved)) = playing.problem() else {
+        let Some((rung, is_solved)) = playing.problem() else {
             return Ok(None);
         };
         metrics.problems_played.add(1);
         metrics.problems_solved.add(u64::from(is_solved));
-        match curriculum.note(level, is_solved) {
+        match curriculum.note(rung, is_solved) {
             Ok(None) => {}
             Ok(Some(level)) => tracing::info!(level, "the level of problems is raised"),
             Err(error) => {

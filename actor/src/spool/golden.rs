@@ -16,7 +16,10 @@ use config::ProblemsConfig;
 
 use super::tests::{game, waiting};
 use super::{Recovered, Spool};
-use crate::play::{curriculum::Curriculum, naming::Naming};
+use crate::play::{
+    curriculum::{Curriculum, Rung},
+    naming::Naming,
+};
 
 /// Limit of the spools in bytes.
 const LIMIT: u64 = 1 << 20;
@@ -56,7 +59,8 @@ fn write_a_golden_folder() {
     fs::write(folder.join("0000000000000003.tmp"), &bytes[..end]).unwrap();
     drop(Naming::open(&folder, "", 1).unwrap());
     let curriculum = Curriculum::open(&folder, &problems(), 5).unwrap();
-    assert_eq!(curriculum.note(1, true).unwrap(), Some(2));
+    let first = Rung { kind: 0, level: 1 };
+    assert_eq!(curriculum.note(first, true).unwrap(), Some(2));
     fs::remove_file(folder.join("lock")).unwrap();
 }
 
