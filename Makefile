@@ -45,7 +45,7 @@ test-docker: build ## test the compose stack and a swarm: scaling, kills, networ
 
 bench: build ## run the benchmarks, one JSON object per line
 	@$(subst --exclude bench,,$(CARGO_BUILD))
-	@for what in accuracy games generator replay search selfplay training; do $(MINUET) bench $$what --json $(ARGS) || exit 1; done
+	@for what in accuracy games generator replay search selfplay tasks training; do $(MINUET) bench $$what --json $(ARGS) || exit 1; done
 	@python=$$(python3 scripts/python_env.py onnxruntime); \
 		for what in inference playouts; do $(MINUET) bench $$what --json $${python:+--python "$$python"} $(ARGS) || exit 1; done
 

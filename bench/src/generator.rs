@@ -5,18 +5,16 @@
 //! (`Problem::is_held_out`). All players get the same problems, search settings and visits per move. A problem is played until
 //! it is solved, a move fails, or after 64 moves.
 
-use std::time::Instant;
-
 use anyhow::{Context as _, ensure};
 use arena::players::solver::{self, Attempt};
 use games::generator::{GeneratorGame, Illegal, Rules};
 use search::{Draws, GameKey, Purpose};
 use serde::Serialize;
 
-use crate::harness::report;
-
-/// Number of problems in progress at the same time.
-const AT_ONCE: usize = 32;
+use crate::harness::{
+    problems::{self, wilson},
+    report,
+};
 
 /// Arguments of `minuet bench generator`.
 #[derive(clap::Args)]
@@ -139,15 +137,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     for player in &players {
         let source = solver::open(player)?;
         for &set in &sets {
-            let problems = draw(set, arguments.problems, arguments.seed)?;
-            let starts: Vec<GeneratorGame> = problems.iter().map(|problem| problem.0.clone()).collect();
+            let drawn = draw(set, arguments.problems, arguments.seed)?;
+            let starts: Vec<GeneratorGame> = drawn.iter().map(|problem| problem.0.clone()).collect();
             for &visits in &arguments.visits {
-                let settings = solver::settings(visits);
-                settings.check()?;
-                let began = Instant::now();
-                let attempts = solver::solve(&source, &starts, &settings, arguments.seed, AT_ONCE)?;
-                let seconds = began.elapsed().as_secs_f64();
-                let known = problems.iter().map(|problem| problem.1);
+                let (attempts, seconds) = problems::solve(&source, &starts, visits, arguments.seed)?;
+                let known = drawn.iter().map(|problem| problem.1);
                 results.push(measured(player, (set, visits), &attempts, known, seconds));
             }
         }
@@ -223,18 +217,6 @@ fn measured(
             / attempts.len().max(1) as f64,
         seconds,
     }
-}
-
-/// Interval of a share of `all` by Wilson (1927), 95 %.
-pub fn wilson(count: f64, all: f64) -> [f64; 2] {
-    const Z: f64 = 1.959_964;
-    if all <= 0.0 {
-        return [0.0, 1.0];
-    }
-    let (share, square) = (count / all, Z * Z / all);
-    let middle = share + square / 2.0;
-    let half = (share * (1.0 - share) * square + square * square / 4.0).sqrt();
-    [middle - half, middle + half].map(|end| (end / (1.0 + square)).clamp(0.0, 1.0))
 }
 
 fn ratio(results: &[Measured], set: Set, arguments: &Arguments) -> Option<f64> {
@@ -317,21 +299,5 @@ mod tests {
             one.solved
         };
         assert!(solved(2, 2000) > solved(8, 16));
-    }
-
-    /// Values of the formula from Brown, Cai and DasGupta (2001): 0 of 10 and 5 of 10.
-    #[test]
-    fn the_interval_is_that_of_wilson() {
-        let near = |found: [f64; 2], expected: [f64; 2]| {
-            let both = found.iter().zip(expected);
-            assert!(
-                both.clone()
-                    .all(|(found, expected)| (found - expected).abs() < 5e-4),
-                "{found:?}"
-            );
-        };
-        near(wilson(0.0, 10.0), [0.0, 0.2775]);
-        near(wilson(5.0, 10.0), [0.2366, 0.7634]);
-        near(wilson(0.0, 0.0), [0.0, 1.0]);
     }
 }

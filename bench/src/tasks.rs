@@ -7,7 +7,6 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 use anyhow::{Context as _, ensure};
@@ -15,10 +14,10 @@ use arena::players::solver::{self, Attempt};
 use games::generator::{GeneratorGame, Rules, task::Task};
 use serde::Serialize;
 
-use crate::{generator::wilson, harness::report};
-
-/// Number of problems in progress at the same time.
-const AT_ONCE: usize = 32;
+use crate::harness::{
+    problems::{self, wilson},
+    report,
+};
 
 /// Arguments of `minuet bench tasks`.
 #[derive(clap::Args)]
@@ -88,11 +87,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         for set in &sets {
             let starts: Vec<GeneratorGame> = set.tasks.iter().flatten().cloned().collect();
             for &visits in &arguments.visits {
-                let settings = solver::settings(visits);
-                settings.check()?;
-                let began = Instant::now();
-                let attempts = solver::solve(&source, &starts, &settings, arguments.seed, AT_ONCE)?;
-                let seconds = began.elapsed().as_secs_f64();
+                let (attempts, seconds) = problems::solve(&source, &starts, visits, arguments.seed)?;
                 results.push(measured((player, visits), set, &attempts, seconds));
             }
         }

@@ -12,6 +12,7 @@
 //! | [`model`] | the network that is measured |
 //! | [`direct`] | baseline: a model called by Minuet's loader |
 //! | [`onnxruntime`] | baseline: a model called by ONNX Runtime's Python package |
+//! | [`problems`] | problems of the generator game, solved and timed |
 //! | [`compared`] | ratios to a baseline |
 
 pub mod child;
@@ -22,6 +23,7 @@ pub mod model;
 pub mod onnxruntime;
 pub mod page;
 pub mod positions;
+pub mod problems;
 pub mod report;
 pub mod role;
 
