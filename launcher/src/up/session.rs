@@ -95,7 +95,7 @@ impl Session {
         let checkpoint = self.checkpoint.as_ref().map(|manifest| Checkpoint {
             version: manifest.version.to_string(),
             step: manifest.draft.step,
-            age_seconds: moment::now().saturating_sub(manifest.created_at_ms) as f64 / 1e3,
+            age_seconds: moment::age(manifest.created_at_ms).as_secs_f64(),
         });
         let mut summary = Summary::new(
             self.seconds(),
