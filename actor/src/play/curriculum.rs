@@ -271,9 +271,11 @@ mod tests {
         assert_eq!(again.level(), 4, "no higher than the configuration says");
         let low = Curriculum::open(folder.path(), &config(), 3).unwrap();
         assert_eq!(low.level(), 3, "no higher than the game has");
-        fs::write(folder.path().join(FILE), r#"{"level":3}"#).unwrap();
-        let older = Curriculum::open(folder.path(), &config(), 48).unwrap();
-        assert_eq!(older.level(), 3);
+        for older in [r#"{"level":3}"#, r#"{"format":1,"level":3}"#] {
+            fs::write(folder.path().join(FILE), older).unwrap();
+            let older = Curriculum::open(folder.path(), &config(), 48).unwrap();
+            assert_eq!(older.level(), 3);
+        }
         for text in [
             "damaged",
             r#"{"format":3,"levels":[3]}"#,
