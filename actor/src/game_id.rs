@@ -15,8 +15,8 @@ impl GameId {
         bytes.try_into().ok().map(Self)
     }
 
-    /// The key of the game's random draws: the first eight bytes (little-endian) of the SHA-256 of the id. So the record of a
-    /// game is enough to play the game again.
+    /// Returns the key of the game's random draws: the first eight bytes (little-endian) of the SHA-256 of the id. So the
+    /// record of a game is enough to play the game again.
     pub fn key(&self, run_seed: u64) -> GameKey {
         let digest = Sha256::digest(self.0);
         let mut first = [0; 8];

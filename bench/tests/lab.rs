@@ -88,7 +88,7 @@ fn an_experiment_gives_the_same_networks_when_it_is_repeated() {
             "{spent}"
         );
         let visits = ["evaluations", "cached", "duplicates", "gray", "terminal"].map(count);
-        // Each decision evaluates its root beside its visits, unless that is known.
+        // Each decision evaluates its root in addition to its visits, unless that evaluation is known already.
         assert!(visits.iter().sum::<u64>() >= count("visits"), "{spent}");
         let last = state["ratings"].as_array().unwrap().last().unwrap();
         assert_eq!(last["matches"][0]["games"].as_array().unwrap().len(), 3);

@@ -22,7 +22,7 @@ use crate::{
     swap::Seen,
 };
 
-/// Attempts to take a lease against other writers before the call fails.
+/// Maximum number of attempts to take a lease against other writers before the call fails.
 const MAX_TRIES: u32 = 32;
 
 /// Contents of `leases/<label>.json`.
@@ -130,7 +130,7 @@ impl Repository {
             if let Some(lease) = taken.await? {
                 return Ok(lease);
             }
-            // The holder rewrote the lease in between.
+            // The holder rewrote the lease in between, so the attempt is repeated.
         }
         let reason = format!("other processes rewrite the lease of `{label}` all the time");
         Err(std::io::Error::new(std::io::ErrorKind::WouldBlock, reason).into())

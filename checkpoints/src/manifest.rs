@@ -112,7 +112,7 @@ pub(crate) fn parse<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, 
     serde_json::from_slice(bytes).map_err(damaged)
 }
 
-/// Present time in milliseconds since the Unix epoch.
+/// Returns the present time in milliseconds since the Unix epoch.
 pub(crate) fn now_ms() -> u64 {
     std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)

@@ -19,6 +19,6 @@ pub(crate) struct Place {
 pub(crate) struct Memory {
     /// Places of the checkpoints that the last call found.
     pub(crate) places: Mutex<BTreeMap<Version, Place>>,
-    /// Time of the last search for leftovers.
+    /// Time of the last search for leftovers; `None` before the first search.
     pub(crate) looked: Mutex<Option<Instant>>,
 }

@@ -1,14 +1,14 @@
-//! Milestones: labels of checkpoints that are kept for good, at times of training that double.
+//! Milestones: labels of checkpoints that are kept for good, at training times that double.
 //!
-//! Pruning keeps checkpoints with a label. So a run of any length keeps a few checkpoints of every age, and people can play against
-//! its first minute: `minuet play runs/x@minute-1`.
+//! Pruning keeps checkpoints with a label. So a run of any length keeps a few checkpoints of every age, and people can play against the
+//! network of the first minute: `minuet play runs/x@minute-1`.
 
 use std::time::Duration;
 
 /// Label of the first checkpoint, which was not trained.
 pub const UNTRAINED: &str = "untrained";
 
-/// Labels with the minutes of training from which they are given, ascending.
+/// Labels of the milestones, with the minutes of training from which a checkpoint gets them, ascending.
 const MILESTONES: [(&str, u64); 18] = [
     ("minute-1", 1),
     ("minute-2", 2),
@@ -30,8 +30,8 @@ const MILESTONES: [(&str, u64); 18] = [
     ("day-64", 64 * 24 * 60),
 ];
 
-/// Label that a checkpoint gets after `trained` of training, if the checkpoint before it had `before` (`None`: it is the first).
-/// If several milestones lie between the two, the last one.
+/// Returns the label that a checkpoint gets after `trained` of training, if the checkpoint before it had `before` (`None`: it is the
+/// first). If several milestones lie between the two, returns the last one.
 pub fn reached(before: Option<Duration>, trained: Duration) -> Option<&'static str> {
     let Some(before) = before else {
         return Some(UNTRAINED);
@@ -41,7 +41,7 @@ pub fn reached(before: Option<Duration>, trained: Duration) -> Option<&'static s
     found.map(|(label, _)| *label)
 }
 
-/// Name of a milestone for people, e.g. `minute 8`; `None` if the label is none.
+/// Returns the name of a milestone for people, e.g. `minute 8`; `None` if the label is not that of a milestone.
 pub fn name(label: &str) -> Option<String> {
     let is_milestone = label == UNTRAINED || MILESTONES.iter().any(|(known, _)| *known == label);
     is_milestone.then(|| label.replace('-', " "))

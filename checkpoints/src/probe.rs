@@ -8,7 +8,7 @@ use crate::{Error, Repository, manifest::now_ms};
 const PROBES: &str = "probes";
 
 impl Repository {
-    /// Writes, reads and removes a small object, and checks that conditional writes are refused where they must be.
+    /// Writes, reads and removes a small object, and checks that conditional writes are refused if their condition is false.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if the store ignores the condition of a write; [`Error::Store`] or [`Error::Io`] if the store does

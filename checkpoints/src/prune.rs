@@ -35,7 +35,7 @@ fn place(manifest: &Manifest) -> Place {
 pub struct Keep {
     /// Number of newest checkpoints. 0 keeps all.
     pub newest: usize,
-    /// Number of further checkpoints, the next newest, of the training step `from_step` or a later one.
+    /// Number of further checkpoints, which are the next newest ones of the training step `from_step` or a later one.
     pub more: usize,
     /// First training step of the further checkpoints.
     pub from_step: u64,
@@ -60,8 +60,8 @@ pub struct Pruned {
 }
 
 impl Repository {
-    /// Removes all checkpoints of the line [`LATEST`] but those to `keep` (a number: the newest ones), and the files of publishes
-    /// that were interrupted more than an hour ago. Other lines are not changed.
+    /// Removes all checkpoints of the line [`LATEST`] except those in `keep` (a number keeps that many of the newest ones), and the files
+    /// of publishes that were interrupted more than an hour ago. Other lines are not changed.
     ///
     /// The newest checkpoint, from which training resumes, and checkpoints with a label are kept. So are checkpoints that
     /// cannot be read (damaged, or of another schema). The manifest of a checkpoint is removed first, so that a reader sees
@@ -110,7 +110,7 @@ impl Repository {
         Ok(pruned)
     }
 
-    /// Prunes with another age of leftovers than [`LEFTOVER_AGE`]; `None`: does not search for leftovers.
+    /// Prunes with another age of leftovers than [`LEFTOVER_AGE`]. With `None`, does not search for leftovers.
     pub(crate) async fn prune_older(
         &self,
         line: &str,
@@ -153,7 +153,7 @@ impl Repository {
         Ok(pruned)
     }
 
-    /// Returns the checkpoints of a line that are not to be kept, newest first.
+    /// Returns the checkpoints of a line that pruning removes, newest first.
     async fn versions_to_prune(&self, line: &str, keep: Keep) -> Result<Vec<(Version, Place)>, Error> {
         if keep.newest == 0 {
             return Ok(Vec::new());
@@ -225,7 +225,7 @@ impl Repository {
         if let Some(youngest) = objects.iter().map(age).min() {
             return Ok(youngest >= leftover_age);
         }
-        // A folder without objects: its first file was being written.
+        // The folder has no objects: its first file was being written.
         let Some(folder) = self.local_folder(version) else {
             return Ok(false);
         };

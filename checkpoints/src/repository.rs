@@ -38,7 +38,7 @@ impl Repository {
     /// `s3`).
     ///
     /// For `s3://`, credentials come from the environment variables that the AWS SDKs read (AWS_ACCESS_KEY_ID, …).
-    /// AWS_REGION, AWS_ENDPOINT and AWS_ALLOW_HTTP may also stand in the URL:
+    /// AWS_REGION, AWS_ENDPOINT and AWS_ALLOW_HTTP may also be given in the URL:
     /// `s3://bucket/prefix?endpoint=http://host:9000&allow_http=true`. No request is sent to the store yet.
     ///
     /// # Errors
@@ -406,7 +406,7 @@ impl fmt::Debug for Repository {
     }
 }
 
-/// Sort key for the order of training: the checkpoints of a later publisher are newer than those of all earlier publishers.
+/// Returns the sort key for the order of training: the checkpoints of a later publisher are newer than those of all earlier publishers.
 pub(crate) fn age_order(manifest: &Manifest) -> (u64, u64, u64, &Version) {
     (
         manifest.token,
@@ -416,7 +416,7 @@ pub(crate) fn age_order(manifest: &Manifest) -> (u64, u64, u64, &Version) {
     )
 }
 
-/// Time since an object was written; 0 if the store's clock is ahead of this machine's.
+/// Returns the time since an object was written; 0 if the store's clock is ahead of this machine's.
 pub(crate) fn age(meta: &ObjectMeta) -> Duration {
     let written_at_ms = u64::try_from(meta.last_modified.timestamp_millis()).unwrap_or(0);
     Duration::from_millis(now_ms().saturating_sub(written_at_ms))

@@ -19,11 +19,11 @@ use object_store::{
 use crate::{Error, Repository};
 
 const LOCK: &str = "lock";
-/// Longest wait for the lock. A holder needs milliseconds, unless its process is paused in the middle of a write.
+/// Maximum time to wait for the lock. A holder needs milliseconds, unless its process is paused in the middle of a write.
 const LOCK_PATIENCE: Duration = Duration::from_secs(10);
 const LOCK_POLL: Duration = Duration::from_millis(10);
 
-/// Small object, as it was when it was read.
+/// A small object as it was when it was read.
 pub(crate) struct Seen {
     pub bytes: Bytes,
     at: UpdateVersion,

@@ -4,7 +4,7 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _, process::Command};
 
 use checkpoints::Repository;
 
-/// Set, to bytes that are not Unicode, in the process that opens the repository.
+/// Name of a variable whose value is not Unicode. It is set in the process that opens the repository.
 const ODD: &str = "MINUET_TEST_ODD_VARIABLE";
 
 #[test]

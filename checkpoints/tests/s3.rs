@@ -16,7 +16,7 @@ const QUICK: LeaseTimes = LeaseTimes {
     expires: Duration::from_millis(200),
 };
 
-/// Port of the shared server. Returns from the test if the server cannot be started; a message says so.
+/// Returns the port of the shared server. If the server cannot be started, returns from the test; a message says so.
 macro_rules! port {
     () => {
         match server::shared() {

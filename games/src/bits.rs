@@ -1,6 +1,6 @@
 //! Bitboards: boards of 64 squares as bits `8·rank + file` of a `u64`, and their eight symmetries.
 
-/// Squares of a bitboard, ascending.
+/// Returns the squares of a bitboard, ascending.
 pub(crate) fn squares(mut bits: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {
         let square = bits.trailing_zeros();
@@ -9,7 +9,7 @@ pub(crate) fn squares(mut bits: u64) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Mirror image of a bitboard: file `f` becomes file `7 - f`.
+/// Returns the mirror image of a bitboard: file `f` becomes file `7 - f`.
 pub(crate) const fn mirror(bits: u64) -> u64 {
     bits.reverse_bits().swap_bytes()
 }
@@ -25,8 +25,8 @@ const fn transpose(mut bits: u64) -> u64 {
     bits ^ swap ^ (swap << 28)
 }
 
-/// Image of a bitboard in a symmetry of the square, 0 to 7. Bit 2 mirrors the files; then bits 0 and 1 count quarter turns,
-/// clockwise if rank 0 is drawn on top. Numbers above 7 are taken modulo 8.
+/// Returns the image of a bitboard in a symmetry of the square, 0 to 7. Bit 2 mirrors the files; then bits 0 and 1 count
+/// quarter turns, clockwise if rank 0 is drawn on top. Numbers above 7 are taken modulo 8.
 pub(crate) const fn turn(bits: u64, symmetry: u8) -> u64 {
     let bits = if symmetry & 4 == 0 { bits } else { mirror(bits) };
     match symmetry & 3 {
@@ -37,7 +37,7 @@ pub(crate) const fn turn(bits: u64, symmetry: u8) -> u64 {
     }
 }
 
-/// Image of a square under [`turn`]. Squares above 63 are taken modulo 64.
+/// Returns the image of a square under [`turn`]. Squares above 63 are taken modulo 64.
 pub(crate) const fn turn_square(square: u32, symmetry: u8) -> u32 {
     turn(1 << (square & 63), symmetry).trailing_zeros()
 }
@@ -46,7 +46,7 @@ pub(crate) const fn turn_square(square: u32, symmetry: u8) -> u32 {
 mod tests {
     use super::*;
 
-    /// Image of a square, computed from coordinates with rank 0 on top.
+    /// Returns the image of a square, computed from coordinates with rank 0 on top.
     fn turn_by_hand(rank: u32, file: u32, symmetry: u8) -> (u32, u32) {
         let (mut rank, mut file) = (rank, if symmetry & 4 == 0 { file } else { 7 - file });
         for _ in 0..symmetry & 3 {

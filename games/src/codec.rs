@@ -75,22 +75,22 @@ pub enum RowError {
 
 /// One representation of positions as rows.
 pub trait Codec: fmt::Debug + Send + Sync {
-    /// Values in every row; `None` if rows differ in length.
+    /// Returns the number of values in every row; `None` if rows differ in length.
     fn row_len(&self) -> Option<usize>;
 
-    /// Numbers of values that a row can have.
+    /// Returns the numbers of values that a row can have.
     fn row_lengths(&self) -> RangeInclusive<usize>;
 
-    /// Number of values of the first of several valid rows that stand back to back; 0 if there is none.
+    /// Returns the number of values of the first of several valid rows that stand back to back; 0 if there is none.
     fn first_row_len(&self, rows: &[u32]) -> usize;
 
-    /// Number of actions, of the layout's `actions`, that the position of a valid row can have at all.
+    /// Returns the number of actions, of the layout's `actions`, that the position of a valid row can have at all.
     fn actions_in(&self, row: &[u32], actions: u32) -> u32;
 
-    /// Kind of policy head of layouts that name none, since they were written before heads had names.
+    /// Returns the kind of policy head of layouts that name none, since they were written before heads had names.
     fn usual_head(&self, actions: u32) -> PolicyHead;
 
-    /// Least value that a position can have for the player to act: -1, or 0 in games that cannot be lost.
+    /// Returns the least value that a position can have for the player to act: -1, or 0 in games that cannot be lost.
     fn lowest_value(&self) -> f32;
 
     /// Checks that the representation does not contradict itself, the number of actions or the policy head.
@@ -127,7 +127,7 @@ pub struct Input<'a> {
 }
 
 impl Input<'_> {
-    /// Sizes of all dimensions.
+    /// Returns the sizes of all dimensions.
     pub fn shape(&self) -> Vec<usize> {
         let inner: usize = self.inner.iter().product();
         std::iter::once(self.numbers.len() / inner.max(1))
@@ -146,7 +146,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Place of a policy entry among the candidates; `None` if it is not one.
+    /// Returns the place of a policy entry among the candidates; `None` if it is not one.
     pub fn place(&self, entry: u32) -> Option<usize> {
         self.entries.binary_search(&entry).ok()
     }
@@ -173,7 +173,7 @@ pub trait Expander: fmt::Debug + Send {
     /// Removes all positions.
     fn clear(&mut self);
 
-    /// Number of positions so far.
+    /// Returns the number of positions so far.
     fn positions(&self) -> usize;
 
     /// Adds a position.
@@ -182,18 +182,18 @@ pub trait Expander: fmt::Debug + Send {
     /// [`RowError`] if the row is not valid. The batch is unchanged then.
     fn push(&mut self, row: &[u32]) -> Result<(), RowError>;
 
-    /// Inputs of the network for all positions so far, in the order of the graph's inputs. An empty batch gives inputs of
-    /// size 0 with the same names and inner sizes, which a loader compares with a model's.
+    /// Returns the inputs of the network for all positions so far, in the order of the graph's inputs. An empty batch
+    /// gives inputs of size 0 with the same names and inner sizes, which a loader compares with a model's.
     fn inputs(&mut self) -> Vec<Input<'_>>;
 
-    /// Candidates of the position added last. `None` if the softmax is taken over all entries of the policy, which stand
-    /// at `position · actions + entry`.
+    /// Returns the candidates of the position added last. `None` if the softmax is taken over all entries of the policy,
+    /// which stand at `position · actions + entry`.
     fn candidates(&self) -> Option<Candidates>;
 
-    /// Number of logits that the network gives for the positions so far, in a layout of `actions` actions.
+    /// Returns the number of logits that the network gives for the positions so far, in a layout of `actions` actions.
     fn logit_count(&self, actions: usize) -> usize;
 
-    /// Policy logits as `[positions][actions]`, from those that the network gives. Entries that have no logit get the least
-    /// `f32`, so that their prior is 0.
+    /// Returns the policy logits as `[positions][actions]`, from those that the network gives. Entries that have no logit
+    /// get the least `f32`, so that their prior is 0.
     fn dense_logits<'a>(&self, logits: &'a [f32], actions: usize) -> Cow<'a, [f32]>;
 }

@@ -35,7 +35,7 @@ pub struct Turn {
 }
 
 impl<G: Face> Course<G> {
-    /// Course of a game that has just begun.
+    /// Makes the course of a game that has just begun.
     pub fn new(begin: G) -> Self {
         Self {
             state: begin.clone(),
@@ -45,27 +45,27 @@ impl<G: Face> Course<G> {
         }
     }
 
-    /// First state of the game.
+    /// Returns the first state of the game.
     pub const fn begin(&self) -> &G {
         &self.begin
     }
 
-    /// Present state of the game.
+    /// Returns the present state of the game.
     pub const fn state(&self) -> &G {
         &self.state
     }
 
-    /// Actions played so far.
+    /// Returns the actions played so far.
     pub fn actions(&self) -> &[Action] {
         &self.actions
     }
 
-    /// Turns played so far. The last one may be incomplete.
+    /// Returns the turns played so far. The last one may be incomplete.
     pub fn turns(&self) -> &[Turn] {
         &self.turns
     }
 
-    /// State after the first `count` actions, at most all of them.
+    /// Returns the state after the first `count` actions, at most all of them.
     pub fn state_after(&self, count: usize) -> G {
         let mut state = self.begin.clone();
         for &action in self.actions.iter().take(count) {

@@ -19,7 +19,7 @@ pub enum RowForm {
 }
 
 impl RowForm {
-    /// Methods of the representation.
+    /// Returns the methods of the representation.
     pub fn codec(&self) -> &dyn Codec {
         match self {
             Self::Planes(stack) => stack,

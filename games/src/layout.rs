@@ -32,7 +32,7 @@ pub struct RowLayout {
 }
 
 impl RowLayout {
-    /// Planes that the rows stand for.
+    /// Returns the planes that the rows stand for.
     ///
     /// # Errors
     /// [`RowError::NotPlanes`] if rows are not planes.
@@ -45,17 +45,17 @@ impl RowLayout {
         }
     }
 
-    /// Methods of the representation.
+    /// Returns the methods of the representation.
     pub fn codec(&self) -> &dyn Codec {
         self.form.codec()
     }
 
-    /// Number of values in every row; `None` if rows differ in length.
+    /// Returns the number of values in every row; `None` if rows differ in length.
     pub fn row_len(&self) -> Option<usize> {
         self.codec().row_len()
     }
 
-    /// Numbers of values that a row can have.
+    /// Returns the numbers of values that a row can have.
     pub fn row_lengths(&self) -> RangeInclusive<usize> {
         self.codec().row_lengths()
     }
@@ -71,7 +71,7 @@ impl RowLayout {
         })
     }
 
-    /// Number of actions that the position of a valid row can have at all.
+    /// Returns the number of actions that the position of a valid row can have at all.
     pub fn actions_in(&self, row: &[u32]) -> u32 {
         self.codec().actions_in(row, self.actions)
     }

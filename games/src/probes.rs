@@ -32,7 +32,7 @@ pub struct Probe<G> {
 }
 
 impl Line {
-    /// A position after turns from the usual start.
+    /// Returns a position after turns from the usual start.
     pub const fn new(name: &'static str, turns: &'static [&'static str]) -> Self {
         Self {
             name,
@@ -43,9 +43,9 @@ impl Line {
 }
 
 impl<G: Face> Probe<G> {
-    /// All probes of a game: its known positions ([`Face::PROBES`]), or else problems of all levels, or else positions after random
-    /// actions. `draw(n)` gives a random number below `n`; the same numbers give the same probes. Positions that the rules do not
-    /// allow are left out.
+    /// Returns all probes of a game: its known positions ([`Face::PROBES`]), or else problems of all levels, or else positions
+    /// after random actions. `draw(n)` gives a random number below `n`; the same numbers give the same probes. Positions that the
+    /// rules do not allow are left out.
     pub fn all(rules: &G::Rules, draw: &mut dyn FnMut(usize) -> usize) -> Vec<Self> {
         if !G::PROBES.is_empty() {
             let known = G::PROBES.iter();
@@ -75,7 +75,7 @@ impl<G: Face> Probe<G> {
         })
     }
 
-    /// Position after some random actions, or after fewer if the game would be over.
+    /// Returns the position after some random actions, or after fewer if the game would be over.
     fn random(rules: &G::Rules, actions: usize, draw: &mut dyn FnMut(usize) -> usize) -> Option<Self> {
         let mut state = G::start(rules, None).ok()?;
         let mut last_turn = Vec::new();
@@ -126,7 +126,7 @@ mod tests {
         registry::{self, Visitor},
     };
 
-    /// Numbers of a linear congruential generator (Knuth, MMIX).
+    /// Returns the numbers of a linear congruential generator (Knuth, MMIX).
     fn draws() -> impl FnMut(usize) -> usize {
         let mut state = 1u64;
         move |below| {

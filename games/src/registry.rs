@@ -44,7 +44,7 @@ pub struct UnknownGame {
 }
 
 impl UnknownGame {
-    /// Error for a name that is not in [`NAMES`].
+    /// Returns the error for a name that is not in [`NAMES`].
     pub fn new(name: &str) -> Self {
         Self {
             name: name.into(),
@@ -53,7 +53,7 @@ impl UnknownGame {
     }
 }
 
-/// Game with the least edit distance to `name`, if that is at most 3.
+/// Returns the game with the least edit distance to `name`, if that is at most 3.
 fn nearest(name: &str) -> Option<&'static str> {
     let distance = |known: &&&str| strsim::damerau_levenshtein(&name.to_lowercase(), known);
     NAMES

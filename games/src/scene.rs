@@ -129,7 +129,7 @@ pub const RANKS: &[&str] = &["8", "7", "6", "5", "4", "3", "2", "1"];
 pub const RANKS_FROM_TOP: &[&str] = &["1", "2", "3", "4", "5", "6", "7", "8"];
 
 impl Piece {
-    /// A chessman, by the letter that a FEN writes for it (upper case for White). `None` for other letters.
+    /// Returns the chessman that a FEN writes with this letter (upper case for White). `None` for other letters.
     pub fn chessman(letter: char) -> Option<Self> {
         let (kind, [white, black]) = match letter.to_ascii_lowercase() {
             'k' => ("king", ['♔', '♚']),
@@ -153,7 +153,7 @@ impl Piece {
         })
     }
 
-    /// A round piece: a disc or a stone.
+    /// Returns a round piece: a disc or a stone.
     pub const fn disc(player: Player) -> Self {
         let (letter, symbol) = match player {
             Player::First => ('X', '●'),
@@ -169,7 +169,7 @@ impl Piece {
 }
 
 impl Board {
-    /// A board of 8×8 squares with rank 1 at the bottom. `cell` gives the content of a square, 0 (a1) to 63 (h8).
+    /// Returns a board of 8×8 squares with rank 1 at the bottom. `cell` gives the content of a square, 0 (a1) to 63 (h8).
     pub fn of_squares(cell: impl Fn(u32) -> Cell) -> Self {
         Self {
             title: "",
@@ -183,7 +183,7 @@ impl Board {
         }
     }
 
-    /// Name of a cell: the labels of its column and its row.
+    /// Returns the name of a cell: the labels of its column and its row.
     pub fn name(&self, cell: usize) -> String {
         let width = self.columns.len().max(1);
         let label = |labels: &[&'static str], at: usize| labels.get(at).copied().unwrap_or_default();
@@ -196,7 +196,7 @@ impl Board {
 }
 
 impl Cell {
-    /// A cell with the disc of whichever player's bitboard has the bit `bit`, if any.
+    /// Returns a cell with the disc of whichever player's bitboard has the bit `bit`, if any.
     pub fn of_discs([first, second]: [u64; 2], bit: u32) -> Self {
         let has = |discs: u64| discs >> bit & 1 == 1;
         let owners = [(first, Player::First), (second, Player::Second)];
@@ -212,7 +212,7 @@ impl Cell {
 }
 
 impl Clicks {
-    /// Clicks on one cell after the other.
+    /// Makes clicks on one cell after the other.
     pub fn on(cells: impl IntoIterator<Item = usize>) -> Self {
         Self {
             cells: cells.into_iter().map(|cell| vec![cell]).collect(),
@@ -221,12 +221,12 @@ impl Clicks {
     }
 }
 
-/// Cell of a square, 0 (a1) to 63 (h8), on a board of 8×8 squares with rank 1 at the bottom.
+/// Returns the cell of a square, 0 (a1) to 63 (h8), on a board of 8×8 squares with rank 1 at the bottom.
 pub const fn cell_of(square: u32) -> usize {
     (square ^ 56) as usize
 }
 
-/// Name of a square, 0 (a1) to 63 (h8).
+/// Returns the name of a square, 0 (a1) to 63 (h8).
 ///
 /// ```
 /// assert_eq!(games::scene::square_name(28), "e4");
@@ -237,7 +237,7 @@ pub fn square_name(square: u32) -> String {
     format!("{file}{}", square / 8 + 1)
 }
 
-/// Square with this name, in either case. `None` if the text is not the name of a square.
+/// Returns the square with this name, in either case. `None` if the text is not the name of a square.
 pub fn read_square(text: &str) -> Option<u32> {
     match text.as_bytes() {
         &[file @ (b'a'..=b'h' | b'A'..=b'H'), rank @ b'1'..=b'8'] => {

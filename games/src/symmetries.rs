@@ -16,13 +16,14 @@ impl Symmetry {
 
 /// Symmetries of the rows of one layout, and of the policies that belong to them.
 pub trait RowMaps: fmt::Debug + Send + Sync {
-    /// Number of symmetries that apply to this row, the identity included. They are numbered from 0, the identity.
+    /// Returns the number of symmetries that apply to this row, the identity included. They are numbered from 0, the
+    /// identity.
     fn count(&self, row: &[u32]) -> u8;
 
     /// Maps a valid row in place. Unknown symmetries change nothing.
     fn turn_row(&self, symmetry: Symmetry, row: &mut [u32]);
 
-    /// Image of a policy entry. A number that is no entry is returned unchanged.
+    /// Returns the image of a policy entry. A number that is no entry is returned unchanged.
     fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32;
 }
 
@@ -39,17 +40,18 @@ pub trait RowMaps: fmt::Debug + Send + Sync {
 pub struct RowSymmetries(Option<Arc<dyn RowMaps>>);
 
 impl RowSymmetries {
-    /// No symmetry but the identity.
+    /// Returns no symmetry but the identity.
     pub const fn none() -> Self {
         Self(None)
     }
 
-    /// The symmetries of a representation.
+    /// Returns the symmetries of a representation.
     pub fn new(maps: impl RowMaps + 'static) -> Self {
         Self(Some(Arc::new(maps)))
     }
 
-    /// Number of symmetries that apply to this row, the identity included. They are numbered from 0, the identity.
+    /// Returns the number of symmetries that apply to this row, the identity included. They are numbered from 0, the
+    /// identity.
     pub fn count(&self, row: &[u32]) -> u8 {
         self.0.as_ref().map_or(1, |maps| maps.count(row))
     }
@@ -61,7 +63,8 @@ impl RowSymmetries {
         }
     }
 
-    /// Image of a policy entry: its place in the policy of the mapped row. A number that is no entry is returned unchanged.
+    /// Returns the image of a policy entry: its place in the policy of the mapped row. A number that is no entry is
+    /// returned unchanged.
     pub fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32 {
         self.maps(symmetry)
             .map_or(entry, |maps| maps.turn_action(symmetry, entry))
@@ -88,8 +91,8 @@ impl OtherSide {
         }
     }
 
-    /// Entry in one's own view of the move that has `entry` in the other player's view. The map is its own inverse. A
-    /// number that is no entry is returned unchanged.
+    /// Returns the entry in one's own view of the move that has `entry` in the other player's view. The map is its own
+    /// inverse. A number that is no entry is returned unchanged.
     pub fn entry(&self, entry: u32) -> u32 {
         self.entries.get(entry as usize).copied().unwrap_or(entry)
     }

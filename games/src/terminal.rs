@@ -61,7 +61,7 @@ fn cell_text(board: &Board, cell: &Cell, style: Style) -> String {
     text
 }
 
-/// ANSI colour code of a piece's colour. Black and white are told apart by the symbols instead.
+/// Returns the ANSI colour code of a piece's colour. Black and white are told apart by the symbols instead.
 fn ansi_color(name: &str) -> Option<u8> {
     match name {
         "red" => Some(31),

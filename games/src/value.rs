@@ -25,7 +25,7 @@ pub enum Player {
 }
 
 impl Player {
-    /// Opponent of this player.
+    /// Returns the opponent of this player.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -34,7 +34,7 @@ impl Player {
         }
     }
 
-    /// `1.0` for the first player, `-1.0` for the second.
+    /// Returns `1.0` for the first player, `-1.0` for the second.
     pub const fn sign(self) -> f32 {
         match self {
             Self::First => 1.0,
@@ -42,7 +42,7 @@ impl Player {
         }
     }
 
-    /// `0` for the first player, `1` for the second.
+    /// Returns `0` for the first player, `1` for the second.
     pub const fn index(self) -> usize {
         self as usize
     }
@@ -62,17 +62,17 @@ impl FirstValue {
         Self(value)
     }
 
-    /// Number, from the first player's point of view.
+    /// Returns the value as a number, from the first player's point of view.
     pub const fn get(self) -> f32 {
         self.0
     }
 
-    /// Value from the point of view of `player`, who acts in the state.
+    /// Returns the value from the point of view of `player`, who acts in the state.
     pub fn seen_by(self, player: Player) -> MoverValue {
         MoverValue(self.0 * player.sign())
     }
 
-    /// Value times `discount`, for one step of a one-player game.
+    /// Returns the value times `discount`, for one step of a one-player game.
     pub fn discounted(self, discount: f32) -> Self {
         Self(self.0 * discount)
     }
@@ -84,12 +84,12 @@ impl MoverValue {
         Self(value)
     }
 
-    /// Number, from the point of view of the player to act.
+    /// Returns the value as a number, from the point of view of the player to act.
     pub const fn get(self) -> f32 {
         self.0
     }
 
-    /// Value from the first player's point of view. `mover` is the player to act in the state.
+    /// Returns the value from the first player's point of view. `mover` is the player to act in the state.
     pub fn of_first(self, mover: Player) -> FirstValue {
         FirstValue(self.0 * mover.sign())
     }

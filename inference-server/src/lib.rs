@@ -7,12 +7,12 @@
 //! | [`service`] | the gRPC service `minuet.v1.Evaluator` |
 //! | [`kserve`] | the gRPC service of the Open Inference Protocol |
 //! | [`intake`] | finds the model of a request, validates the request, looks in the cache, queues the rest |
-//! | [`requests`] | a request and its answer, whatever protocol they travel in |
+//! | [`requests`] | a request and its answer, in the form that all protocols share |
 //! | [`models`] | the models that are served: names, sources, loading, replacement |
 //! | [`batching`] | requests become batches for the device, and its outputs become answers |
 //!
-//! [`methods`] holds the rules of each method: rights and sizes; [`metrics`] holds the server's metrics, [`server`] puts all together.
-//! Loading and running a model is the business of the crate [`network`].
+//! [`methods`] holds the rules of each method: rights and sizes; [`metrics`] holds the server's metrics, [`server`] connects all
+//! parts. The crate [`network`] loads and runs models.
 
 pub mod batching;
 pub mod intake;

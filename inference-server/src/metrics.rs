@@ -180,7 +180,7 @@ impl Metrics {
         gauge!("minuet_inference_model_published_timestamp_seconds").set(at);
     }
 
-    /// Records that a model beside the default one was loaded.
+    /// Records that a model other than the default one was loaded.
     pub(crate) fn loaded(&self, time: Duration) {
         self.loads.increment(1);
         self.load_seconds.record(time);
@@ -211,7 +211,8 @@ pub(crate) struct CacheUse {
 }
 
 impl CacheUse {
-    /// Counters of the name `model`. All versions share one series, since a long run has one version per checkpoint.
+    /// Registers the counters of the name `model`. All versions share one series, because a long run has one version per
+    /// checkpoint.
     pub(crate) fn new(model: &str) -> Self {
         let count = |result: &'static str| counter!("minuet_inference_cache_positions_total", "model" => model.to_owned(), "result" => result);
         Self {

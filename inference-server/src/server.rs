@@ -68,7 +68,7 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
 /// Serves on a listener until `shutdown`, then drains.
 ///
 /// # Errors
-/// As [`run`].
+/// The errors of [`run`].
 pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let inference = &config.inference;
@@ -143,7 +143,7 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
             let (batcher, drained) = (batcher.clone(), drained.clone());
             async move { batcher.run(executor.batches, drained).await }
         });
-        // On one of the runtime's workers, which also serve the connections that the answers go to.
+        // The task runs on the runtime's workers, which also serve the connections that the answers go to.
         let mut answering = tokio::spawn(async move { reply::run(executor.finished, cache, &metrics).await });
         let serving = async {
             let ended = serve::serve_with(
@@ -167,7 +167,7 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
         answering.abort();
         following.abort();
         drained.cancel();
-        // Ends at once, because only the remaining requests must be refused.
+        // The task ends at once, because only the remaining requests must be refused.
         let _ = batching.await;
         ended
     })

@@ -127,7 +127,7 @@ pub(crate) fn slot(model: Arc<Model>) -> Arc<ModelSlot> {
     Arc::new(slot)
 }
 
-/// A policy without waiting.
+/// Returns a policy without waiting.
 pub(crate) fn policy(max_batch: usize, max_queue: usize) -> BatchingPolicy {
     BatchingPolicy {
         max_batch,

@@ -1,4 +1,4 @@
-//! [`run`], the role: connects its parts and shuts them down together.
+//! [`run`], which runs the learner: it connects the parts and shuts them down together.
 
 use std::sync::Arc;
 
@@ -145,7 +145,8 @@ async fn train(
         .spawn(move || done.send(training.run()))
         .context("cannot start the training thread")?;
     let fetching = tokio::spawn(source.run(shutdown));
-    // On shutdown the source ends first; after an error the training thread does. Either closes the queue, which ends the other.
+    // On shutdown the source ends first; after an error the training thread ends first. Each of them closes the queue, which ends the
+    // other.
     let trained = ended.await.context("the training thread ended without a result");
     let fetched = fetching.await.context("the source of batches failed")?;
     trained??;

@@ -1,6 +1,6 @@
 //! The learner: trains the network (a tower or a fish-eye network) on the replay store's games and publishes proven checkpoints.
 //!
-//! | module | what it contains |
+//! | module | contents |
 //! |---|---|
 //! | [`learner`] | [`run`]: the role |
 //! | [`worker`] | the training thread |

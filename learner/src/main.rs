@@ -1,4 +1,4 @@
-//! The program `minuet-learner`: the role, or the command of [`learner::training::steps`].
+//! The program `minuet-learner`. It runs the learner, or the command of [`learner::training::steps`].
 
 use std::process::ExitCode;
 

@@ -40,9 +40,9 @@ pub struct Worker {
     metrics: Arc<Metrics>,
     batches: mpsc::Receiver<HostBatch>,
     settings: config::LearnerConfig,
-    /// Rows on which the next export is proven, back to back.
+    /// Rows on which the next export is proven, one after another.
     proof_rows: Vec<u32>,
-    /// The last checkpoint; restored if training diverges.
+    /// The last checkpoint. It is restored if training diverges.
     safe: Snapshot,
     published_step: u64,
     rolled_back: bool,
@@ -69,7 +69,7 @@ pub struct Parts {
     pub metrics: Arc<Metrics>,
     /// Queue of packed batches.
     pub batches: mpsc::Receiver<HostBatch>,
-    /// Some rows of the game, back to back, to prove the first export on.
+    /// Some rows of the game, one after another, on which the first export is proven.
     pub rows: Vec<u32>,
     /// Checkpoint from which training resumes.
     pub resumed: Option<Resumed>,
@@ -170,8 +170,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Measures which precision is faster, if the configuration leaves that open and no checkpoint has the answer. Done with the
-    /// first batch, when the machine is as busy as it will be.
+    /// Measures which precision is faster, if the configuration leaves the choice open and no checkpoint has it. The measurement is made
+    /// with the first batch, when the machine is as busy as it will be during training.
     fn decide_precision(&mut self, batch: &HostBatch) -> anyhow::Result<()> {
         if self.wanted_precision != config::Precision::Auto || self.trainer.progress.precision.is_some() {
             return Ok(());
@@ -247,7 +247,7 @@ impl Worker {
         }
     }
 
-    /// Restores the last checkpoint and continues with other batches. Fails the second time in a row.
+    /// Restores the last checkpoint and continues with other batches. Returns an error if training diverged twice in a row.
     fn roll_back(&mut self, reason: &str) -> anyhow::Result<()> {
         let divergences = self.reporter.divergences.add();
         if self.rolled_back {

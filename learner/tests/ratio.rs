@@ -1,5 +1,5 @@
-//! Test of the samples for each position: the learner waits for positions, and publishes its last steps when it ends.
-//! A test binary of its own, because metrics are global to a process.
+//! Test of the number of samples for each position: the learner waits for positions, and publishes its last steps when it ends. The test
+//! is a binary of its own, because metrics are global to a process.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

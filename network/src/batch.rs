@@ -1,4 +1,4 @@
-//! A batch of rows, and the trait of what computes one: rows in, logits and values out.
+//! A batch of rows, and the trait [`Runner`], which computes one: rows in, logits and values out.
 
 /// Rows back to back, padded to the size of a bucket.
 #[derive(Clone, Debug)]
@@ -22,7 +22,8 @@ pub struct Legal {
 /// Smallest number of places for legal actions, so that batches have few shapes.
 const LEAST_WIDTH: usize = 16;
 
-/// Number of places for legal actions if no position has more than `most`, and the game has `actions` actions.
+/// Returns the number of places for legal actions if no position has more than `most`, and the game has `actions`
+/// actions.
 pub fn legal_width(most: usize, actions: u32) -> usize {
     most.next_power_of_two()
         .max(LEAST_WIDTH)
@@ -30,7 +31,7 @@ pub fn legal_width(most: usize, actions: u32) -> usize {
 }
 
 impl Batch {
-    /// A batch of `size` validated rows of one length. Every number fits an `i32`.
+    /// Returns a batch of `size` validated rows of one length. Every number fits an `i32`.
     pub fn new(numbers: Vec<i32>, size: usize) -> Self {
         Self {
             numbers,
@@ -40,18 +41,19 @@ impl Batch {
         }
     }
 
-    /// Asks for the logits of these actions only, `[size][width]`. For runners that pick them.
+    /// Asks for the logits of these actions only, `[size][width]`. Use it only for a runner that picks them
+    /// ([`Runner::picks_legal`]).
     pub fn with_legal(mut self, actions: Vec<i32>, width: usize) -> Self {
         self.legal = Some(Legal { actions, width });
         self
     }
 
-    /// Takes the legal actions, if only their logits are wanted.
+    /// Takes the legal actions out of the batch; `None` if the logits of all actions are wanted.
     pub fn take_legal(&mut self) -> Option<Legal> {
         self.legal.take()
     }
 
-    /// A batch of rows that differ in length. Each row ends at one of `ends`.
+    /// Returns a batch of rows that differ in length. Each row ends at one of `ends`.
     pub fn varied(numbers: Vec<i32>, ends: Vec<usize>) -> Self {
         Self {
             size: ends.len(),
@@ -61,12 +63,12 @@ impl Batch {
         }
     }
 
-    /// Number of positions, including padding.
+    /// Returns the number of positions, including padding.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// All rows, back to back.
+    /// Returns all rows, back to back.
     pub fn rows(&self) -> &[i32] {
         &self.numbers
     }
@@ -81,7 +83,7 @@ impl Batch {
         })
     }
 
-    /// Memory of the rows.
+    /// Returns the rows, back to back.
     pub fn into_rows(self) -> Vec<i32> {
         self.numbers
     }
@@ -89,13 +91,14 @@ impl Batch {
 
 /// Outputs of a batch.
 pub trait Outputs: Send + Sync {
-    /// Logits as `[size][actions]`. Empty if only those of legal actions were wanted.
+    /// Returns the logits as `[size][actions]`. Empty if only those of legal actions were wanted.
     fn logits(&self) -> &[f32];
-    /// Logits as `[size][width]` in the order of the batch's legal actions, and the width, if only those were wanted.
+    /// Returns the logits as `[size][width]` in the order of the batch's legal actions, and the width, if only those
+    /// were wanted.
     fn legal_logits(&self) -> Option<(&[f32], usize)> {
         None
     }
-    /// Values as `[size]`, in [-1, 1], from the point of view of the player to act.
+    /// Returns the values as `[size]`, in [-1, 1], from the point of view of the player to act.
     fn values(&self) -> &[f32];
 }
 

@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-/// Folder of this program; the working folder if the system does not name it.
+/// Returns the folder of this program; the working folder if the system does not name it.
 pub fn programs() -> PathBuf {
     let executable = std::env::current_exe().unwrap_or_default();
     executable.parent().unwrap_or(Path::new(".")).into()
 }
 
-/// Path of the first `name` that exists in one of `folders`, which are relative to `programs`, with links resolved.
+/// Returns the path of the first `name` that exists in one of `folders`, which are relative to `programs`, with links
+/// resolved.
 ///
 /// # Errors
 /// The folders that were searched, as text, if there is none.

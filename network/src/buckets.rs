@@ -15,8 +15,8 @@ const MOST_PADDING: usize = 8;
 const LEAST_CUT: usize = 16;
 
 impl Buckets {
-    /// Sizes up to `max_batch`: powers of two and, from 16 on, the sizes half-way between them, so that at most a third of a
-    /// batch is padding.
+    /// Returns the sizes up to `max_batch`: powers of two and, from 16 on, the sizes half-way between them, so that at most
+    /// a third of a batch is padding.
     pub fn new(max_batch: usize) -> Self {
         let powers = (0..usize::BITS - 1).map(|power| 1_usize << power);
         let mut sizes: Vec<usize> = powers
@@ -28,8 +28,8 @@ impl Buckets {
         Self { sizes }
     }
 
-    /// Sizes for providers that gain nothing by padding: hardly any padding, and a number of sizes that grows with the
-    /// logarithm of the largest, since a provider may keep data for each size.
+    /// Returns the sizes for providers that gain nothing by padding. There is hardly any padding, and the number of sizes
+    /// grows with the logarithm of the largest, since a provider may keep data for each size.
     pub fn fine(&self) -> Self {
         let mut sizes = Vec::new();
         let mut size = 1;
@@ -41,25 +41,25 @@ impl Buckets {
         Self { sizes }
     }
 
-    /// Every size up to the largest, so that nothing is padded.
+    /// Returns every size up to the largest, so that nothing is padded.
     pub fn every_size(&self) -> Self {
         Self {
             sizes: (1..=self.largest()).collect(),
         }
     }
 
-    /// The sizes, ascending.
+    /// Returns the sizes, ascending.
     pub fn sizes(&self) -> &[usize] {
         &self.sizes
     }
 
-    /// The largest size.
+    /// Returns the largest size.
     pub fn largest(&self) -> usize {
         self.sizes.last().copied().unwrap_or(1)
     }
 
-    /// Number of `waiting` positions to take: all, unless much of the batch would be padding. Then as many as fill the next
-    /// smaller size, and the others go into the next batch.
+    /// Returns the number of `waiting` positions to take: all, unless much of the batch would be padding. Then as many as
+    /// fill the next smaller size, and the others go into the next batch.
     pub fn cut(&self, waiting: usize) -> usize {
         let size = self.fit(waiting);
         let padding = size.saturating_sub(waiting);
@@ -72,7 +72,7 @@ impl Buckets {
         below.filter(|&&size| size >= LEAST_CUT).copied().unwrap_or(size)
     }
 
-    /// The smallest size that holds `positions`, or the largest size.
+    /// Returns the smallest size that holds `positions`, or the largest size.
     pub fn fit(&self, positions: usize) -> usize {
         let place = self.sizes.partition_point(|&size| size < positions);
         self.sizes.get(place).copied().unwrap_or_else(|| self.largest())

@@ -15,7 +15,7 @@ const FILLED: f32 = 0.8;
 /// Seed of the random rows.
 const SEED: u64 = 0x6d69_6e75_6574;
 
-/// A batch of `size` random rows of this layout. The rows are always the same, and repeat after [`ROWS`].
+/// Returns a batch of `size` random rows of this layout. The rows are always the same, and repeat after [`ROWS`].
 pub fn batch(layout: &RowLayout, size: usize) -> Batch {
     Rows::new(layout).batch(0, size)
 }
@@ -32,7 +32,7 @@ impl Rows {
         Self(rows.map(Iterator::collect).collect())
     }
 
-    /// A batch of `size` rows that starts with number `first` and wraps around.
+    /// Returns a batch of `size` rows that starts with number `first` and wraps around.
     fn batch(&self, first: usize, size: usize) -> Batch {
         let rows = self.0.iter().cycle().skip(first).take(size);
         let (mut numbers, mut ends) = (Vec::new(), Vec::new());
@@ -87,8 +87,8 @@ pub struct CanaryOutput {
     values: Vec<f32>,
 }
 
-/// Distance between two outputs, averaged over the positions. Random rows are stranger than those of games, so single
-/// positions say little. A broken provider is off by tenths on average.
+/// Distance between two outputs, averaged over the positions. Random rows are unlike those of games, so the distance at a single
+/// position says little. A broken provider is off by tenths on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distance {
     /// Total variation distance of the priors: half the sum of the absolute differences, in [0, 1].
@@ -125,7 +125,7 @@ impl CanaryOutput {
         Err(RunError("the outputs of the model are not finite".into()))
     }
 
-    /// Distance from `other`.
+    /// Returns the distance from `other`.
     pub fn distance(&self, other: &Self) -> Distance {
         let positions = self.values.len().max(1) as f32;
         let differences = |left: &[f32], right: &[f32]| -> f32 {
@@ -148,7 +148,7 @@ impl Distance {
         value: 0.0,
     };
 
-    /// The larger distance of both, for priors and values separately.
+    /// Returns the larger distance of both, for priors and values separately.
     pub fn max(self, other: Self) -> Self {
         Self {
             prior: self.prior.max(other.prior),

@@ -1,4 +1,4 @@
-//! VersionIds for models by which a cache tells their evaluations apart.
+//! [`VersionIds`]: the numbers of models, by which a cache tells their evaluations apart.
 
 use std::collections::VecDeque;
 
@@ -22,7 +22,7 @@ struct Known {
 }
 
 impl VersionIds {
-    /// Number of the model with this [`crate::session::Contract::identity`].
+    /// Returns the number of the model with this [`crate::session::Contract::identity`].
     pub fn of(&self, identity: &str) -> VersionId {
         let mut known = self.known.lock();
         if let Some((_, id)) = known.identities.iter().find(|(there, _)| there == identity) {

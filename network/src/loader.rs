@@ -22,7 +22,7 @@ use crate::{
     threads::{self, ThreadSpeed},
 };
 
-/// Number of rounds of the measurement. The best counts, so that other work on the machine does not.
+/// Number of rounds of the measurement. The best round counts, so that other work on the machine has little effect.
 const ROUNDS: usize = 3;
 /// Shortest duration of one round.
 const ROUND: Duration = Duration::from_millis(60);
@@ -105,7 +105,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// The plain CPU provider, the reference for the others.
+    /// Returns the plain CPU provider, the reference for the others.
     fn plain(runner: Box<dyn Runner>) -> Self {
         Self {
             provider: Provider::Cpu,
@@ -203,8 +203,8 @@ impl Loader {
         Ok(Model::new(info, buckets, runner))
     }
 
-    /// Memory that a model counts for, in bytes, by the length of its file: the weights for each time that it is compiled.
-    /// Other memory of a provider depends on the batch size and not on the number of models.
+    /// Returns the memory that a model counts for, in bytes, by the length of its file: the weights for each time that it is
+    /// compiled. Other memory of a provider depends on the batch size and not on the number of models.
     pub fn memory(&self, file_bytes: u64) -> u64 {
         let largest = |providers: &[Provider]| {
             providers
@@ -223,7 +223,7 @@ impl Loader {
         file_bytes * (1 + provider.fixed_sizes(self.buckets.sizes()).len() as u64)
     }
 
-    /// Number of threads that compute a batch. 1 until it has been measured.
+    /// Returns the number of threads that compute a batch. 1 until it has been measured.
     fn threads(&self) -> usize {
         match self.settings.threads {
             0 => threads::choose(&self.speeds.lock()).unwrap_or(1),
@@ -339,7 +339,7 @@ impl Loader {
         })
     }
 
-    /// Batch sizes that reach every session of a runner: those with a session of their own, and one without.
+    /// Returns the batch sizes that reach every session of a runner: those with a session of their own, and one without.
     fn canary_sizes(&self, provider: Provider, layout: &RowLayout) -> Vec<usize> {
         let mut sizes = match varies(layout) {
             true => Vec::new(),
@@ -516,7 +516,7 @@ fn varies(layout: &RowLayout) -> bool {
     layout.row_len().is_none()
 }
 
-/// Layout of the tiny network that tries a provider out.
+/// Returns the layout of the tiny network that tries a provider out.
 fn tiny_layout() -> RowLayout {
     RowLayout {
         game: "none".into(),

@@ -48,7 +48,7 @@ pub struct Settings {
 }
 
 impl From<usize> for Settings {
-    /// Settings for the CPU with this number of threads.
+    /// Makes settings for the CPU with this number of threads.
     fn from(threads: usize) -> Self {
         Self {
             threads,
@@ -58,7 +58,7 @@ impl From<usize> for Settings {
 }
 
 impl From<&InferenceConfig> for Settings {
-    /// Settings of `[inference]` in the configuration.
+    /// Takes the settings of `[inference]` in the configuration.
     fn from(config: &InferenceConfig) -> Self {
         Self {
             threads: config.threads,
@@ -122,7 +122,7 @@ impl Provider {
         }
     }
 
-    /// Name in configuration, replies and metrics.
+    /// Returns the name in configuration, replies and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -133,7 +133,7 @@ impl Provider {
         }
     }
 
-    /// Name in replies and metrics, with the precision if models are converted to half precision.
+    /// Returns the name in replies and metrics, with the precision if models are converted to half precision.
     pub fn name_with(self, settings: &Settings) -> &'static str {
         match (self, settings.fp16) {
             (Self::Cpu, true) => "cpu-fp16",
@@ -153,7 +153,8 @@ impl Provider {
         self != Self::Tensorrt
     }
 
-    /// Bound for these settings. Half precision has 11 bits of mantissa, as TF32 has, so the bound of a GPU applies.
+    /// Returns the bound for these settings. Half precision has 11 bits of mantissa, as TF32 has, so the bound of a GPU
+    /// applies.
     pub fn bound_with(self, settings: &Settings) -> Bound {
         match settings.fp16 {
             true => Self::Cuda.bound(),
@@ -161,8 +162,8 @@ impl Provider {
         }
     }
 
-    /// Bound in the provider's own precision. bf16 has 8 bits of mantissa, and a GPU's convolutions may use TF32 (10 bits).
-    /// Both stay below 0.01, which a search does not notice. A broken provider is off by tenths.
+    /// Returns the bound in the provider's own precision. bf16 has 8 bits of mantissa, and a GPU's convolutions may use
+    /// TF32 (10 bits). Both stay below 0.01, which a search does not notice. A broken provider is off by tenths.
     pub fn bound(self) -> Bound {
         match self {
             Self::Cpu | Self::OpenvinoF32 => Bound {
@@ -210,9 +211,9 @@ impl Provider {
         }
     }
 
-    /// Those of the batch sizes (ascending) for which the model is compiled separately. OpenVINO gains 6–9 % that way at a
-    /// constant size and 20 % with alternating sizes. Each costs loading time and a copy of the weights, so only the sizes
-    /// of busy times are compiled.
+    /// Returns the batch sizes, out of `sizes` (ascending), for which the model is compiled separately. OpenVINO gains
+    /// 6–9 % that way at a constant size and 20 % with alternating sizes. Each costs loading time and a copy of the
+    /// weights, so only the sizes of busy times are compiled.
     pub fn fixed_sizes(self, sizes: &[usize]) -> Vec<usize> {
         let largest = sizes.last().copied().unwrap_or_default();
         match self {
@@ -328,7 +329,7 @@ impl Provider {
         Ok(builder)
     }
 
-    /// Providers to register with the session, the preferred first.
+    /// Returns the providers to register with the session, the preferred first.
     fn providers(self, settings: &Settings, shapes: Option<Shapes>) -> Vec<ExecutionProviderDispatch> {
         let threads = settings.threads;
         match self {
@@ -389,8 +390,8 @@ fn tensorrt(settings: &Settings, shapes: Option<Shapes>) -> ExecutionProviderDis
 }
 
 impl Shapes {
-    /// Smallest, usual and largest shapes of the inputs in the syntax of TensorRT's provider. `None` for a model that takes
-    /// planes, since its input may have any name.
+    /// Returns the smallest, usual and largest shapes of the inputs in the syntax of TensorRT's provider. `None` for a
+    /// model that takes planes, since its input may have any name.
     fn profile(self) -> Option<[String; 3]> {
         let row = self.row?;
         let of = |batch: usize, legal: usize| format!("{ROWS}:{batch}x{row},{LEGAL}:{batch}x{legal}");
@@ -414,7 +415,7 @@ fn has_bf16_units() -> bool {
     }
 }
 
-/// First line of a message, at most 400 characters. ONNX Runtime's messages can be pages long.
+/// Returns the first line of a message, at most 400 characters. ONNX Runtime's messages can be pages long.
 pub(crate) fn first_line(message: &str) -> String {
     message
         .lines()

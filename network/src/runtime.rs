@@ -97,7 +97,7 @@ pub fn load(configured: &Path) -> Result<Environment, RuntimeError> {
     Ok(environment)
 }
 
-/// Path of the library with links resolved, because the loader looks for other libraries beside it.
+/// Returns the path of the library with links resolved, because the loader looks for other libraries beside it.
 fn find(configured: &Path) -> Result<PathBuf, RuntimeError> {
     if !configured.as_os_str().is_empty() {
         return named("inference.runtime", configured);

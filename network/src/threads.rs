@@ -8,7 +8,7 @@ use std::{
 use crate::batch::{Batch, RunError, Runner};
 
 /// Number of rounds of a measurement. Each candidate has its turn in every round, and its best round counts, so that other
-/// work on the machine does not.
+/// work on the machine has little effect.
 const ROUNDS: usize = 5;
 /// Shortest duration of one candidate's turn.
 const TURN: Duration = Duration::from_millis(40);
@@ -26,13 +26,14 @@ pub struct ThreadSpeed {
     pub threads: usize,
     /// Positions per second.
     pub positions_per_second: f64,
-    /// Positions per second of processor time; 0 if the system does not tell.
+    /// Positions per second of processor time; 0 if the system does not report it.
     pub positions_per_cpu_second: f64,
     /// Average number of cores that the measurement got. Less than 1 with one thread: other programs used the cores too.
     pub cores: f64,
 }
 
-/// Numbers of threads that are measured on a machine of `cores` cores: the powers of two below `cores`, and `cores`.
+/// Returns the numbers of threads that are measured on a machine of `cores` cores: the powers of two below `cores`, and
+/// `cores`.
 pub fn candidates(cores: usize) -> Vec<usize> {
     let powers = std::iter::successors(Some(1_usize), |threads| threads.checked_mul(2));
     let mut candidates: Vec<usize> = powers.take_while(|&threads| threads < cores).collect();
@@ -40,7 +41,7 @@ pub fn candidates(cores: usize) -> Vec<usize> {
     candidates
 }
 
-/// Number of cores that this process may use.
+/// Returns the number of cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
@@ -96,7 +97,7 @@ pub fn measure(
         .collect())
 }
 
-/// Processor time of this process so far; 0 if the system does not tell.
+/// Returns the processor time of this process so far, in seconds; 0 if the system does not report it.
 fn cpu_seconds() -> f64 {
     service::process::usage(std::process::id()).map_or(0.0, |usage| usage.cpu_seconds)
 }
@@ -110,8 +111,8 @@ pub fn was_quiet(speeds: &[ThreadSpeed]) -> bool {
 /// Chooses a number of threads. `None` if nothing was measured.
 ///
 /// On a quiet machine that is the smallest number that no larger one beats by more than a twentieth. If other programs used
-/// the cores, speeds say nothing: threads that wait for each other all wait for the one that has no core. Then the largest
-/// number is chosen that costs at most a fifth more processor time than one thread.
+/// the cores, the speeds are not comparable: the threads wait for each other, so all wait for the one that has no core. Then
+/// the largest number is chosen that costs at most a fifth more processor time than one thread.
 pub fn choose(speeds: &[ThreadSpeed]) -> Option<usize> {
     if was_quiet(speeds) {
         let rates = speeds.iter().map(|speed| speed.positions_per_second);

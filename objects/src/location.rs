@@ -1,7 +1,7 @@
 //! Opens an object store from a folder or a URL.
 //!
-//! In a folder, a put returns after `fsync` of the file and of its folder, so that the object survives a power loss if the disk
-//! keeps its promises. Remote stores give the same guarantee by themselves.
+//! In a folder, a put returns after `fsync` of the file and of its folder, so that the object survives a power loss if the disk writes
+//! synced data as it reports. Remote stores give the same guarantee by themselves.
 
 use std::{fs, path::PathBuf, sync::Arc};
 
@@ -29,7 +29,8 @@ pub struct Opened {
     pub folder: Option<PathBuf>,
 }
 
-/// Variables of this process's environment, for [`open`]. A variable that is not Unicode is left out: no option has such a name or value.
+/// Returns the variables of this process's environment, for [`open`]. A variable that is not Unicode is left out, because no option has
+/// such a name or value.
 pub fn environment() -> impl Iterator<Item = (String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::weights::{Conv, GlobalPooling, Linear};
 
-/// Draws the weights of layers.
+/// Random generator for the weights of layers.
 pub(crate) struct Draw(pub(crate) ChaCha8Rng);
 
 impl Draw {

@@ -43,7 +43,7 @@ pub fn expand(graph: &mut Graph, stack: &PlaneStack, rows: &Value) -> Value {
     graph.node("Reshape", "expand.planes", &[&scattered, &to_board], &[])
 }
 
-/// Initial tensor of a layout without constants, `[batch, planes·64]`.
+/// Adds the initial tensor of a layout without constants, `[batch, planes·64]`.
 fn constant_base(graph: &mut Graph, stack: &PlaneStack, shape: &Value) -> Value {
     let planes = stack.planes as usize;
     let mut levels = vec![0.0; stack.tensor_len()];
@@ -66,8 +66,8 @@ fn constant_base(graph: &mut Graph, stack: &PlaneStack, shape: &Value) -> Value 
     graph.node("Expand", "expand.fill", &[&levels, &target], &[])
 }
 
-/// Initial tensor of a layout with constants, `[batch, planes, 64]`: constant planes hold their value, planes of ones 1,
-/// all others 0.
+/// Adds the initial tensor of a layout with constants, `[batch, planes, 64]`: constant planes hold their value, planes of ones 1, all
+/// others 0.
 fn base_with_constants(graph: &mut Graph, stack: &PlaneStack, rows: &Value) -> Value {
     let planes = stack.planes as usize;
     let mut column = vec![0_i64; planes];

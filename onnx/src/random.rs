@@ -33,7 +33,7 @@ pub struct TowerShape {
 }
 
 impl TowerShape {
-    /// Sizes of a tower of `blocks` × `filters` with the heads that fit `layout`.
+    /// Returns the sizes of a tower of `blocks` × `filters` with the heads that fit `layout`.
     pub fn new(layout: &RowLayout, blocks: usize, filters: usize) -> Self {
         let is_planes = (layout.actions as usize).is_multiple_of(SQUARES);
         Self {

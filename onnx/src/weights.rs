@@ -51,8 +51,8 @@ pub struct GlobalPooling {
     pub linear: Linear,
 }
 
-/// Numbers of the two blocks with global pooling, in towers that pool: the first of the middle third and the first of the
-/// last third, as in KataGo's networks of six blocks. Equal for a tower of one block.
+/// Returns the numbers of the two blocks with global pooling, in towers that pool: the first of the middle third and the first of the
+/// last third, as in KataGo's networks of six blocks. The two numbers are equal for a tower of one block.
 pub fn pooled_blocks(blocks: usize) -> [usize; 2] {
     [blocks / 3, 2 * blocks / 3]
 }
@@ -161,12 +161,12 @@ pub enum TowerError {
 }
 
 impl TowerWeights {
-    /// Number of channels of the tower.
+    /// Returns the number of channels of the tower.
     pub fn filters(&self) -> usize {
         self.input.outputs
     }
 
-    /// Number of weights and biases.
+    /// Returns the number of weights and biases.
     pub fn parameters(&self) -> usize {
         let mut sum = 0;
         self.visit(|_, weights, bias, _, _| sum += weights.len() + bias.len());
@@ -304,7 +304,7 @@ impl TowerWeights {
     }
 }
 
-/// Number of pooled channels.
+/// Returns the number of pooled channels.
 fn pooled(pooling: Option<&GlobalPooling>) -> usize {
     pooling.map_or(0, |pooling| pooling.conv.outputs)
 }

@@ -20,7 +20,7 @@ fn constant(plane: u32, divisor: u32, max: u32) -> ConstantPlane {
     }
 }
 
-/// Layout with constant planes and planes of ones between the sparse ones.
+/// Returns a layout with constant planes and planes of ones between the sparse ones.
 fn mixed(actions: u32) -> RowLayout {
     RowLayout {
         game: "mixed".into(),

@@ -53,7 +53,7 @@ proptest! {
         prop_assert_eq!(&found.dims, &vec![values.len() as i64]);
         for (bytes, value) in found.raw_data().chunks_exact(2).zip(&values) {
             let rounded = f16::from_le_bytes([bytes[0], bytes[1]]).to_f32();
-            // Half a unit of the last of eleven binary places, or half of the smallest number.
+            // The bound is half a unit of the last of eleven binary places, or half of the smallest number.
             prop_assert!((rounded - value).abs() <= value.abs() / 2048.0 + 3e-8, "{} for {}", rounded, value);
         }
     }

@@ -1,6 +1,6 @@
-//! Views of ragged columns: numbers of many positions back to back, with the length of each position's part beside them.
+//! Views of ragged columns: the numbers of many positions in one list, with the length of each position's part in another.
 //!
-//! Rows, sparse policies and training targets travel so in games and in batches. A view checks once that the lengths add up, and
+//! Games and batches contain rows, sparse policies and training targets in this form. A view checks once that the lengths add up, and
 //! then iterates over the positions' parts.
 //!
 //! ```
@@ -156,7 +156,7 @@ impl Offsets {
         }
     }
 
-    /// Offset of a part.
+    /// Returns the offset of a part.
     pub fn start(&self, part: usize) -> usize {
         match self {
             Self::Fixed(length) => part * length,
@@ -197,7 +197,7 @@ impl<'a> SparsePolicies<'a> {
         })
     }
 
-    /// Number of entries of the positions that have not been visited yet.
+    /// Returns the number of entries of the positions that have not been visited yet.
     pub fn entries(&self) -> usize {
         self.actions.values.len()
     }

@@ -33,7 +33,7 @@ use crate::{
     v1::{self, Batch, DecisionKind, Game},
 };
 
-/// Numbers in half precision as they lie in a message.
+/// Numbers in half precision, as the bytes of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Halves<'a>(&'a [u8]);
 
@@ -269,7 +269,7 @@ impl Recorder {
         self.played.push(entry.played as u32);
     }
 
-    /// Adds a position without a recorded search, whose message names this many visited actions.
+    /// Adds a position without a recorded search. `visited` is the number of visited actions in the message.
     pub fn push_unrecorded(&mut self, visited: usize) {
         self.push(&Entry {
             kind: DecisionKind::Unrecorded,
@@ -333,7 +333,7 @@ mod tests {
 
     use super::*;
 
-    /// Two positions: one whose search visited two of four actions, and one without a search.
+    /// Returns a game of two positions: one whose search visited two of four actions, and one without a search.
     fn game() -> Game {
         let mut recorder = Recorder::default();
         recorder.push(&Entry {

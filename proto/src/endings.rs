@@ -1,4 +1,4 @@
-//! Endings that no rule of a game gives: their names in [`Game::ending`].
+//! Names in [`Game::ending`] of endings that no game's rules define.
 
 use crate::v1::{Game, GameResult};
 
@@ -8,8 +8,8 @@ pub const MAX_ACTIONS: &str = "max-actions";
 pub const NO_ACTION: &str = "no-action";
 
 impl Game {
-    /// True if a game of two players has no result, because it reached the limit of actions. It is recorded as a draw. (A problem of a
-    /// one-player game that is not solved within the limit has a result: it is not solved.)
+    /// True if a game of two players has no result, because it reached the limit of actions. Such a game is recorded as a draw. (A
+    /// problem of a one-player game that is not solved within the limit has a result: it is not solved.)
     pub fn is_undecided(&self) -> bool {
         self.ending == MAX_ACTIONS && self.result() == GameResult::Draw
     }

@@ -8,7 +8,7 @@ use crate::{
     inference as kserve, v1,
 };
 
-/// Decodes as [`crate::bounded::BoundedCodec`] does. What is accepted survives an encoding.
+/// Decodes as [`crate::bounded::BoundedCodec`] does, and checks that an accepted message survives an encoding.
 fn decodes<M: Message + Shaped + Default + PartialEq>(bytes: &[u8]) -> bool {
     if check::<M>(bytes).is_err() {
         return false;

@@ -1,4 +1,4 @@
-//! Ids and cursors as people and addresses write them: hexadecimal digits, 32 for the id of a game.
+//! Text forms of ids and cursors: hexadecimal digits, 32 for the id of a game.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ pub fn hex(bytes: &[u8]) -> String {
         })
 }
 
-/// Reads bytes from hexadecimal digits. `None` unless there are two digits for each byte and nothing else.
+/// Reads bytes from hexadecimal digits. Returns `None` if the text is not two digits for each byte.
 pub fn parse_hex(text: &str) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let pair = |pair: &[u8]| match *pair {
@@ -23,7 +23,7 @@ pub fn parse_hex(text: &str) -> Option<Vec<u8>> {
     text.as_bytes().chunks(2).map(pair).collect()
 }
 
-/// Reads the id of a game. `None` unless the text has 32 hexadecimal digits and nothing else.
+/// Reads the id of a game. Returns `None` if the text is not 32 hexadecimal digits.
 pub fn parse_game_id(text: &str) -> Option<[u8; 16]> {
     parse_hex(text)?.try_into().ok()
 }

@@ -23,9 +23,9 @@ pub enum Target {
 /// Shape of a target, which decides how a symmetry changes it and which loss fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One number for each position. A symmetry does not change it.
+    /// One number for each position, which no symmetry changes.
     Number,
-    /// Visits of the other player's actions. A symmetry turns the actions as it turns the row.
+    /// Visits of the other player's actions. A symmetry transforms the actions as it transforms the row.
     OpponentPolicy,
 }
 
@@ -33,7 +33,7 @@ impl Target {
     /// All targets.
     pub const ALL: [Self; 2] = [Self::OpponentPolicy, Self::MovesLeft];
 
-    /// Name of the target, of its column, of its head and of the head's loss.
+    /// Returns the name of the target, of its column, of its head and of the head's loss.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpponentPolicy => "opponent_policy",
@@ -41,7 +41,7 @@ impl Target {
         }
     }
 
-    /// Shape of the target.
+    /// Returns the shape of the target.
     pub const fn shape(self) -> Shape {
         match self {
             Self::OpponentPolicy => Shape::OpponentPolicy,

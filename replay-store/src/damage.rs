@@ -9,7 +9,7 @@ use crate::log::frame::Id;
 pub struct Loss {
     /// Sequence number.
     pub sequence: u64,
-    /// Game id, if a name survived.
+    /// Game id, if the game's name frame is intact.
     pub id: Option<Id>,
 }
 

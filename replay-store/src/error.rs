@@ -90,7 +90,7 @@ pub enum OpenError {
 pub struct UnknownLayout(pub String);
 
 impl OpenError {
-    /// For `map_err` on file operations.
+    /// Returns a converter for `map_err` that adds the path to an error of a file operation.
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }
@@ -112,7 +112,7 @@ pub enum VolumeError {
     /// A newer build wrote a part of the volume.
     #[error("{0} is unknown to this build")]
     Newer(String),
-    /// The record is longer than a game may be.
+    /// The record is longer than the maximum for a game.
     #[error("a record of {0} bytes is too long")]
     TooLong(usize),
 }
@@ -120,7 +120,7 @@ pub enum VolumeError {
 /// A game that cannot be read from the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// The log has no game of this number.
+    /// The log has no game with this sequence number.
     #[error("missing")]
     Missing,
     /// A part is missing or fails its checksum.
@@ -131,7 +131,7 @@ pub enum ReadError {
     Volume(#[from] VolumeError),
 }
 
-/// The store has stopped after an error that it cannot continue from. Nothing more is acknowledged.
+/// Error: the store has stopped after an error that it cannot continue from. Nothing more is acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the store has stopped: {reason}")]
 pub struct StoreFailed {

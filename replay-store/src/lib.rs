@@ -6,7 +6,7 @@
 //! | [`log`] | the segment log: files, checksummed frames, volumes, recovery, the ledger |
 //! | [`index`] | the index of the log: where games are, and their orders |
 //! | [`window`] | which games are sampled from, and how positions are drawn |
-//! | [`store`] | the store without its wire: one thread writes, any number read |
+//! | [`store`] | the store without its gRPC service: one thread writes, any number read |
 //! | [`exchange`] | archive files, NumPy arrays, the archive of sealed volumes |
 //! | [`rpc`] | the gRPC service |
 //! | [`serve`](mod@serve) | the role: opens, serves, closes |

@@ -1,4 +1,4 @@
-//! `minuet-replay-store`: keeps finished games and hands out training batches.
+//! The program `minuet-replay-store`, which stores finished games and serves training batches.
 
 use std::process::ExitCode;
 

@@ -35,7 +35,7 @@ pub const SERVICE: &str = "minuet.v1.ReplayStore";
 /// Maximum time for open streams to end on shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Greatest size of a request that names games, in bytes: room for [`MAX_KNOWN_IDS`] ids of 18 bytes each, and as much again.
+/// Maximum length of a request that names games, in bytes: space for [`MAX_KNOWN_IDS`] ids of 18 bytes each, and as much again.
 const MAX_IDS_BYTES: usize = 36 * MAX_KNOWN_IDS;
 
 /// File in the store's folder that contains the address on which the store is served.

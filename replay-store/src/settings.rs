@@ -1,4 +1,4 @@
-//! A store's settings, and the bounds that are fixed.
+//! The settings of a store, and its fixed limits.
 
 use std::path::PathBuf;
 
@@ -11,31 +11,32 @@ use crate::{
     window::uses_bound::Bounds,
 };
 
-/// Number of games, retired ones included, whose ids the store remembers, so that it recognises a game sent again.
+/// Number of games, retired ones included, whose ids the store remembers, so that it recognises a game that is sent again.
 const REMEMBERED_GAMES: u64 = 1_000_000;
 const MIB: u64 = 1 << 20;
 
-/// A volume is sealed at this part of the window, so that at most so much more than the window lies on the disk.
+/// Number of volumes per window: a volume is sealed when it holds this part of the window. The disk then holds little more than the
+/// window.
 pub const VOLUMES_PER_WINDOW: u64 = 8;
-/// A volume is sealed at this many bytes of records too, which bounds the memory of opening it.
+/// Number of bytes of records at which a volume is sealed as well. It limits the memory that opening the volume needs.
 pub const MAX_VOLUME_BYTES: u64 = 64 * MIB;
-/// Most bytes of one packed game.
+/// Maximum length of a packed game in bytes.
 pub const MAX_RECORD_BYTES: usize = 8 << 20;
-/// Bytes of records after which no more games join a commit.
+/// Number of bytes of records after which no more games are added to a commit.
 pub const MAX_COMMIT_BYTES: usize = 4 << 20;
-/// Most games in one commit, and waiting for one.
+/// Maximum number of games in one commit, and of games that wait for one.
 pub const MAX_COMMIT_GAMES: usize = 1024;
-/// Most bytes of records waiting to be committed, in KiB.
+/// Maximum length of the records that wait to be committed, in KiB.
 pub const MAX_QUEUED_KIB: u32 = 64 * 1024;
-/// Games of one stream that may be unacknowledged; its next one is read when there are fewer.
+/// Maximum number of unacknowledged games of one stream. The next game is read when there are fewer.
 pub const MAX_UNACKNOWLEDGED: usize = 256;
-/// Largest message of a game that is taken, in bytes.
+/// Maximum length of the message of a game, in bytes.
 pub const MAX_GAME_BYTES: usize = 16 << 20;
-/// Most positions in a batch.
+/// Maximum number of positions in a batch.
 pub const MAX_BATCH_POSITIONS: u32 = 65_536;
-/// Most ids in one request of `KnownGames`.
+/// Maximum number of ids in one request of `KnownGames`.
 pub const MAX_KNOWN_IDS: usize = 65_536;
-/// Most games in one answer to `ListGames`.
+/// Maximum number of games in one reply to `ListGames`.
 pub const MAX_LISTED: u32 = 1000;
 
 /// Settings of a store.
@@ -43,34 +44,34 @@ pub const MAX_LISTED: u32 = 1000;
 pub struct Settings {
     /// The store's folder.
     pub folder: PathBuf,
-    /// The game whose positions it holds.
+    /// Name of the game that the store holds.
     pub game: String,
-    /// The representation options of its rows.
+    /// Representation options of the rows.
     pub options: u32,
-    /// Folder of the index; `None` to work without one.
+    /// Folder of the index; `None` to work without an index.
     pub index: Option<PathBuf>,
-    /// Trainable positions in the window.
+    /// Size of the window in trainable positions.
     pub window_positions: u64,
     /// Options of drawing positions.
     pub sampling: Sampling,
-    /// Which games are kept from training.
+    /// Share of the games that are held out of training.
     pub held_out: HeldOut,
     /// Bounds on how often a position is used.
     pub bounds: Bounds,
     /// Memory for decoded games, in bytes.
     pub cache_bytes: usize,
-    /// Games are refused while the folder takes more than this, in bytes.
+    /// Size of the folder above which games are refused, in bytes.
     pub max_disk_bytes: u64,
-    /// Games are refused while less than this is free on the disk, in bytes.
+    /// Free space of the disk below which games are refused, in bytes.
     pub min_free_bytes: u64,
-    /// Games whose ids are remembered at least, retired ones included.
+    /// Minimum number of games whose ids are remembered, retired ones included.
     pub remembered_games: u64,
     /// Folder or URL to which sealed volumes are written before they are removed. Empty: volumes are not archived.
     pub archive: String,
 }
 
 impl Settings {
-    /// Takes the store's part of a run's configuration.
+    /// Returns the settings of the store in a run's configuration.
     pub fn from_config(config: &RunConfig) -> Self {
         Self {
             folder: config.replay.folder.clone(),
@@ -103,7 +104,7 @@ impl Settings {
         }
     }
 
-    /// Positions at which a volume is sealed.
+    /// Returns the number of positions at which a volume is sealed.
     pub fn volume_positions(&self) -> u64 {
         self.window_positions.div_ceil(VOLUMES_PER_WINDOW)
     }

@@ -12,7 +12,7 @@ use tokio_stream::StreamExt as _;
 /// Number of leading values of a row that are indices into planes.
 const INDICES: usize = 33;
 
-/// A game whose rows all identify it, so that a batch that mixes games is detected.
+/// Returns a game whose rows all identify it, so that a batch that mixes games is detected.
 fn marked(number: u64) -> proto::v1::Game {
     let positions = 10 + number as usize % 30;
     let mut game = synthetic::game(number, positions);

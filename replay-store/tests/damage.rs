@@ -12,7 +12,7 @@ fn id(game: &Game) -> [u8; 16] {
     game.id.as_ref().try_into().unwrap()
 }
 
-/// A closed store of `count` games, in many commits.
+/// Creates and closes a store of `count` games in many commits. Returns the games.
 fn filled(settings: &Settings, count: u64) -> Vec<Game> {
     let games: Vec<Game> = (0..count)
         .map(|number| synthetic::game(number, 30 + number as usize % 50))
@@ -30,7 +30,7 @@ fn filled(settings: &Settings, count: u64) -> Vec<Game> {
     games
 }
 
-/// The files of all volumes that hold games.
+/// Returns the files of all volumes that hold games.
 fn logs(settings: &Settings) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = fs::read_dir(settings.folder.join("volumes"))
         .unwrap()
@@ -42,7 +42,7 @@ fn logs(settings: &Settings) -> Vec<PathBuf> {
     files
 }
 
-/// Opens the store and checks that every game is there and equal or reported lost; returns the number of lost games.
+/// Opens the store, and checks that every game is either equal to the stored one or reported lost. Returns the number of lost games.
 fn count_losses(settings: &Settings, games: &[Game], context: &str) -> u64 {
     // With an index, damage is found only when the game is read.
     let store = open(settings);
@@ -156,7 +156,7 @@ fn zeroed_sectors_lose_only_the_games_in_them() {
         bytes[at..end].fill(0);
         fs::write(file, bytes).unwrap();
         let gone = count_losses(&hurt, &games, &format!("round {round}"));
-        // A sector holds less than 4 KiB of frames of more than 700 bytes, and cuts two.
+        // The 4 KiB contain at most five whole frames, because each has more than 700 bytes, and parts of two others.
         assert!(gone <= 7, "round {round}: {gone} games");
         lost.push(gone);
         fs::remove_dir_all(folder.path().join("hurt")).unwrap();

@@ -1,4 +1,4 @@
-//! The index: games in every order, page by page, whatever has happened to its files.
+//! Tests of the index: it lists games in every order, page by page, whatever has happened to its files.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use crate::common::{copy_folder, open, settings, synthetic};
 
 const SORTS: [GameSort; 3] = [GameSort::Time, GameSort::Length, GameSort::Surprise];
 
-/// Game `number`: with an ending, an actor, a model and surprises that differ between games, and equal sort keys here and there.
+/// Returns game `number`. Its ending, actor, model and surprises differ from those of other games, and some games have equal sort keys.
 fn game(number: u64) -> Game {
     let positions = 5 + (number * 7 % 23) as usize;
     let mut game = synthetic::game(number, positions);
@@ -45,7 +45,7 @@ fn put(store: &Store, games: &[Game]) {
     }
 }
 
-/// All games of a list, read in pages of `limit`: their sequence numbers.
+/// Returns the sequence numbers of all games of a list, read in pages of `limit`.
 fn list(store: &Store, sort: GameSort, descending: bool, filter: &GameFilter, limit: usize) -> Vec<u64> {
     let filter = Filter::new(Some(filter.clone())).unwrap();
     let mut listing = Listing {
@@ -67,7 +67,7 @@ fn list(store: &Store, sort: GameSort, descending: bool, filter: &GameFilter, li
     }
 }
 
-/// Every readable game with its sequence number, from the log.
+/// Returns every readable game of the log with its sequence number.
 fn all(store: &Store) -> Vec<(u64, Game)> {
     let mut games = Vec::new();
     let mut from = 0;
@@ -85,7 +85,7 @@ fn all(store: &Store) -> Vec<(u64, Game)> {
     games
 }
 
-/// The list that a plain sort of all games gives.
+/// Returns the sequence numbers of all games in the expected order, by sorting them.
 fn sorted(games: &[(u64, Game)], sort: GameSort, descending: bool) -> Vec<u64> {
     let mean = |game: &Game| match game.policy_surprises.len() {
         0 => 0.0,
@@ -112,7 +112,7 @@ fn sorted(games: &[(u64, Game)], sort: GameSort, descending: bool) -> Vec<u64> {
     keyed.into_iter().map(|(_, sequence)| sequence).collect()
 }
 
-/// Checks every order against a plain sort of all records.
+/// Compares the list in every order with the sorted games.
 fn check_orders(store: &Store, context: &str) {
     let games = all(store);
     for sort in SORTS {
@@ -137,7 +137,7 @@ fn every_order_equals_a_sort_of_all_records() {
     let settings = settings(folder.path(), 2_000);
     let store = open(&settings);
     for round in 0..4 {
-        // The window is full in the third round: games are retired, volumes and their indexes removed.
+        // The window is full in the third round, so that games are retired, and volumes and their indexes removed.
         let games: Vec<Game> = (round * 60..round * 60 + 60).map(game).collect();
         put(&store, &games);
         check_orders(&store, &format!("round {round}"));
@@ -295,7 +295,7 @@ fn survives(whole: &Settings, games: &[Game], context: &str, damage: &dyn Fn(&Pa
     }
 }
 
-/// All files below a folder.
+/// Returns all files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap().flatten() {

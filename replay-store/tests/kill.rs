@@ -27,7 +27,7 @@ fn free_address() -> SocketAddr {
         .unwrap()
 }
 
-/// The real process; killed when dropped.
+/// A process of the real program. It is killed when the value is dropped.
 struct Process(Child);
 
 impl Drop for Process {
@@ -171,7 +171,7 @@ async fn twenty_kills_lose_no_acknowledged_game() {
         }
         let numbers = stats(&mut client).await;
         assert_eq!(numbers.games_inserted, stored.len() as u64, "round {round}");
-        // Held-out games are in the window but not trainable.
+        // Held-out games are in the window, but they are not trainable.
         let inserted = numbers.positions_inserted + numbers.held_out_positions;
         assert_eq!(inserted, positions, "round {round}");
         assert_eq!(numbers.damaged_games, 0, "round {round}");
@@ -345,7 +345,7 @@ async fn both_bounds_hold_after_kills_and_neither_side_waits_forever() {
         let mut process = Process(command_with(&path, address, &bounds).spawn().unwrap());
         let mut own = client(address);
         ready(&mut own, &mut process).await;
-        // In turn: both sides, only games, only batches.
+        // The rounds use in turn both sides, only games, and only batches.
         let mut sides = tokio::task::JoinSet::new();
         if round % 4 != 3 {
             for stream in 0..2 {

@@ -1,4 +1,5 @@
-//! The replay store: its service through gRPC, its files through restarts, kills and damage. What the disk itself can do is in `disk/`, another binary.
+//! Tests of the replay store: its service through gRPC, and its files through restarts, kills and damage. The tests with a simulated disk
+//! are another binary, in `disk/`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod archives;

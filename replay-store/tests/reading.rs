@@ -1,4 +1,5 @@
-//! A store that is open for reading changes nothing and reports damage; a running store says how many games an export leaves out.
+//! Tests of reading: a store that is open for reading changes nothing and reports damage, and a running store reports the number of games
+//! that an export leaves out.
 
 use std::{fs, path::PathBuf};
 
@@ -23,7 +24,7 @@ fn id(game: &Game) -> [u8; 16] {
     game.id.as_ref().try_into().unwrap()
 }
 
-/// A closed store with several volumes. Returns its games.
+/// Creates and closes a store with several volumes. Returns its games.
 async fn filled(settings: &Settings) -> Vec<Game> {
     let games: Vec<Game> = (0..GAMES).map(|number| synthetic::game(number, 20)).collect();
     let store = open(settings);
@@ -81,7 +82,7 @@ async fn reading_a_damaged_store_reports_the_damage_and_changes_nothing() {
         assert_eq!((stats.games, stats.unreadable_games), (GAMES - 1, 1));
         assert!(store.put(&synthetic::game(99, 20)).await.is_err());
 
-        // Several may read, and nobody writes meanwhile.
+        // Several processes may read at the same time, and none may write in the meantime.
         let second = Store::open_to_read(settings.clone()).unwrap();
         let error = Store::open(settings.clone()).unwrap_err();
         assert!(matches!(error, OpenError::InUse { .. }), "{error}");
@@ -90,7 +91,7 @@ async fn reading_a_damaged_store_reports_the_damage_and_changes_nothing() {
     }
     assert_eq!(snapshot(&settings.folder), before);
 
-    // A command that writes does not mend either.
+    // A command that opens the store with `mends: false` does not mend it either.
     let whole = Settings {
         index: None,
         ..settings.clone()
@@ -187,7 +188,7 @@ async fn an_export_of_a_running_store_ends_with_the_number_of_unreadable_games()
     served.stop().await;
 }
 
-/// A list by sequence needs no index, so it is often the first to meet a damaged game.
+/// A list by sequence needs no index, so it is often the first access that reads a damaged game.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_a_running_store_reports_a_game_that_it_cannot_read() {
     let folder = tempfile::tempdir().unwrap();
@@ -201,7 +202,7 @@ async fn a_list_of_a_running_store_reports_a_game_that_it_cannot_read() {
     assert_eq!(listed.len() as u64, GAMES - 1);
     assert_eq!(store.stats().unreadable_games, 1);
     close(store);
-    // The index does not hide the loss from the next opening.
+    // The index does not hide the loss from the next opening, which scans the volume.
     let opened = open(&settings);
     assert_eq!(opened.losses().len(), 1);
     close(opened);

@@ -26,7 +26,7 @@ async fn sample(client: &mut Client, request: SampleRequest) -> Vec<Batch> {
     batches
 }
 
-/// Removes the fields that say when a batch was drawn.
+/// Returns the batches without the fields that depend on when a batch was drawn.
 fn positions(batches: &[Batch]) -> Vec<Batch> {
     let without = |batch: &Batch| Batch {
         positions_inserted: 0,
@@ -69,7 +69,7 @@ async fn batches_are_given_again_while_games_keep_coming() {
     assert_eq!(positions(&again[..6]), positions(&first[2..]));
     assert_eq!(stats(&mut client).await.positions_sampled, counted + 2 * 40);
     assert_eq!(again[0].positions_inserted, 60 * 20);
-    // Without a line, and in another line, the present window decides.
+    // Without a line, and in another line, the batch is drawn from the present window.
     for line in [0, LINE + 1] {
         let other = sample(&mut client, request(line, 10, 8)).await;
         assert_eq!(redraws(&other), [Redraw::None; 8]);

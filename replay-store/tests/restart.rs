@@ -23,7 +23,7 @@ fn id(game: &Game) -> [u8; 16] {
     game.id.as_ref().try_into().unwrap()
 }
 
-/// Stores games several at a time, so that commits hold groups.
+/// Stores games several at a time, so that a commit contains several games.
 pub async fn put_all(store: &Store, games: &[Game]) {
     for group in games.chunks(7) {
         let verdicts = group.iter().map(|game| store.put(game));
@@ -77,8 +77,8 @@ async fn restarts_do_not_change_a_sliding_window() {
         assert!(round == 0 || (2_000..2_040).contains(&after.window_positions));
         assert_eq!(batch.window_positions, after.window_positions);
     }
-    // A volume ends with the commit that brings it to an eighth of the window, and a commit holds up to seven games of at most
-    // 34 positions: six to eight volumes make a window. One more is being filled, up to two are not yet wholly retired.
+    // A volume ends with the commit that brings it to an eighth of the window, and a commit holds up to seven games of at most 34
+    // positions. So a window takes six to eight volumes. One more is being filled, and up to two are not completely retired yet.
     assert!(
         (5..=11).contains(&volumes(folder.path())),
         "{}",
@@ -129,7 +129,7 @@ async fn a_smaller_window_takes_effect_and_removes_volumes() {
     let narrow = settings(folder.path(), 500);
     let store = open(&narrow);
     assert_eq!(store.stats().window_positions, 500);
-    // The writer removes retired volumes at the start; closing waits for this.
+    // The writer removes retired volumes when it starts; closing waits for this.
     close(store);
     let store = open(&narrow);
     let after = store.stats();
@@ -209,7 +209,7 @@ async fn a_full_disk_refuses_games_serves_samples_and_recovers() {
         free.store(free_now, Ordering::SeqCst);
         used.store(used_now, Ordering::SeqCst);
         let game = synthetic::game(free_now - 1, 20);
-        // A measurement is valid for a moment, so that the first games may still be accepted.
+        // A measurement is valid for a short time, so the first games may still be accepted.
         let mut number = 0;
         let reason = loop {
             match store

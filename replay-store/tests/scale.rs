@@ -1,4 +1,5 @@
-//! Measures the index of a store with many small games: start-up with and without it, and a page deep in each order.
+//! Measures the index of a store with many small games: the time of opening with and without it, and of a page far from the beginning in
+//! each order.
 //!
 //! `cargo test -p replay-store --test store scale -- --ignored --nocapture`; `GAMES` sets the number of games (1,000,000).
 

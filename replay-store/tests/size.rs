@@ -14,7 +14,7 @@ use replay_store::{record, store::append::Verdict};
 /// Maximum number of bytes on disk for each position of the window.
 const LIMIT: f64 = 120.0;
 
-/// A random game under self-play's rules, with the input rows of the network.
+/// Returns a random game under the rules of self-play, with the input rows of the network.
 fn random_game(number: u64) -> Game {
     let mut random = ChaCha8Rng::seed_from_u64(number);
     let encoding = PacoSako::encoding(1).unwrap();

@@ -1,6 +1,7 @@
-//! Forward and back: a folder that a newer build wrote is refused by an older one, left as it is, and opened again by the newer one.
+//! Tests of upgrades and downgrades: a folder that a newer build wrote is refused by an older one, left unchanged, and opened again by
+//! the newer one.
 //!
-//! The older build is this one with some of its formats left out.
+//! The older build is simulated by this build without some of its formats.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -58,7 +59,7 @@ const OLDER: &[(&str, Formats)] = &[
     ("archived", Formats { markers: &[], ..ALL }),
 ];
 
-/// A closed store with several volumes, retired ids and markers. Returns the games that it still has.
+/// Creates and closes a store with several volumes, retired ids and markers. Returns the games that it still has.
 async fn filled(settings: &Settings) -> Vec<Game> {
     let games: Vec<Game> = (0..60).map(|number| synthetic::game(number, 10)).collect();
     let store = open(settings);
@@ -127,7 +128,8 @@ async fn an_older_build_refuses_a_newer_folder_and_changes_nothing() {
     }
 }
 
-/// A frame of a later version in the middle of a log is found by the scan, or by its index being made from another log.
+/// A frame of a later version in the middle of a log is found by the scan. With an index, the check of the index against the log finds
+/// it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_frame_of_a_later_version_anywhere_in_a_log_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -145,7 +147,7 @@ async fn a_frame_of_a_later_version_anywhere_in_a_log_is_refused() {
     let error = Store::open(settings.clone()).unwrap_err();
     assert!(error.to_string().contains("frame MnI3"), "{error}");
     assert_eq!(snapshot(&settings.folder), before);
-    // With a wrong checksum it is damage.
+    // A frame with a wrong checksum is damage.
     bytes[at + 20] ^= 1;
     fs::write(&log, &bytes).unwrap();
     close(open(&settings));

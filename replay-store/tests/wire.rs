@@ -256,7 +256,7 @@ async fn a_refusal_names_the_field_and_other_games_are_stored() {
     served.stop().await;
 }
 
-/// Before, the first game set the row length of the store for good.
+/// In earlier builds, the first game fixed the row length of the store.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_bad_first_game_fixes_nothing() {
     let folder = tempfile::tempdir().unwrap();
@@ -427,7 +427,7 @@ fn check(batch: &Batch, games: &[Game]) {
     assert_eq!((batch.game.as_str(), batch.options), ("paco-sako", 1));
 }
 
-/// Every other game is one of an earlier release, without search results.
+/// Checks the search results of a batch. Every other game is one of an earlier release, which has no search results.
 fn check_decisions(batch: &Batch, games: &[Game]) {
     let mut visit_at = 0;
     assert_eq!(batch.decision_columns().unwrap().len(), batch.positions as usize);
@@ -455,7 +455,7 @@ fn check_decisions(batch: &Batch, games: &[Game]) {
     assert_eq!(batch.future_wins.len(), batch.positions as usize);
 }
 
-/// A turn of these games is a lift and a place, so that the reply follows after one or two positions.
+/// Checks the auxiliary targets of a batch. A turn of these games is a lift and a place, so the reply follows after one or two positions.
 fn check_auxiliary(batch: &Batch, games: &[Game]) {
     assert_eq!(batch.reply_counts.len(), batch.positions as usize);
     let mut at = 0;
@@ -570,7 +570,7 @@ async fn requests_of_many_empty_ids_are_refused_before_they_are_unpacked() {
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(settings(folder.path(), 100_000)).await;
     let mut client = served.client();
-    // Two bytes each on the wire, 32 in memory.
+    // An empty id takes two bytes on the wire and 32 in memory.
     let empty = |count| vec![Vec::new().into(); count];
     let cases = [
         (8_400_000, Code::OutOfRange, "at most"),
@@ -719,7 +719,7 @@ async fn known_games_include_deleted_games() {
         dry_run: false,
     };
     client.delete_games(delete).await.unwrap();
-    // The known ids in the order of the request.
+    // The reply has the known ids in the order of the request.
     let asked = [11, 3, 9, 0, 10].map(|number: usize| games[number].id.clone());
     let request = KnownGamesRequest { ids: asked.to_vec() };
     let known = client.known_games(request).await.unwrap().into_inner().ids;
@@ -758,14 +758,14 @@ async fn games_are_accepted_while_a_client_awaits_positions() {
     let served = Served::start(settings).await;
     let mut client = served.client();
     let games = games(20);
-    // Nothing is sampled: these games exceed the slack.
+    // No position is sampled, so these games exceed the slack.
     append(&mut client, games[..3].to_vec()).await;
     let held = append(&mut client, games[3..4].to_vec()).await;
     assert!(
         held[0].retry && held[0].refused.contains("the learner is behind"),
         "{held:?}"
     );
-    // This is no refusal, which would be an alert.
+    // A game that is held back is not a refusal, which would cause an alert.
     let page = page.render();
     assert!(page.contains("minuet_replay_games_held_total 1\n"), "{page}");
     assert!(!page.contains("reason=\"held\""), "{page}");

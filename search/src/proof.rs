@@ -47,8 +47,8 @@ impl Tree {
         self.child(step).and_then(|child| self.proof(child))
     }
 
-    /// Returns true if an edge is out of question because of proofs: it loses although the node is not lost, or it gives
-    /// away the proven outcome of its node.
+    /// Returns true if proofs rule an edge out: it loses although the node is not lost, or it gives away the proven outcome
+    /// of its node.
     pub(crate) fn is_refuted(&self, step: Step) -> bool {
         let below = self.proof_below(step);
         match self.proof(step.node) {

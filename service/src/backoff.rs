@@ -51,7 +51,7 @@ impl Backoff {
         self.attempts = 0;
     }
 
-    /// Number of delays since the start or the last [`reset`](Self::reset).
+    /// Returns the number of delays since the start or the last [`reset`](Self::reset).
     pub fn attempts(&self) -> u32 {
         self.attempts
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit of descriptors as far as the process may.
+/// Raises the limit of descriptors to the highest value that the process may set.
 ///
 /// # Errors
 /// The error of the operating system; the limit stays as it was.

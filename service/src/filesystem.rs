@@ -1,4 +1,5 @@
-//! [`Filesystem`]: the kind of file system that a folder lies on, because memory keeps nothing and disks differ.
+//! [`Filesystem`]: the kind of file system that a folder lies on, such as ext4 or tmpfs. Data on a file system in
+//! memory do not survive a power failure.
 
 use std::{io, path::Path};
 
@@ -14,15 +15,15 @@ const NAMES: [(u32, &str); 9] = [
     (0x0102_1994, "tmpfs"),
     (0x8584_58f6, "ramfs"),
 ];
-/// Those that lie in memory.
+/// Names of the file systems that lie in memory.
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 
 /// The file system of a folder.
 #[derive(Clone, Debug)]
 pub struct Filesystem {
-    /// Name, or the magic number of one that has no name here.
+    /// Name, e.g. `ext4`. The magic number in hexadecimal if `NAMES` has no name for it.
     pub name: String,
-    /// True if what is flushed survives a power failure, as far as the file system's kind tells.
+    /// True if flushed data survive a power failure. False for file systems in memory.
     pub durable: bool,
 }
 

@@ -94,7 +94,7 @@ async fn serve(listener: TcpListener, page: PrometheusHandle) {
         };
         let page = page.clone();
         tokio::spawn(async move {
-            // A reader that gives up, or takes too long, is not worth a message.
+            // An error is not logged: the reader gave up or took too long.
             drop(timeout(READ_TIME, answer(stream, page)).await);
             drop(reader);
         });

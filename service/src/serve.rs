@@ -25,7 +25,8 @@ use config::SecurityConfig;
 /// Time that the open streams of a connection get to end after the connection has reached its greatest age.
 const AGE_GRACE: Duration = Duration::from_secs(30);
 
-/// HTTP/2 flow-control window of the requests of one stream, in bytes: the most that is held of a request which no handler reads.
+/// HTTP/2 flow-control window of the requests of one stream, in bytes. The server holds at most this much of a request that no
+/// handler reads.
 const STREAM_WINDOW_BYTES: u32 = 512 << 10;
 
 /// HTTP/2 flow-control window of the requests of one connection, in bytes.
@@ -68,7 +69,7 @@ pub enum Drained {
     Cut,
 }
 
-/// A server builder with the settings that every service of Minuet shares.
+/// Returns a server builder with the settings that every service of Minuet shares.
 fn server(policy: &ConnectionPolicy) -> Server {
     let server = Server::builder()
         .http2_keepalive_interval(Some(policy.keep_alive))

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The example role, which cargo builds beside the tests.
+/// Returns the example role, which cargo builds beside the tests.
 fn role() -> Command {
     let tests = std::env::current_exe().unwrap();
     let profile = tests.ancestors().nth(2).unwrap();
@@ -158,7 +158,7 @@ fn the_file_named_by_the_environment_is_read_and_the_metrics_page_served() {
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
-/// The example role under limits of descriptors, which are arguments of the shell's `ulimit`.
+/// Returns the example role under limits of descriptors, which are arguments of the shell's `ulimit`.
 fn role_with_descriptors(limits: &[&str], arguments: &[&str]) -> Command {
     let plain = role();
     let mut shell = Command::new("sh");

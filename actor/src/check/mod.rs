@@ -86,7 +86,7 @@ pub struct Premises<G: Game> {
 }
 
 impl<G: Game> Premises<G> {
-    /// Reads them out of a record.
+    /// Reads the premises of the game out of its record.
     ///
     /// # Errors
     /// [`Unplayable`]

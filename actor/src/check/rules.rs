@@ -275,7 +275,7 @@ impl<G: Game> Replay<G> {
     }
 }
 
-/// Outcome of a game that ended without an outcome by its rules.
+/// Returns the outcome of a game that ended without an outcome by its rules.
 fn undecided<G: Game>() -> Outcome {
     if G::PLAYERS == 1 {
         Outcome::Scored(0.0)

@@ -16,7 +16,7 @@ use search::{LeafId, Search};
 use super::{Position, Premises, Problem, Unplayable, positions};
 use crate::play::decisions::{record_search, visited};
 
-/// True if no search of the record needed an evaluation: the rules told every outcome.
+/// True if no search of the record needed an evaluation, because the rules gave the outcome of every leaf.
 pub fn is_without_evaluations(record: &v1::Game) -> bool {
     let evaluations =
         |totals: &v1::VisitTotals| totals.fresh_evaluations + totals.cache_hits + totals.duplicates_in_flight;

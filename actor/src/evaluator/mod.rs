@@ -202,7 +202,7 @@ impl Connection {
                 return Err(refused(status.code(), status.message()));
             }
             if !self.evaluator.outage.0.allows() {
-                // Logged a moment ago.
+                // This error was logged a moment ago.
             } else if status.code() == Code::NotFound {
                 tracing::warn!(
                     model = self.evaluator.expected.model,
@@ -441,8 +441,8 @@ async fn sent(requests: &Option<mpsc::Sender<EvaluateRequest>>, message: Evaluat
     }
 }
 
-/// Delay of a retry: the server's hint, at most [`LONGEST_HINT`], plus the random backoff, so that not all clients come back at
-/// the same time.
+/// Returns the delay of a retry: the server's hint, at most [`LONGEST_HINT`], plus the random backoff, so that not all clients
+/// come back at the same time.
 fn hinted(backoff: Duration, retry_after_ms: Option<u32>) -> Duration {
     match retry_after_ms {
         Some(hint) => {

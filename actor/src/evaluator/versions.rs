@@ -50,7 +50,7 @@ impl Versions {
         Ok(id)
     }
 
-    /// The current version: the cache answers only with evaluations of this version. `None` before the first reply.
+    /// Returns the current version: the cache answers only with evaluations of this version. `None` before the first reply.
     pub fn current(&self) -> Option<VersionId> {
         match self.current.load(Ordering::Relaxed) {
             NONE => None,
@@ -58,7 +58,7 @@ impl Versions {
         }
     }
 
-    /// The version's name on the wire.
+    /// Returns the version's name on the wire.
     pub fn name(&self, id: VersionId) -> Arc<str> {
         let names = self.names.read();
         names.get(id.0 as usize).cloned().unwrap_or_default()
@@ -80,7 +80,7 @@ impl Versions {
         }
     }
 
-    /// The execution provider of a version; empty if the server has not described the version.
+    /// Returns the execution provider of a version; empty if the server has not described the version.
     pub fn provider(&self, id: VersionId) -> String {
         let providers = self.providers.read();
         providers.get(id.0 as usize).cloned().unwrap_or_default()

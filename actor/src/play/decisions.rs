@@ -23,8 +23,8 @@ pub fn visited(decision: &Decision) -> Vec<(Action, u32)> {
     }
 }
 
-/// Records the results of a search beside its visits: priors of all legal actions, values of those named as `visited`, and the
-/// evaluation. `index` returns the policy index of an action.
+/// Records the results of a search in addition to its visits: priors of all legal actions, values of those named as `visited`, and
+/// the evaluation. `index` returns the policy index of an action.
 pub fn record_search(
     recorder: &mut Recorder,
     decision: &Decision,

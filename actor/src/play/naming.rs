@@ -6,8 +6,8 @@
 //! same id to two games. Numbers are reserved in blocks, durably, before the first number of a block is used. An actor that is killed
 //! skips the rest of its block, but never gives one number to two games.
 //!
-//! An identity file of format 2 may name an incarnation ([`Naming::fix_incarnation`]). Tests and the laboratory thereby play the same
-//! games twice; the actor writes none.
+//! An identity file of format 2 may name an incarnation ([`Naming::fix_incarnation`]). With it, tests and the laboratory play the
+//! same games twice. An actor does not write one.
 
 use std::{
     fs, io,
@@ -161,7 +161,7 @@ impl Naming {
         durable::write(&path, &bytes).map_err(io)
     }
 
-    /// The actor's name.
+    /// Returns the actor's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -234,12 +234,12 @@ fn parse(path: &Path, bytes: &[u8]) -> Result<Identity, NamingError> {
         format: FORMAT,
         name: kept.name,
         next_number: kept.next_number,
-        // That of format 1 was kept over restarts, and copied with the folder.
+        // The incarnation of format 1 was kept over restarts and copied with the folder, so it is not used.
         incarnation: kept.incarnation.filter(|_| format > 1),
     })
 }
 
-/// Version of a file without `format`.
+/// Returns the version of a file without `format`.
 fn first_format() -> u32 {
     1
 }

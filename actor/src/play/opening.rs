@@ -5,7 +5,7 @@ use search::{Draws, GameKey, Purpose};
 
 use super::setup::Setup;
 
-/// Draws of one game before it begins at the usual start after all.
+/// Number of openings drawn for one game before the game begins at its usual start.
 const TRIES: usize = 8;
 
 /// Plays up to `actor.random_plies` random actions, and on to the end of the turn. Returns the position after them as a start
@@ -26,7 +26,7 @@ pub(super) fn draw<G: Game>(setup: &Setup<G>, key: GameKey) -> Option<G> {
     })
 }
 
-/// The state after `plies` random actions and those that end the turn. `None` if the game is over by then.
+/// Returns the state after `plies` random actions and those that end the turn. `None` if the game is over by then.
 fn after<G: Game>(mut state: G, plies: usize, draws: &mut Draws) -> Option<G> {
     let mut legal = Vec::new();
     let mut played = 0;
@@ -58,7 +58,7 @@ mod tests {
         Setup::new(&config, "tester", 1).unwrap()
     }
 
-    /// Positions of the openings of 200 games.
+    /// Returns the positions of the openings of 200 games.
     fn openings<G: Game>(random_plies: u32) -> Vec<Option<String>> {
         let setup = setup::<G>(random_plies);
         let draw = |game| draw(&setup, GameKey { run_seed: 4, game });

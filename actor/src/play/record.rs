@@ -68,17 +68,17 @@ impl Record {
         }
     }
 
-    /// The game's id.
+    /// Returns the game's id.
     pub fn id(&self) -> GameId {
         self.id
     }
 
-    /// Number of actions played so far.
+    /// Returns the number of actions played so far.
     pub fn actions(&self) -> usize {
         self.message.actions.len()
     }
 
-    /// Actions played so far.
+    /// Returns the actions played so far.
     pub fn played(&self) -> &[Action] {
         &self.message.actions
     }
@@ -176,7 +176,7 @@ impl Record {
             .any(|&length| Some(length as usize) != setup.row_len);
         let counters = search.counters();
         if self.versions.is_empty() {
-            // The rules told the outcome of every position, so no network took part.
+            // The rules gave the outcome of every position, so no network took part.
             self.message.model_of_position.clear();
         }
         v1::Game {
@@ -299,8 +299,8 @@ fn now_ms() -> u64 {
         .map_or(0, |since| since.as_millis() as u64)
 }
 
-/// KataGo's policy surprise: the Kullback-Leibler divergence of the search's policy from the network's priors, in nats, rounded to
-/// eight bits of mantissa. The policy is the visits, or with a Gumbel root the one that the values of actions improve.
+/// Returns KataGo's policy surprise: the Kullback-Leibler divergence of the search's policy from the network's priors, in nats,
+/// rounded to eight bits of mantissa. The policy is the visits, or with a Gumbel root the one that the values of actions improve.
 fn surprise(decision: &Decision, settings: &Settings) -> f32 {
     let policy = match settings.root {
         Root::Puct => {

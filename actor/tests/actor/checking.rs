@@ -23,7 +23,7 @@ use crate::{
     tictactoe::TicTacToe,
 };
 
-/// The evaluations of a version of the test's inference server, without the server.
+/// Returns the evaluations of a version of the test's inference server, without the server.
 fn evaluate(version: &str, batch: &PositionBatch, predictions: &mut Predictions) -> Result<(), String> {
     let layout = TicTacToe::layout(());
     let request = batch.to_request(0..batch.len(), layout.row_len());

@@ -14,10 +14,10 @@ use crate::{
     evaluator_server::{Fate, Server},
 };
 
-/// Tolerance for the delays of the actor and of the test's server, small beside the hints.
+/// Tolerance for the delays of the actor and of the test's server, small compared with the hints.
 const SLACK: Duration = Duration::from_millis(40);
 
-/// A link to a server in this runtime over one connection in memory.
+/// Returns a link to a server in this runtime over one connection in memory.
 pub fn link_to(server: &Arc<Server>) -> Link {
     let (near, far) = tokio::io::duplex(1 << 16);
     let incoming = tokio_stream::once(Ok::<_, io::Error>(far)).chain(tokio_stream::pending());

@@ -34,7 +34,7 @@ use tictactoe::TicTacToe;
 /// Longest wait for an event that must happen, on a slow machine too.
 const FOR_EVER: Duration = Duration::from_secs(150);
 
-/// A run of tic-tac-toe with everything in `folder`.
+/// Returns the configuration of a run of tic-tac-toe with everything in `folder`.
 fn config(folder: &Path, server: &str, store: &str) -> RunConfig {
     let mut config = RunConfig::default();
     config.run.seed = 5;

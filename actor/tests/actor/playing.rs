@@ -54,7 +54,7 @@ pub async fn first_games(
     (games, metrics.snapshot())
 }
 
-/// The parts of a game that must not depend on other games and on the order of replies.
+/// Returns the parts of a game that must not depend on other games and on the order of replies.
 fn essence(game: &Game) -> impl PartialEq + std::fmt::Debug {
     let floats: Vec<u32> = game.root_values.iter().map(|value| value.to_bits()).collect();
     let totals = game.totals.unwrap();
@@ -205,7 +205,8 @@ fn check_record(game: &Game, reuse: Reuse) {
     assert!(game.finished_at_ms > 1_600_000_000_000);
 }
 
-/// The named actions are the legal ones, priors are a distribution, and an action that ends the game has its result for the mover.
+/// Checks that the named actions are the legal ones, that priors are a distribution, and that an action that ends the game has its
+/// result for the mover.
 fn check_decision(decision: &Decision<'_>, state: &TicTacToe, searched: &[u32], action: u32) {
     assert!(decision.is_searched());
     let named = [searched, decision.unvisited].concat();

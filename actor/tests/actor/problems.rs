@@ -46,7 +46,8 @@ fn replay(game: &Game) -> f32 {
     }
 }
 
-/// A search is recorded with the values of its actions; after a known solution the value is that of the root.
+/// Checks that a search is recorded with the values of its actions, and that after a known solution the value is that
+/// of the root.
 fn check_decisions(game: &Game) {
     assert_eq!(game.decisions.is_some(), game.provenance.is_empty());
     let Some(decisions) = game.decision_columns().unwrap() else {

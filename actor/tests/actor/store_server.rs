@@ -50,7 +50,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// `fate` receives the number of earlier games and the game.
+    /// Makes a store. `fate` receives the number of earlier games and the game.
     pub fn new(fate: impl Fn(u64, &Game) -> Fate + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
             games: Mutex::default(),
@@ -73,7 +73,7 @@ impl Store {
         self.games.lock().len()
     }
 
-    /// The games by their number in the actor.
+    /// Returns the games by their number in the actor.
     pub fn by_number(&self) -> HashMap<u64, Game> {
         let games = self.games.lock();
         games

@@ -1,4 +1,4 @@
-//! Tic-tac-toe on the corner of an 8×8 board: short games, many transpositions, one symmetry beside the identity.
+//! Tic-tac-toe on the corner of an 8×8 board: short games, many transpositions, one symmetry besides the identity.
 
 use games::{
     Action, ConstantPlane, Game, IllegalAction, Known, Outcome, PlaneStack, Player, RowForm, RowLayout,
@@ -50,7 +50,7 @@ impl TicTacToe {
 /// The first player, the second player, an empty cell.
 const SIGNS: [char; 3] = ['X', 'O', '.'];
 
-/// The player of a sign; `None` if it is no sign.
+/// Returns the player of a sign; `None` if it is no sign.
 fn player(sign: char) -> Option<Option<Player>> {
     match sign {
         'X' => Some(Some(Player::First)),
@@ -69,7 +69,7 @@ impl Game for TicTacToe {
     const ACTIONS: u32 = 9;
     const SYMMETRIES: u8 = 2;
 
-    /// A position is nine characters, `X`, `O` or `.`, then the player to act, `X` or `O`.
+    /// Reads a position: nine characters, `X`, `O` or `.`, then the player to act, `X` or `O`.
     fn start(rules: &Rules, position: Option<&str>) -> Result<Self, StartError> {
         let text = position.unwrap_or(".........X");
         let reason = || StartError {

@@ -1,8 +1,8 @@
 //! `minuet bench accuracy`: share of optimal moves by phase of the game, judged by an exact solver.
 //!
-//! Positions come from random play from the empty board. Only positions count in which some legal move is worth less than the
-//! best one. A move is optimal if it keeps the position's value (win, draw, loss), however long the win takes. The entry
-//! `random` is the expected share of a player with random moves.
+//! Positions come from random play from the empty board. Only positions in which some legal move is worth less than the best one
+//! count. A move is optimal if it keeps the position's value (win, draw, loss), however long the win takes. The entry `random` is
+//! the expected share of a player with random moves.
 //!
 //! | module | content |
 //! |---|---|
@@ -158,8 +158,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 /// Seed of the positions of [`of_network`], that of `minuet bench accuracy` by default.
 const SEED: u64 = 1;
 
-/// Shares of optimal moves, in [0, 1], of a network alone and of its search with `visits` visits per move, in `positions` positions
-/// per phase of the game.
+/// Returns the shares of optimal moves, in [0, 1], of a network alone and of its search with `visits` visits per move, in
+/// `positions` positions per phase of the game.
 ///
 /// # Errors
 /// The network cannot be opened, or does not evaluate a position.
@@ -175,7 +175,7 @@ pub fn of_network(
     Ok([measure(0)?, measure(visits)?])
 }
 
-/// Share of optimal moves of a player with `visits` visits per move.
+/// Returns the share of optimal moves of a player with `visits` visits per move.
 fn measure(
     player: &Player<ConnectFour>,
     visits: u32,

@@ -42,7 +42,7 @@ impl DrivenChild {
         Ok(driven)
     }
 
-    /// Process number.
+    /// Returns the process number.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -36,7 +36,7 @@ pub fn start(game: &str, provider: &str, batch: usize, model: &Path) -> anyhow::
     DrivenChild::start(command)
 }
 
-/// Work of the child process, as [`DrivenChild`] describes it.
+/// Does the work of the child process, as [`DrivenChild`] describes it.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let positions = Positions::play(&arguments.game)?;
     let environment = network::runtime::load(Path::new(""))?;

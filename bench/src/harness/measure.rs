@@ -19,9 +19,9 @@ pub struct Measured {
     pub time: Duration,
     /// Processor time of the process that evaluated them, in seconds.
     pub cpu_seconds: f64,
-    /// Part of it used by the thread called [`DEVICE`], in seconds.
+    /// Processor time of the thread called [`DEVICE`], in seconds. It is a part of `cpu_seconds`.
     pub device_seconds: f64,
-    /// Time in which the device computed, in seconds: that thread's time, or the metrics page's figure if there is one.
+    /// Time in which the device computed, in seconds: `device_seconds`, or the figure of the metrics page if there is one.
     pub busy_seconds: f64,
 }
 
@@ -35,7 +35,7 @@ pub struct Subject {
 }
 
 impl From<u32> for Subject {
-    /// A process whose device is one of its threads.
+    /// Makes the subject of a process whose device is one of its threads.
     fn from(pid: u32) -> Self {
         Self { pid, page: None }
     }
@@ -47,22 +47,22 @@ const DEVICE: &str = "device";
 const DEVICE_SECONDS: &str = "minuet_inference_device_seconds_sum";
 
 impl Measured {
-    /// Positions a second.
+    /// Returns the number of positions per second.
     pub fn per_second(&self) -> f64 {
         self.positions as f64 / self.time.as_secs_f64()
     }
 
-    /// Positions for each second of processor time.
+    /// Returns the number of positions per second of processor time.
     pub fn per_cpu_second(&self) -> f64 {
         self.positions as f64 / self.cpu_seconds
     }
 
-    /// Share of the time in which the device computed, in [0, 1].
+    /// Returns the share of the time in which the device computed, in [0, 1].
     pub fn busy_share(&self) -> f64 {
         (self.busy_seconds / self.time.as_secs_f64()).min(1.0)
     }
 
-    /// Processor time outside the device's thread, in microseconds for each position.
+    /// Returns the processor time outside the device's thread, in microseconds for each position.
     pub fn other_threads_us(&self) -> f64 {
         (self.cpu_seconds - self.device_seconds) * 1e6 / self.positions.max(1) as f64
     }
@@ -131,7 +131,7 @@ pub struct Cores {
 }
 
 impl Cores {
-    /// Finds the cores.
+    /// Finds the cores that this process may use.
     pub fn find() -> anyhow::Result<Self> {
         let allowed = sched_getaffinity(None).context("cannot ask which cores may be used")?;
         let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
@@ -140,7 +140,7 @@ impl Cores {
         Ok(Self { first, second })
     }
 
-    /// True if there are two.
+    /// True if this process may use two cores.
     pub fn are_two(&self) -> bool {
         self.first != self.second
     }

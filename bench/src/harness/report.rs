@@ -12,7 +12,7 @@ pub fn print<T: Serialize>(report: &T, json: bool, text: impl FnOnce(&T) -> Stri
     Ok(())
 }
 
-/// Median of `values`; 0 if there are none.
+/// Returns the median of `values`; 0 if there are none.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -23,12 +23,12 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Median of a figure over all rounds; 0 if there are none.
+/// Returns the median of a figure over all rounds; 0 if there are none.
 pub fn median_of<T>(rounds: &[T], figure: impl Fn(&T) -> f64) -> f64 {
     median(&rounds.iter().map(figure).collect::<Vec<_>>())
 }
 
-/// Median of a figure's ratio to the same figure of a baseline that was measured in turn with it.
+/// Returns the median of a figure's ratio to the same figure of a baseline that was measured in turn with it.
 pub fn median_ratio<T>(rounds: &[T], baseline: &[T], figure: impl Fn(&T) -> f64) -> f64 {
     let pairs = rounds.iter().zip(baseline);
     let ratios: Vec<f64> = pairs.map(|(one, base)| figure(one) / figure(base)).collect();

@@ -51,12 +51,12 @@ impl RoleProcess {
         Ok(Self { role, child })
     }
 
-    /// Role of the process.
+    /// Returns the role of the process.
     pub fn role(&self) -> Role {
         self.role
     }
 
-    /// Number of the process.
+    /// Returns the number of the process.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -51,7 +51,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// The loads of the overload test.
+    /// Returns the loads of the overload test.
     pub(super) fn overloads(&self) -> impl Iterator<Item = f64> {
         self.overload.iter().copied().filter(|&times| times > 0.0)
     }

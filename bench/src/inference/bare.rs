@@ -23,7 +23,7 @@ pub fn start() -> anyhow::Result<DrivenChild> {
     DrivenChild::start(command)
 }
 
-/// Work of the child process: serves until its standard input is closed.
+/// Does the work of the child process: serves until its standard input is closed.
 pub fn run() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(async {

@@ -1,7 +1,7 @@
 //! Clients that load a server; each is a stream on a connection of its own.
 //!
 //! A closed load sends a request when the previous one is answered. An open load sends on a fixed schedule, independent of the
-//! replies, as many clients that know nothing of each other do.
+//! replies, like many independent clients.
 
 use std::{
     fmt,
@@ -96,31 +96,31 @@ pub struct Clients {
     count: Arc<Count>,
 }
 
-/// Figures of the time between two moments of a load. Numbers are of positions.
+/// Figures of the time between two moments of a load.
 pub struct Window {
     /// Answered positions and their cost.
     pub answered: Measured,
-    /// Number sent.
+    /// Number of positions sent.
     pub offered: u64,
-    /// Number refused by the server.
+    /// Number of positions that the server refused.
     pub refused: u64,
     /// Times from the moment at which an answered request was due to be sent to its reply.
     pub latencies: Vec<Duration>,
 }
 
 impl Window {
-    /// Positions offered per second.
+    /// Returns the number of positions offered per second.
     pub fn offered_per_second(&self) -> f64 {
         self.offered as f64 / self.answered.time.as_secs_f64()
     }
 
-    /// Share of the offered positions that the server refused.
+    /// Returns the share of the offered positions that the server refused.
     pub fn refused_share(&self) -> f64 {
         self.refused as f64 / self.offered.max(1) as f64
     }
 }
 
-/// Median and 99th percentile of the latencies in `windows`, in milliseconds.
+/// Returns the median and 99th percentile of the latencies in `windows`, in milliseconds.
 pub fn percentiles<'a>(windows: impl IntoIterator<Item = &'a Window>) -> (f64, f64) {
     let mut latencies: Vec<Duration> = windows
         .into_iter()

@@ -56,7 +56,8 @@ mod tests {
     use super::*;
     use crate::harness::measure::Measured;
 
-    /// A second of a server that answers at most `capacity` positions and refuses the `refuses` share of the others.
+    /// Returns the figures of one second of a server that answers at most `capacity` positions and refuses the `refuses`
+    /// share of the others.
     fn window(rate: f64, capacity: f64, refuses: f64) -> Window {
         let answered = rate.min(capacity);
         Window {

@@ -98,12 +98,12 @@ impl Served {
         })
     }
 
-    /// Address on which the server listens.
+    /// Returns the address on which the server listens.
     pub fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// The process that is measured.
+    /// Returns the process that is measured.
     pub fn subject(&self) -> Subject {
         Subject {
             pid: self.process.pid(),

@@ -1,8 +1,8 @@
 //! One run of an experiment: an arm with a seed, in lock step. [`run`].
 //!
-//! A round is: the learner makes every step that the stored positions allow and publishes; self-play continues with the newest
-//! network until enough games have ended; the games are stored. Self-play and training never run at the same time, so the speed of
-//! the machine changes neither their ratio nor the network that plays a game.
+//! A round has three steps. The learner makes every step that the stored positions allow, and publishes. Self-play continues with
+//! the newest network until enough games have ended. The games are stored. Self-play and training never run at the same time, so
+//! the speed of the machine changes neither their ratio nor the network that plays a game.
 
 use std::{fs, path::Path};
 
@@ -149,7 +149,7 @@ impl Cell<'_> {
     }
 }
 
-/// Number of reports that are due after what is spent.
+/// Returns the number of reports that are due after what is spent.
 fn share(spent: &Spent, experiment: &Experiment) -> u64 {
     spent.evaluations * REPORTS / experiment.budget.evaluations
 }

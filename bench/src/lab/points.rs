@@ -85,7 +85,7 @@ impl Points {
     }
 }
 
-/// One point for each opponent of a measurement, or one without an opponent.
+/// Returns one point for each opponent of a measurement, or one without an opponent.
 fn points<'a>(arm: &'a str, seed: u64, rated: &'a Rated) -> Vec<Point<'a>> {
     let point = |played: Option<&'a Match>| Point {
         arm,

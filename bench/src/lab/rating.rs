@@ -124,7 +124,7 @@ fn play<G: Face>(
     })
 }
 
-/// A line about a measurement.
+/// Returns a line about a measurement.
 pub fn text(rated: &Rated) -> String {
     let mut text = format!(
         "{} after {} evaluations and {} samples",

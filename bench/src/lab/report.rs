@@ -35,7 +35,7 @@ enum Figure {
 }
 
 impl Figure {
-    /// The figures that an experiment measures.
+    /// Returns the figures that an experiment measures.
     fn all(experiment: &Experiment) -> Vec<Self> {
         let mut figures: Vec<Self> = (0..experiment.rating.against.len()).map(Self::Elo).collect();
         if experiment.rating.solver_positions > 0 {
@@ -53,7 +53,7 @@ impl Figure {
         }
     }
 
-    /// Value in a measurement; `None` for an Elo where every game was won or lost.
+    /// Returns the value in a measurement; `None` for an Elo where every game was won or lost.
     fn of(self, rated: &Rated) -> Option<f64> {
         match self {
             Self::Elo(number) => rated.matches.get(number)?.elo,
@@ -103,7 +103,8 @@ pub fn read(experiment: &Experiment, run: impl Fn(&str, u64) -> PathBuf) -> anyh
     experiment.arms.iter().map(result).collect()
 }
 
-/// The first measurements of all runs of an arm, then the second ones, and so on. A run that has not come so far is left out.
+/// Returns the first measurements of all runs of an arm, then the second ones, and so on. A run that has not come so far is
+/// left out.
 fn measurements(arm: &ArmResult) -> impl Iterator<Item = Vec<&Rated>> {
     let ratings = || arm.runs.iter().map(|(_, state)| &state.ratings);
     let longest = ratings().map(Vec::len).max().unwrap_or(0);
@@ -126,7 +127,7 @@ fn curve_of(experiment: &Experiment, arm: &ArmResult, figure: Figure) -> Curve {
     }
 }
 
-/// Mean, least and greatest of some values; `None` without any.
+/// Returns the mean, least and greatest of some values; `None` without any.
 fn summary(values: &[f64]) -> Option<(f64, f64, f64)> {
     let fold = |first: f64, pick: fn(f64, f64) -> f64| values.iter().copied().fold(first, pick);
     (!values.is_empty()).then(|| {

@@ -101,7 +101,7 @@ impl Roles {
         })
     }
 
-    /// The configuration with the addresses of the processes.
+    /// Returns the configuration with the addresses of the processes.
     pub fn config(&self) -> &RunConfig {
         &self.config
     }
@@ -173,7 +173,7 @@ impl Roles {
         }
     }
 
-    /// Processor time of the learner since its start, in seconds.
+    /// Returns the processor time of the learner since its start, in seconds.
     ///
     /// # Errors
     /// The process has ended.

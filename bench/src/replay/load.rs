@@ -73,7 +73,7 @@ impl Load {
         Ok(games.into_iter().sum::<u64>() * pool.positions())
     }
 
-    /// Size of a batch's message, in bytes for each of its positions.
+    /// Returns the size of a batch's message, in bytes for each of its positions.
     pub async fn batch_bytes(&self, batch_size: u32) -> anyhow::Result<f64> {
         let client = self.clients.first().context("there is no connection")?;
         let mut batches = client

@@ -51,17 +51,17 @@ impl Sample {
         Ok(Self { at, pages })
     }
 
-    /// Value of a role's counter, summed over its labels; 0 if there is none.
+    /// Returns the value of a role's counter, summed over its labels; 0 if there is none.
     pub fn counter(&self, role: Role, name: &str) -> f64 {
         self.of(role).and_then(|(page, _)| page.sum(name)).unwrap_or(0.0)
     }
 
-    /// Processor time that a role has used, in seconds.
+    /// Returns the processor time that a role has used, in seconds.
     pub fn cpu_seconds(&self, role: Role) -> f64 {
         self.of(role).map_or(0.0, |(_, usage)| usage.cpu_seconds)
     }
 
-    /// Resident memory of a role, in bytes.
+    /// Returns the resident memory of a role, in bytes.
     pub fn memory(&self, role: Role) -> u64 {
         self.of(role).map_or(0, |(_, usage)| usage.resident_bytes)
     }

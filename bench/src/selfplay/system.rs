@@ -76,14 +76,14 @@ impl System {
         })
     }
 
-    /// Process number and metrics page of a role.
+    /// Returns the process number and metrics page of a role.
     pub fn process(&self, role: Role) -> anyhow::Result<(u32, SocketAddr)> {
         let process = self.processes.iter().find(|process| process.role() == role);
         let process = process.with_context(|| format!("{} was not started", role.name()))?;
         Ok((process.pid(), role.metrics(&self.config).parse()?))
     }
 
-    /// Worker threads of the actor.
+    /// Returns the number of worker threads of the actor.
     pub fn actor_threads(&self) -> usize {
         match self.config.actor.threads {
             0 => launcher::cores().saturating_sub(1).max(1),

@@ -142,7 +142,7 @@ pub fn draft(step: u64) -> Draft {
     }
 }
 
-/// Files of a checkpoint. They differ for different `salt`.
+/// Returns the files of a checkpoint, which differ for different `salt`.
 pub fn files(salt: u8) -> Vec<(&'static str, Bytes)> {
     vec![
         (MODEL, Bytes::from(vec![salt; 1000])),

@@ -165,8 +165,8 @@ pub async fn a_replaced_lease_holder_cannot_publish(repository: Repository, time
     third.release().await.unwrap();
 }
 
-/// Of writers that move a label from the same version at the same time, exactly one succeeds. Of holders that take the lease at
-/// the same time, exactly one keeps it.
+/// If several writers move a label from the same version at the same time, exactly one succeeds. If several holders take the lease at the
+/// same time, exactly one keeps it.
 pub async fn of_writers_that_race_exactly_one_wins(repository: Repository, times: LeaseTimes) {
     let mut versions = Vec::new();
     for step in 0..6 {

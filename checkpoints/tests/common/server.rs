@@ -20,7 +20,7 @@ use tokio::{
 
 pub const BUCKET: &str = "checkpoints";
 
-/// Interpreter with the server's package. If there is none, prints a message and returns `None`.
+/// Returns the interpreter that has the server's package. If there is none, prints a message and returns `None`.
 pub fn python() -> Option<&'static Path> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     FOUND.get_or_init(|| test_support::python("objects")).as_deref()
@@ -65,7 +65,7 @@ impl Drop for Server {
     }
 }
 
-/// Port of one server for all tests of a process, which ends with the process. `None` if there is no server.
+/// Returns the port of one server for all tests of a process, which ends with the process. Returns `None` if there is no server.
 pub fn shared() -> Option<u16> {
     static SHARED: OnceLock<Option<Server>> = OnceLock::new();
     SHARED
@@ -74,7 +74,7 @@ pub fn shared() -> Option<u16> {
         .map(|server| server.port)
 }
 
-/// Repository below `prefix` of the server at this port.
+/// Returns the repository below `prefix` of the server at this port.
 pub fn repository(port: u16, prefix: &str) -> Repository {
     let url = format!("s3://{BUCKET}/{prefix}?endpoint=http://127.0.0.1:{port}&allow_http=true");
     Repository::open_with(&url, credentials()).unwrap()

@@ -15,7 +15,7 @@ const FIFTY_MOVES: u8 = 100;
 /// Dark squares: a1 and the squares of its colour.
 const DARK_SQUARES: BitBoard = BitBoard(0xaa55_aa55_aa55_aa55);
 
-/// Outcome of the game. `None` while it runs.
+/// Returns the outcome of the game. `None` while it runs.
 pub(super) fn outcome(state: &Chess) -> Option<Outcome> {
     let can_move = state.board.generate_moves(|_| true);
     if can_move {
@@ -33,7 +33,8 @@ pub(super) fn is_drawn(state: &Chess) -> bool {
     state.clock >= FIFTY_MOVES || lacks_material(state) || state.earlier_occurrences() >= 2
 }
 
-/// True if the pieces beside the kings cannot mate: none, one knight, or bishops that all stand on squares of one colour.
+/// True if the pieces other than the kings cannot mate: none, one knight, or bishops that all stand on squares of one
+/// colour.
 fn lacks_material(state: &Chess) -> bool {
     let pieces = |piece| state.board.pieces(piece);
     if !(pieces(Piece::Pawn) | pieces(Piece::Rook) | pieces(Piece::Queen)).is_empty() {

@@ -13,7 +13,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// History of a game that begins with this board.
+    /// Returns the history of a game that begins with this board.
     pub(super) fn beginning_at(board: &Board) -> Self {
         Self {
             keys: Vec::new(),
@@ -21,8 +21,8 @@ impl History {
         }
     }
 
-    /// Key of `board`, the present position. Two positions have the same key if and only if the same moves are possible in
-    /// them, but for collisions of 64-bit hashes.
+    /// Returns the key of `board`, the present position. Two positions have the same key if and only if the same moves are
+    /// possible in them, but for collisions of 64-bit hashes.
     pub(super) fn key(&self, board: &Board) -> u64 {
         if self.keys.is_empty() && self.idle_en_passant {
             board.hash_without_ep()
@@ -41,21 +41,21 @@ impl History {
         }
     }
 
-    /// Number of times that `board`, the present position, occurred before, by FIDE's rules.
+    /// Returns the number of times that `board`, the present position, occurred before, by FIDE's rules.
     pub(super) fn occurrences(&self, board: &Board) -> u32 {
         self.matches(board).count() as u32
     }
 
-    /// Number of times that `board`, the present position, occurred before, as dlchess counts: a position after a double
-    /// step equals no later one, even if no pawn can capture en passant.
+    /// Returns the number of times that `board`, the present position, occurred before, as dlchess counts: a position
+    /// after a double step equals no later one, even if no pawn can capture en passant.
     pub(super) fn occurrences_with_idle_en_passant(&self, board: &Board) -> u32 {
         self.matches(board)
             .filter(|&at| at > 0 || !self.idle_en_passant)
             .count() as u32
     }
 
-    /// Places of the present position in `keys`. Only every second position has the same player to move, and at least two
-    /// moves of each side are needed to repeat a position.
+    /// Returns the places of the present position in `keys`. Only every second position has the same player to move, and
+    /// at least two moves of each side are needed to repeat a position.
     fn matches(&self, board: &Board) -> impl Iterator<Item = usize> {
         let (key, count) = (self.key(board), self.keys.len());
         (4..=count)
@@ -79,7 +79,7 @@ impl Clone for History {
     }
 }
 
-/// Square that a pawn's double step has just passed over. `None` if the last move was another one.
+/// Returns the square that a pawn's double step has just passed over. `None` if the last move was another one.
 pub(super) fn en_passant_square(board: &Board) -> Option<Square> {
     let rank = match board.side_to_move() {
         Color::White => Rank::Sixth,

@@ -45,14 +45,14 @@ pub(super) fn collect(board: &Board, underpromotions: bool, actions: &mut Vec<Ac
     }
 }
 
-/// Destination of the king on `from` when it castles with `rook`.
+/// Returns the destination of the king on `from` when it castles with `rook`.
 fn castling_target(from: Square, rook: Square) -> Square {
     let file = if rook > from { File::G } else { File::C };
     Square::new(file, from.rank())
 }
 
-/// Move that an action stands for on this board. It need not be legal. `None` for ids that stand for no move, and for moves
-/// that do not start on a piece of the player to move.
+/// Returns the move that an action stands for on this board. It need not be legal. `None` for ids that stand for no move,
+/// and for moves that do not start on a piece of the player to move.
 pub(super) fn board_move(board: &Board, action: Action) -> Option<Move> {
     let step = Step::of(action)?;
     let from = Square::try_index(step.from as usize)?;

@@ -42,8 +42,8 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// Action id of the move. An under-promotion must start on the second or seventh rank, and go one rank on and at most
-    /// one file aside.
+    /// Returns the action id of the move. An under-promotion must start on the second or seventh rank, and go one rank on
+    /// and at most one file aside.
     pub(super) const fn action(self) -> Action {
         let Some(under) = self.under else {
             return 64 * self.from + self.to;
@@ -54,7 +54,7 @@ impl Step {
         UNDER_PROMOTIONS + 9 * (8 * is_white as u32 + file) + 3 * sideways + under as u32
     }
 
-    /// Move with this id. `None` for numbers that are no id.
+    /// Returns the move with this id. `None` for numbers that are no id.
     pub(super) fn of(action: Action) -> Option<Self> {
         let Some(number) = action.checked_sub(UNDER_PROMOTIONS) else {
             return Some(Self {
@@ -78,7 +78,7 @@ impl Step {
         })
     }
 
-    /// Policy entry of the move in `view`. A move that no piece can make gives the entry of another one.
+    /// Returns the policy entry of the move in `view`. A move that no piece can make gives the entry of another one.
     pub(super) fn entry(self, view: View) -> u32 {
         let (from, to) = (view.square(self.from), view.square(self.to));
         match self.under {
@@ -111,19 +111,19 @@ pub(super) const MIRROR: View = View {
 };
 
 impl View {
-    /// Image of a square in this view. The map is its own inverse.
+    /// Returns the image of a square in this view. The map is its own inverse.
     pub(super) const fn square(self, square: u32) -> u32 {
         (if self.turned { square ^ 63 } else { square }) ^ (if self.mirrored { 7 } else { 0 })
     }
 }
 
-/// Image of each policy entry in the left-right mirror. Entries that no move has are their own images. The map is the same
-/// for both players, because turning by 180° and mirroring commute.
+/// Returns the image of each policy entry in the left-right mirror. Entries that no move has are their own images. The map
+/// is the same for both players, because turning by 180° and mirroring commute.
 pub(super) fn mirrored_entries() -> Vec<u32> {
     entries_in(MIRROR)
 }
 
-/// Image of each policy entry when the board is turned by 180°. Entries that no move has are their own images.
+/// Returns the image of each policy entry when the board is turned by 180°. Entries that no move has are their own images.
 pub(super) fn turned_entries() -> Vec<u32> {
     entries_in(View {
         turned: true,
@@ -131,7 +131,7 @@ pub(super) fn turned_entries() -> Vec<u32> {
     })
 }
 
-/// Map from the entries of White's view to those of another view of the same moves.
+/// Returns the map from the entries of White's view to those of another view of the same moves.
 fn entries_in(other: View) -> Vec<u32> {
     let own = View {
         turned: false,
@@ -179,7 +179,7 @@ static ENTRIES: [[u16; 64]; 64] = {
     table
 };
 
-/// Plane of a move by this many ranks and files. `None` if neither a queen nor a knight can make it.
+/// Returns the plane of a move by this many ranks and files. `None` if neither a queen nor a knight can make it.
 const fn plane(ranks: i32, files: i32) -> Option<i32> {
     let mut number = 0;
     while number < KNIGHT.len() {
@@ -229,7 +229,7 @@ mod tests {
         },
     ];
 
-    /// All moves that some piece can make on an empty board.
+    /// Returns all moves that some piece can make on an empty board.
     fn possible() -> Vec<Step> {
         let connected = |step: &Step| {
             let by = |shift: u32| (step.to >> shift & 7) as i32 - (step.from >> shift & 7) as i32;

@@ -78,7 +78,7 @@ pub(super) fn symmetries() -> RowSymmetries {
     )
 }
 
-/// Map between the players' views: the board is turned by 180° for Black.
+/// Returns the map between the players' views: the board is turned by 180° for Black.
 pub(super) fn other_side() -> OtherSide {
     let turned = moves::turned_entries();
     OtherSide::new(Chess::ACTIONS, |entry| {

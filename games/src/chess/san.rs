@@ -40,8 +40,8 @@ struct Pattern {
 }
 
 impl Chess {
-    /// Legal move in algebraic notation, with `+` for check or `#` for mate. An action that is not legal gives `--`, PGN's
-    /// null move.
+    /// Returns the legal move in algebraic notation, with `+` for check or `#` for mate. An action that is not legal gives
+    /// `--`, PGN's null move.
     pub fn san(&self, action: Action) -> String {
         let mut legal = Vec::new();
         self.moves(&mut legal);
@@ -67,8 +67,8 @@ impl Chess {
         text
     }
 
-    /// Legal move that a text in algebraic notation names. Signs of check, capture and comment may be missing or wrong, a
-    /// promotion without a piece is to a queen, and castling may be written with zeros.
+    /// Returns the legal move that a text in algebraic notation names. Signs of check, capture and comment may be missing
+    /// or wrong, a promotion without a piece is to a queen, and castling may be written with zeros.
     ///
     /// # Errors
     /// [`SanError`] if no legal move fits, or several do.
@@ -108,13 +108,14 @@ impl Chess {
         }
     }
 
-    /// Those of the legal actions whose moves fit.
+    /// Returns the legal actions whose moves fit.
     fn select(&self, legal: &[Action], fits: impl Fn(&PieceMove) -> bool) -> Vec<Action> {
         let is_selected = |action: &Action| self.piece_move(*action).is_some_and(|moved| fits(&moved));
         legal.iter().copied().filter(is_selected).collect()
     }
 
-    /// Move of an action with its piece. `None` for ids that stand for no move, and for moves from an empty square.
+    /// Returns the move of an action with its piece. `None` for ids that stand for no move, and for moves from an empty
+    /// square.
     fn piece_move(&self, action: Action) -> Option<PieceMove> {
         let step = Step::of(action)?;
         let from = Square::try_index(step.from as usize)?;
@@ -137,7 +138,7 @@ impl Chess {
         })
     }
 
-    /// Notation of a castling move. `None` for other moves.
+    /// Returns the notation of a castling move. `None` for other moves.
     fn castling(&self, moved: &PieceMove) -> Option<&'static str> {
         let files = (moved.from.file() as usize).abs_diff(moved.to.file() as usize);
         match (moved.piece, files, moved.to.file()) {
@@ -147,7 +148,7 @@ impl Chess {
         }
     }
 
-    /// Notation of a move other than castling, without signs of check.
+    /// Returns the notation of a move other than castling, without signs of check.
     fn plain_san(&self, moved: &PieceMove, action: Action, legal: &[Action]) -> String {
         let mut text = String::with_capacity(8);
         let captures = self.board.color_on(moved.to).is_some()
@@ -190,7 +191,7 @@ impl Chess {
         !self.board.checkers().is_empty()
     }
 
-    /// FEN letter of the piece on a square, 0 (a1) to 63 (h8). `None` if the square is empty.
+    /// Returns the FEN letter of the piece on a square, 0 (a1) to 63 (h8). `None` if the square is empty.
     pub fn piece_letter(&self, square: u32) -> Option<char> {
         let square = Square::try_index(square as usize)?;
         let letter = match self.board.piece_on(square)? {

@@ -34,23 +34,24 @@ impl Clone for Chess {
 }
 
 impl Chess {
-    /// Board without the history.
+    /// Returns the board without the history.
     pub const fn board(&self) -> &Board {
         &self.board
     }
 
-    /// Half-moves since the last capture or pawn move, 0 to 150.
+    /// Returns the number of half-moves since the last capture or pawn move, 0 to 150.
     pub const fn clock(&self) -> u8 {
         self.clock
     }
 
-    /// Number of times that this position occurred before in this game, by FIDE's rules. 2 is a draw by repetition.
+    /// Returns the number of times that this position occurred before in this game, by FIDE's rules. 2 is a draw by
+    /// repetition.
     pub fn earlier_occurrences(&self) -> u32 {
         self.history.occurrences(&self.board)
     }
 
-    /// Replaces `actions` by all moves of the pieces, ascending. Unlike [`Game::legal_actions`](crate::Game::legal_actions) it includes all promotions,
-    /// and the moves left in a drawn position.
+    /// Replaces `actions` by all moves of the pieces, ascending. Unlike [`Game::legal_actions`](crate::Game::legal_actions) it includes all
+    /// promotions, and the moves left in a drawn position.
     pub fn moves(&self, actions: &mut Vec<Action>) {
         legal::collect(&self.board, true, actions);
     }

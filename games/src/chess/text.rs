@@ -21,7 +21,7 @@ pub enum UciError {
 }
 
 impl Chess {
-    /// Action id of a legal move in UCI notation.
+    /// Returns the action id of a legal move in UCI notation.
     ///
     /// # Errors
     /// [`UciError`] if the text is not a move, or not a legal one.
@@ -46,7 +46,7 @@ impl Chess {
             .ok_or_else(|| UciError::Illegal(uci.into()))
     }
 
-    /// Action in UCI notation: `e2e4`, `e1g1` for castling, `e7e8q`. Ids that stand for no move give `0000`.
+    /// Returns the action in UCI notation: `e2e4`, `e1g1` for castling, `e7e8q`. Ids that stand for no move give `0000`.
     pub fn uci(&self, action: Action) -> String {
         let squares = Step::of(action).and_then(|step| {
             Some((

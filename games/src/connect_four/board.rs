@@ -7,12 +7,12 @@ pub(super) const CELLS: u64 = 0x0000_7f7f_7f7f_7f7f;
 pub(super) const COLUMN: u64 = 0x0101_0101_0101_0101;
 const BOTTOM: u64 = 0x7f;
 
-/// Cells on which the next disc of each column would land.
+/// Returns the cells on which the next disc of each column would land.
 pub(super) const fn landings(occupied: u64) -> u64 {
     (occupied << 8 | BOTTOM) & !occupied & CELLS
 }
 
-/// Columns in which any bit is set, as bits 0 to 6.
+/// Returns the columns in which any bit is set, as bits 0 to 6.
 pub(super) const fn columns(cells: u64) -> u64 {
     let folded = cells | cells >> 32;
     let folded = folded | folded >> 16;
@@ -32,7 +32,7 @@ pub(super) const fn has_four(discs: u64) -> bool {
     found != 0
 }
 
-/// Mirror image of a set of cells: left and right are exchanged.
+/// Returns the mirror image of a set of cells: left and right are exchanged.
 pub(super) const fn mirror(cells: u64) -> u64 {
     crate::bits::mirror(cells) >> 1
 }
@@ -43,7 +43,7 @@ mod tests {
 
     use super::*;
 
-    /// All lines of four, found cell by cell.
+    /// Returns all lines of four, found cell by cell.
     fn lines() -> Vec<u64> {
         let mut lines = Vec::new();
         for (row, column) in (0..6i32).flat_map(|row| (0..7i32).map(move |column| (row, column))) {

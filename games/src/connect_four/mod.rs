@@ -9,7 +9,7 @@
 //! | `people` | drawing and notation |
 //! | [`solver`] | exact values of positions |
 //!
-//! Action `c` drops a disc into column `c`, 0 to 6. There is one symmetry beside the identity: the left-right mirror.
+//! Action `c` drops a disc into column `c`, 0 to 6. There is one symmetry besides the identity: the left-right mirror.
 
 mod board;
 mod people;

@@ -17,7 +17,7 @@ use crate::{
 const SOLVER_BYTES: usize = 64 << 20;
 
 impl ConnectFour {
-    /// Discs of the first player, then of the second: bit `8·row + column`.
+    /// Returns the discs of the first player, then of the second: bit `8·row + column`.
     const fn discs_by_player(&self) -> [u64; 2] {
         match self.to_move {
             Player::First => [self.own, self.other],
@@ -99,7 +99,7 @@ impl Face for ConnectFour {
         })
     }
 
-    /// One click anywhere on the column. The cell where the disc lands comes first.
+    /// Returns one click anywhere on the column. The cell where the disc lands comes first.
     fn clicks(&self, column: Action) -> Clicks {
         let discs = self.discs_by_player();
         let free = |row: &u32| (discs[0] | discs[1]) >> (8 * row + column) & 1 == 0;

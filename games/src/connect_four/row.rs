@@ -43,7 +43,7 @@ pub(super) fn layout() -> RowLayout {
     }
 }
 
-/// Image of a column, which is also a policy entry. The file beside the board stays where it is.
+/// Returns the image of a column, which is also a policy entry. The file beside the board stays where it is.
 pub(super) const fn turn_column(symmetry: Symmetry, column: u32) -> u32 {
     match symmetry {
         Symmetry::IDENTITY => column,

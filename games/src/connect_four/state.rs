@@ -29,17 +29,17 @@ impl ConnectFour {
         lost: false,
     };
 
-    /// Number of discs on the board.
+    /// Returns the number of discs on the board.
     pub const fn discs(&self) -> u32 {
         (self.own | self.other).count_ones()
     }
 
-    /// Discs of the player to move, then of the other: bit `8·row + column`, row 0 at the bottom.
+    /// Returns the discs of the player to move, then of the other: bit `8·row + column`, row 0 at the bottom.
     pub const fn bitboards(&self) -> (u64, u64) {
         (self.own, self.other)
     }
 
-    /// Columns that can be played, as bits 0 to 6. None once the game is over.
+    /// Returns the columns that can be played, as bits 0 to 6. None once the game is over.
     pub(super) fn open_columns(&self) -> u64 {
         if self.lost {
             return 0;

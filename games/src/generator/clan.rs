@@ -16,7 +16,7 @@ pub struct Clan {
 }
 
 impl Clan {
-    /// Clan that play begins with: 8×8, black, without shapes.
+    /// Returns the clan that play begins with: 8×8, black, without shapes.
     pub fn start() -> Self {
         let mut clan = Self {
             len: 0,
@@ -35,28 +35,28 @@ impl Clan {
         clan
     }
 
-    /// Number of imps, 4 to 96.
+    /// Returns the number of imps, 4 to 96.
     #[expect(clippy::len_without_is_empty, reason = "a clan is never empty")]
     pub const fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// One-hot values of the imps, in preorder.
+    /// Returns the one-hot values of the imps, in preorder.
     pub fn values(&self) -> &[u8] {
         &self.values[..self.len()]
     }
 
-    /// Roles of the imps in their parents, in preorder. The root has role 0.
+    /// Returns the roles of the imps in their parents, in preorder. The root has role 0.
     pub fn roles(&self) -> &[u8] {
         &self.roles[..self.len()]
     }
 
-    /// Numbers of the imps' parents, in preorder. The root has parent 0.
+    /// Returns the numbers of the imps' parents, in preorder. The root has parent 0.
     pub fn parents(&self) -> &[u8] {
         &self.parents[..self.len()]
     }
 
-    /// One more than the number of the last imp of the sept rooted at `imp`.
+    /// Returns one more than the number of the last imp of the sept rooted at `imp`.
     pub fn end(&self, imp: usize) -> usize {
         if imp == 0 {
             return self.len();
@@ -69,7 +69,7 @@ impl Clan {
         (imp + 1 + inside).min(self.len())
     }
 
-    /// Number of edges between the root and each imp.
+    /// Returns the number of edges between the root and each imp.
     pub fn depths(&self) -> [u8; MAX_IMPS] {
         let mut depths = [0; MAX_IMPS];
         for imp in 1..self.len() {
@@ -78,7 +78,7 @@ impl Clan {
         depths
     }
 
-    /// Roles on the path from the root down to `imp`. Empty for the root.
+    /// Returns the roles on the path from the root down to `imp`. Empty for the root.
     pub fn path(&self, imp: usize) -> Vec<u8> {
         let mut path = Vec::with_capacity(grammar::MAX_DEPTH);
         let mut at = imp;
@@ -90,7 +90,7 @@ impl Clan {
         path
     }
 
-    /// Nearest imp at or above `imp` that is a shape. `None` if there is none.
+    /// Returns the nearest imp at or above `imp` that is a shape. `None` if there is none.
     pub fn enclosing_shape(&self, imp: usize) -> Option<usize> {
         let mut at = imp;
         while at > 0 && at < self.len() {
@@ -102,36 +102,36 @@ impl Clan {
         None
     }
 
-    /// Width of the grid, 1 to 8.
+    /// Returns the width of the grid, 1 to 8.
     pub fn width(&self) -> usize {
         self.int(1)
     }
 
-    /// Height of the grid, 1 to 8.
+    /// Returns the height of the grid, 1 to 8.
     pub fn height(&self) -> usize {
         self.int(2)
     }
 
-    /// Background colour of the grid, 0 to 9.
+    /// Returns the background colour of the grid, 0 to 9.
     pub fn background(&self) -> u8 {
         self.values[3].wrapping_sub(grammar::COLOR)
     }
 
-    /// Hash of the clan. Equal clans have equal hashes, in every build and on every machine.
+    /// Returns the hash of the clan. Equal clans have equal hashes, in every build and on every machine.
     pub fn hash(&self) -> u64 {
         (0..self.len()).fold(0, |sum, imp| {
             sum.wrapping_add(self.hash_of(imp, self.values[imp]))
         })
     }
 
-    /// Summand of [`Clan::hash`] for `imp`, if its value were `value`.
+    /// Returns the summand of [`Clan::hash`] for `imp`, if its value were `value`.
     pub(super) fn hash_of(&self, imp: usize, value: u8) -> u64 {
         let (role, parent) = (self.roles[imp], self.parents[imp]);
         let packed = u64::from(value) | u64::from(role) << 8 | u64::from(parent) << 16 | (imp as u64) << 24;
         mix(packed)
     }
 
-    /// Number of an Int leaf.
+    /// Returns the number that an Int leaf holds.
     pub(super) fn int(&self, imp: usize) -> usize {
         usize::from(self.values[imp].wrapping_sub(grammar::INT))
     }
@@ -147,7 +147,7 @@ impl Clan {
         }
     }
 
-    /// Number of shapes in the list of `imp`.
+    /// Returns the number of shapes in the list of `imp`.
     pub(super) fn shapes(&self, imp: usize) -> usize {
         let list = |&child: &usize| {
             usize::from(self.parents[child]) == imp && self.roles[child] >= grammar::R_SHAPES
@@ -156,7 +156,7 @@ impl Clan {
     }
 }
 
-/// Finaliser of SplitMix64.
+/// Scrambles the bits of a number (the finaliser of SplitMix64).
 pub(super) const fn mix(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -60,7 +60,7 @@ impl Codec for ClanRows {
         rows.first().map_or(0, |&imps| row::length(imps).min(rows.len()))
     }
 
-    /// Number of moves of all imps of the clan.
+    /// Returns the number of moves of all imps of the clan.
     fn actions_in(&self, row: &[u32], actions: u32) -> u32 {
         let imps = row.first().copied().unwrap_or_default();
         self.moves.saturating_mul(imps).min(actions)
@@ -70,7 +70,7 @@ impl Codec for ClanRows {
         PolicyHead::PerPart
     }
 
-    /// Lowest value: 0, because the game has one player and no losses.
+    /// Returns the lowest value: 0, because the game has one player and no losses.
     fn lowest_value(&self) -> f32 {
         0.0
     }

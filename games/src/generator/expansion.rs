@@ -94,12 +94,12 @@ impl Expander {
         self.imps.clear();
     }
 
-    /// Number of positions so far.
+    /// Returns the number of positions so far.
     pub fn positions(&self) -> usize {
         self.batch.root.len()
     }
 
-    /// Number of imps so far.
+    /// Returns the number of imps so far.
     pub fn imps(&self) -> usize {
         self.imps.len()
     }
@@ -148,7 +148,7 @@ impl Expander {
         batch.grids.extend_from_slice(&batch.views[from..from + CELLS]);
     }
 
-    /// Arrays of all positions so far.
+    /// Returns the arrays of all positions so far.
     pub fn finish(&mut self) -> &ClanBatch {
         self.number_interior();
         // These arrays depend on the whole batch, so they are filled again if positions were added after the last call.
@@ -217,7 +217,7 @@ impl Expander {
 }
 
 impl Imp {
-    /// Row of the imp's sept in the table.
+    /// Returns the row of the imp's sept in the table.
     fn row(&self) -> i32 {
         if self.height == 0 {
             i32::from(self.value)

@@ -74,7 +74,7 @@ pub(crate) const STEPS: [(i32, i32); 8] = [
     (1, -1),
 ];
 
-/// Roles of the children of an imp of this one-hot value, ascending, without those of a list of shapes.
+/// Returns the roles of the children of an imp of this one-hot value, ascending, without those of a list of shapes.
 pub(crate) const fn fixed_roles(value: u8) -> &'static [u8] {
     match value {
         GENERATOR => &[R_WIDTH, R_HEIGHT, R_BACKGROUND],
@@ -87,7 +87,7 @@ pub(crate) const fn fixed_roles(value: u8) -> &'static [u8] {
     }
 }
 
-/// Numbers of shapes that the list of an imp of this one-hot value can hold. `None` if it has no list.
+/// Returns the numbers of shapes that the list of an imp of this one-hot value can hold. `None` if it has no list.
 pub(crate) const fn list_sizes(value: u8) -> Option<RangeInclusive<usize>> {
     match value {
         GENERATOR => Some(0..=MAX_SHAPES),
@@ -96,7 +96,7 @@ pub(crate) const fn list_sizes(value: u8) -> Option<RangeInclusive<usize>> {
     }
 }
 
-/// One-hot values that can fill a role.
+/// Returns the one-hot values that can fill a role.
 pub(crate) const fn values_of(role: u8) -> RangeInclusive<u8> {
     match role {
         THIS => GENERATOR..=GENERATOR,
@@ -122,7 +122,7 @@ pub(crate) const fn is_leaf(value: u8) -> bool {
     value >= INT
 }
 
-/// Name of an imp's one-hot value, for people.
+/// Returns the name of an imp's one-hot value, for people.
 pub(crate) fn value_name(value: u8) -> String {
     const COLORS: [&str; 10] = [
         "black", "blue", "red", "green", "yellow", "gray", "fuchsia", "orange", "teal", "crimson",
@@ -158,7 +158,7 @@ pub(crate) fn value_name(value: u8) -> String {
     }
 }
 
-/// Name of a role, for people.
+/// Returns the name of a role, for people.
 pub(crate) fn role_name(role: u8) -> String {
     const NAMES: [&str; 13] = [
         "this",

@@ -70,7 +70,7 @@ impl Grid {
         cells: [ABSENT; CELLS],
     };
 
-    /// Symbols of the cells, row by row from the top.
+    /// Returns the symbols of the cells, row by row from the top.
     pub const fn cells(&self) -> &[u8; CELLS] {
         &self.cells
     }
@@ -80,7 +80,7 @@ impl Grid {
         self.cells[0] != ABSENT
     }
 
-    /// Width and height of the grid. Zeros if all cells are absent.
+    /// Returns the width and height of the grid. Zeros if all cells are absent.
     pub fn size(&self) -> (usize, usize) {
         let is_present = |cell: &&u8| **cell != ABSENT;
         let width = self.cells.iter().take(SIDE).take_while(is_present).count();
@@ -88,15 +88,15 @@ impl Grid {
         (width, height)
     }
 
-    /// Rows of the cells that are not absent, from the top.
+    /// Returns the rows of the cells that are not absent, from the top.
     pub fn rows(&self) -> Vec<Vec<u8>> {
         let (width, height) = self.size();
         let rows = self.cells.chunks_exact(SIDE).take(height);
         rows.map(|row| row[..width].to_vec()).collect()
     }
 
-    /// Grid of 1 to 8 rows of colours, with 1 to 8 cells each. Rows may hold absent cells (10), if the others are a
-    /// rectangle at the top left.
+    /// Makes a grid of 1 to 8 rows of colours, with 1 to 8 cells each. Rows may hold absent cells (10), if the others
+    /// are a rectangle at the top left.
     ///
     /// # Errors
     /// [`GridError`] that names the first cell or row that does not fit.
@@ -126,7 +126,7 @@ impl Grid {
         Ok(grid)
     }
 
-    /// Packed form of the grid, with four cells in each `u32`.
+    /// Returns the packed form of the grid, with four cells in each `u32`.
     pub fn packed(&self) -> [u32; PACKED] {
         let mut packed = [0; PACKED];
         for (word, cells) in packed.iter_mut().zip(self.cells.chunks_exact(4)) {

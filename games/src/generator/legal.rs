@@ -89,7 +89,7 @@ impl Septs {
     }
 }
 
-/// Change of the clan's hash when the Coords of each imp's sept move left, right, up or down.
+/// Returns the change of the clan's hash when the Coords of each imp's sept move left, right, up or down.
 fn shifts(clan: &Clan) -> [[u64; 4]; MAX_IMPS] {
     let mut changes = [[0u64; 4]; MAX_IMPS];
     for imp in (1..clan.len()).rev() {
@@ -147,7 +147,7 @@ impl Clan {
         }
     }
 
-    /// Moves of `imp` that the mask allows but that fail, as bits.
+    /// Returns the moves of `imp` that the mask allows but that fail, as bits.
     fn oopses(&self, imp: usize, septs: &Septs) -> u64 {
         let (value, role) = (self.values[imp], self.roles[imp]);
         let (depth, height) = (usize::from(septs.depths[imp]), usize::from(septs.heights[imp]));

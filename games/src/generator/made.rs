@@ -37,7 +37,7 @@ impl Difficulty {
     /// All difficulties, the lowest first.
     pub const ALL: [Self; 3] = [Self::Easy, Self::Medium, Self::Hard];
 
-    /// Name in lower case.
+    /// Returns the name in lower case.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Easy => "easy",
@@ -46,7 +46,7 @@ impl Difficulty {
         }
     }
 
-    /// Number of moves of the program, and of the rule.
+    /// Returns the number of moves of the program, and of the rule.
     const fn moves(self) -> (usize, usize) {
         match self {
             Self::Easy => (3, 1),
@@ -110,7 +110,7 @@ fn shows_a_shape(grid: &Grid) -> bool {
     cells.any(|cell| Some(cell) != first)
 }
 
-/// Clan with other values: numbers, colours, directions and turns change, the tree stays.
+/// Returns the clan with other values: numbers, colours, directions and turns change, the tree stays.
 fn varied(program: &Clan, draw: &mut dyn FnMut(usize) -> usize) -> Clan {
     let mut clan = *program;
     for _ in 0..draw(CHANGES + 1) {

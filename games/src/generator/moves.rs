@@ -24,12 +24,12 @@ const NAMES: [&str; MOVES] = [
     "DIR_CW", "DIR_CCW", "TURN_NEXT",
 ];
 
-/// Action of a move of an imp.
+/// Returns the action of a move of an imp.
 pub(super) const fn action(imp: usize, made: Move) -> u32 {
     imp as u32 * MOVES as u32 + made.0 as u32
 }
 
-/// Imp and move of an action.
+/// Returns the imp and move of an action.
 pub(super) const fn imp_and_move(action: u32) -> (usize, Move) {
     (action as usize / MOVES, Move((action as usize % MOVES) as u8))
 }
@@ -64,18 +64,18 @@ impl Move {
     pub(super) const DIR_CCW: u8 = 36;
     pub(super) const TURN_NEXT: u8 = 37;
 
-    /// Name of the move, e.g. `APPEND_DOT`.
+    /// Returns the name of the move, e.g. `APPEND_DOT`.
     pub fn name(self) -> &'static str {
         NAMES.get(usize::from(self.0)).copied().unwrap_or("?")
     }
 }
 
-/// Set of the moves `from` to `to`, as bits.
+/// Returns the moves `from` to `to`, as bits.
 const fn bits(from: u8, to: u8) -> u64 {
     (u64::MAX >> (63 - to)) & (u64::MAX << from)
 }
 
-/// Moves that apply to an imp of this one-hot value and role, as bits.
+/// Returns the moves that apply to an imp of this one-hot value and role, as bits.
 ///
 /// This is the mask of the original rules. A move that applies but fails for another reason is an Oops.
 pub const fn mask(value: u8, role: u8) -> u64 {
@@ -108,7 +108,7 @@ pub const fn mask(value: u8, role: u8) -> u64 {
 }
 
 impl Clan {
-    /// Moves that apply to `imp` by its value and role, as bits. 0 if there is no such imp.
+    /// Returns the moves that apply to `imp` by its value and role, as bits. 0 if there is no such imp.
     pub fn mask(&self, imp: usize) -> u64 {
         match (self.values().get(imp), self.roles().get(imp)) {
             (Some(&value), Some(&role)) => mask(value, role),
@@ -116,7 +116,8 @@ impl Clan {
         }
     }
 
-    /// Clan after a move of `imp`. `None` if the move fails, and for the two marks, which are not transformations.
+    /// Returns the clan after a move of `imp`. `None` if the move fails, and for the two marks, which are not
+    /// transformations.
     pub fn after(&self, imp: usize, action: Move) -> Option<Self> {
         if action.0 >= 64 || self.mask(imp) & 1 << action.0 == 0 {
             return None;
@@ -157,7 +158,8 @@ impl Clan {
     }
 }
 
-/// One-hot value of a leaf after a move that changes only that. `None` if the value would leave its range or not change.
+/// Returns the one-hot value of a leaf after a move that changes only that. `None` if the value would leave its range or
+/// not change.
 pub(super) const fn new_value(value: u8, role: u8, action: u8) -> Option<u8> {
     match action {
         Move::INC => {

@@ -10,8 +10,8 @@ use super::{
 pub(super) type Origins = Vec<Option<usize>>;
 
 impl Clan {
-    /// Origins of the imps after a move of `imp` that does not fail. A copy is new, and so are the group or rotation that an
-    /// imp is put into.
+    /// Returns the origins of the imps after a move of `imp` that does not fail. A copy is new, and so are the group or
+    /// rotation that an imp is put into.
     pub(super) fn origins(&self, imp: usize, made: Move) -> Origins {
         let mut origins: Origins = (0..self.len()).map(Some).collect();
         let end = self.end(imp);
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use crate::generator::grammar;
 
-    /// Random clans: a walk of 30 moves from the start, by a linear congruential generator (Knuth, MMIX).
+    /// Returns random clans: a walk of 30 moves from the start, by a linear congruential generator (Knuth, MMIX).
     fn walk(mut seed: u64, mut each: impl FnMut(&Clan, usize, Move, &Clan)) {
         let mut clan = Clan::start();
         for _ in 0..30 {

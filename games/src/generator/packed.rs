@@ -46,7 +46,7 @@ pub enum ClanError {
 }
 
 impl Clan {
-    /// Packed form of the clan: one `u32` for each imp, in preorder.
+    /// Returns the packed form of the clan: one `u32` for each imp, in preorder.
     pub fn packed(&self) -> impl ExactSizeIterator<Item = u32> {
         let imps = self.values().iter().zip(self.roles()).zip(self.parents());
         imps.map(|((&value, &role), &parent)| {
@@ -133,7 +133,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Error at the next imp.
+    /// Returns the error at the next imp.
     fn unexpected(&self, expected: &str) -> ClanError {
         let imp = self.clan.len();
         let packed = self.packed.get(imp).copied().unwrap_or_default();

@@ -37,7 +37,7 @@ impl Placement {
         )
     }
 
-    /// Composition: a quarter turn clockwise about (px, py), then this map.
+    /// Returns the composition: a quarter turn clockwise about (px, py), then this map.
     fn after_quarter_turn(self, px: i32, py: i32) -> Self {
         // (x, y) → (px - (y - py), py + (x - px))
         let (dx, dy) = self.place(px + py, py - px);
@@ -122,14 +122,14 @@ impl Clan {
         }
     }
 
-    /// Grid that the clan draws.
+    /// Returns the grid that the clan draws.
     pub fn render(&self) -> Grid {
         let mut grid = self.bare();
         self.stamps(|stamp| grid.cells[usize::from(stamp.cell)] = stamp.color);
         grid
     }
 
-    /// Stamps of the sept of `imp` as a grid without background.
+    /// Returns the stamps of the sept of `imp` as a grid without background.
     ///
     /// An imp that is not a shape has the view of its nearest enclosing shape. The Generator and its own leaves have the
     /// whole render. (By the letter of the game's first description, leaves would show nothing.)
@@ -147,7 +147,7 @@ impl Clan {
         grid
     }
 
-    /// Grid of the clan's size, filled with the background.
+    /// Returns the grid of the clan's size, filled with the background.
     fn bare(&self) -> Grid {
         let mut grid = Grid::ABSENT;
         debug_assert!(self.background() < ABSENT);

@@ -1,7 +1,7 @@
 //! Row of a position: its packed clan and grids, about 300 bytes.
 //!
-//! `[imps, flags, imps × u32, 16 × u32 first grid, 16 × u32 second grid]`. Bit 0 of the flags: the step is marked (of a pair, or
-//! without a problem); bit 1: there is a second grid; bit 2: the problem is a pair. All cells of a missing grid are absent. The present render is not
+//! `[imps, flags, imps × u32, 16 × u32 first grid, 16 × u32 second grid]`. Bit 0 of the flags: the step is marked (of a pair, or without a
+//! problem); bit 1: there is a second grid; bit 2: the problem is a pair. All cells of a missing grid are absent. The present render is not
 //! part of the row, because it follows from the clan.
 
 use super::{
@@ -65,7 +65,7 @@ impl From<PositionError> for RowError {
 /// Least and greatest number of values of a row.
 pub(crate) const LENGTHS: (usize, usize) = (HEAD + 4 + GRIDS, HEAD + MAX_IMPS + GRIDS);
 
-/// Number of values of the row of a clan of `imps` imps.
+/// Returns the number of values of the row of a clan of `imps` imps.
 pub const fn length(imps: u32) -> usize {
     let imps = imps as usize;
     HEAD + if imps < MAX_IMPS { imps } else { MAX_IMPS } + GRIDS
@@ -87,7 +87,7 @@ pub fn split(rows: &[u32]) -> impl Iterator<Item = &[u32]> {
     })
 }
 
-/// Imps and grids of a row. Both are empty if the row is too short.
+/// Returns the imps and grids of a row. Both are empty if the row is too short.
 pub(super) fn parts_mut(row: &mut [u32]) -> (&mut [u32], &mut [u32]) {
     let imps = row.first().map_or(0, |&imps| length(imps) - HEAD - GRIDS);
     row.get_mut(HEAD..)

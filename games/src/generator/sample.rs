@@ -28,7 +28,7 @@ pub(super) struct SolvedProblem {
 pub(super) enum Part {
     /// Problems of self-play.
     Training,
-    /// Problems that are held out of it ([`Problem::is_held_out`]).
+    /// Problems that are held out of self-play ([`Problem::is_held_out`]).
     HeldOut,
 }
 
@@ -121,8 +121,8 @@ pub(super) fn random_walk(
     (made, clans)
 }
 
-/// Problem that the moves of an unsuccessful episode do solve, with that solution. `None` if there is none, and if it is held
-/// out of self-play.
+/// Returns the problem that the moves of an unsuccessful episode do solve, with that solution. `None` if there is none, and if it is
+/// held out of self-play.
 ///
 /// A drawing becomes the drawing of the grid that was drawn last. A pair becomes a pair: its second grid is the one drawn
 /// last, its first grid the one at the mark of the step, or, if the step was not marked, the grid after two thirds of the

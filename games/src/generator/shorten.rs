@@ -29,7 +29,7 @@ pub(super) fn shorten(start: &Clan, problem: &Problem, mut solution: Vec<Action>
     solution
 }
 
-/// First solution found that is shorter than this one.
+/// Returns the first solution found that is shorter than this one.
 fn shorter(start: &Clan, problem: &Problem, solution: &[Action]) -> Option<Vec<Action>> {
     let clans = clans_of(start, solution)?;
     let solved =
@@ -56,7 +56,7 @@ fn shorter(start: &Clan, problem: &Problem, solution: &[Action]) -> Option<Vec<A
         })
 }
 
-/// Clans before each action, and the last one. `None` if a move fails.
+/// Returns the clans before each action, and the last one. `None` if a move fails.
 fn clans_of(start: &Clan, actions: &[Action]) -> Option<Vec<Clan>> {
     let mut clans = vec![*start];
     for &action in actions {
@@ -85,8 +85,8 @@ fn undo_each_other(first: Action, second: Action) -> bool {
         || (first == Move::SWAP && second == Move::SWAP)
 }
 
-/// Actions without those whose numbers are `left_out`, and without those of imps that do not exist then. `clans` are the
-/// clans before each action. `None` if a move fails.
+/// Returns the actions without those whose numbers are `left_out`, and without those of imps that do not exist then. `clans`
+/// are the clans before each action. `None` if a move fails.
 fn without(clans: &[Clan], actions: &[Action], left_out: &[usize]) -> Option<Vec<Action>> {
     let mut rest = Vec::with_capacity(actions.len());
     let mut clan = *clans.first()?;
@@ -118,8 +118,8 @@ fn without(clans: &[Clan], actions: &[Action], left_out: &[usize]) -> Option<Vec
     Some(rest)
 }
 
-/// Numbers after a move that was made in both clans. `origins` belong to the original clan, `moved` to the other one. New
-/// imps correspond in their order, if there are as many in both.
+/// Returns the numbers after a move that was made in both clans. `origins` belong to the original clan, `moved` to the other
+/// one. New imps correspond in their order, if there are as many in both.
 fn renumber(numbers: &Origins, origins: &Origins, moved: &Origins) -> Origins {
     let new = |origins: &Origins| -> Vec<usize> {
         let places = origins.iter().enumerate();

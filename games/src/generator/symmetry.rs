@@ -30,7 +30,7 @@ impl Change {
         colors: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
     };
 
-    /// Change with a turn (taken modulo 8), in which colour `c` becomes `colors[c]`. `None` if `colors` is not a
+    /// Makes a change with a turn (taken modulo 8), in which colour `c` becomes `colors[c]`. `None` if `colors` is not a
     /// permutation.
     pub fn new(turn: u8, colors: [u8; 10]) -> Option<Self> {
         let set = colors.iter().fold(0u32, |set, &color| {
@@ -72,7 +72,7 @@ impl Change {
         self.turn & 1 != 0
     }
 
-    /// Image of a point of a rectangle of `size` (width, height).
+    /// Returns the image of a point of a rectangle of `size` (width, height).
     fn point(&self, size: (i32, i32), point: (i32, i32)) -> (i32, i32) {
         let ((mut width, mut height), (mut x, mut y)) = (size, point);
         if self.is_mirrored() {
@@ -85,19 +85,20 @@ impl Change {
         (x, y)
     }
 
-    /// Image of a step.
+    /// Returns the image of a step.
     fn step(&self, step: (i32, i32)) -> (i32, i32) {
         let origin = self.point((1, 1), (0, 0));
         let moved = self.point((1, 1), step);
         (moved.0 - origin.0, moved.1 - origin.1)
     }
 
-    /// Image of a grid, turned about the middle of its own rectangle and recoloured.
+    /// Returns the image of a grid, turned about the middle of its own rectangle and recoloured.
     pub fn grid(&self, grid: &Grid) -> Grid {
         self.view(grid, grid.size())
     }
 
-    /// Image of an imp's view, turned about the middle of a rectangle of `size` (width, height), the size of its clan.
+    /// Returns the image of an imp's view, turned about the middle of a rectangle of `size` (width, height), the size of
+    /// its clan.
     pub fn view(&self, view: &Grid, size: (usize, usize)) -> Grid {
         let mut changed = Grid::ABSENT;
         for y in 0..size.1 {
@@ -112,12 +113,13 @@ impl Change {
         changed
     }
 
-    /// Image of a colour. Other numbers stay.
+    /// Returns the image of a colour. Other numbers stay.
     pub(super) fn color(&self, color: u8) -> u8 {
         self.colors.get(usize::from(color)).copied().unwrap_or(color)
     }
 
-    /// Clan that renders as the changed grid, with the same numbers of imps. `None` if a coordinate would not be 0 to 7.
+    /// Returns the clan that renders as the changed grid, with the same numbers of imps. `None` if a coordinate would not
+    /// be 0 to 7.
     pub fn clan(&self, clan: &Clan) -> Option<Clan> {
         let size = (clan.width() as i32, clan.height() as i32);
         let mut changed = *clan;
@@ -147,7 +149,8 @@ impl Change {
         Some(changed)
     }
 
-    /// Image of the point of a Coords. For the start of a Rect, the corner that is at the top left after the turn.
+    /// Returns the image of the point of a Coords. For the start of a Rect, the corner that is at the top left after the
+    /// turn.
     fn place(&self, clan: &Clan, imp: usize, size: (i32, i32)) -> (i32, i32) {
         let at = (clan.int(imp + 1) as i32, clan.int(imp + 2) as i32);
         let moved = self.point(size, at);
@@ -160,7 +163,8 @@ impl Change {
         (moved.0.min(corner.0), moved.1.min(corner.1))
     }
 
-    /// Imp and move of the changed clan that are the counterpart of this move of `imp`. `None` if there is no exact one.
+    /// Returns the imp and move of the changed clan that are the counterpart of this move of `imp`. `None` if there is no
+    /// exact one.
     pub fn action(&self, clan: &Clan, imp: usize, action: Move) -> Option<(usize, Move)> {
         if imp >= clan.len() {
             return None;

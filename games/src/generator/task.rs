@@ -102,7 +102,7 @@ impl Task {
         })
     }
 
-    /// JSON of the task, in the form that [`Task::read`] reads.
+    /// Returns the JSON of the task, in the form that [`Task::read`] reads.
     pub fn to_json(&self) -> String {
         let list = |pairs: &[TaskPair]| -> Vec<serde_json::Value> {
             let pairs = pairs.iter().map(|pair| match &pair.output {
@@ -116,7 +116,7 @@ impl Task {
 }
 
 impl TaskPair {
-    /// Problem of drawing the input, then the output. Without an output, the input alone.
+    /// Returns the problem of drawing the input, then the output. Without an output, the input alone.
     pub fn problem(&self) -> Problem {
         match self.output {
             Some(output) => Problem::Pair(self.input, output),

@@ -51,8 +51,8 @@ fn write_leaf(clan: &Clan, imp: usize, text: &mut String) {
 }
 
 impl Clan {
-    /// Text of the clan, with one line for the Generator and for each shape. Numbers of imps stand before their names. The
-    /// x of a Coords has the number after it, the y the number after that.
+    /// Returns the text of the clan, with one line for the Generator and for each shape. Numbers of imps stand before
+    /// their names. The x of a Coords has the number after it, the y the number after that.
     pub fn to_text(&self) -> String {
         write(self)
     }

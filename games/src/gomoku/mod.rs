@@ -127,7 +127,7 @@ mod tests {
 
     use super::*;
 
-    /// All rows of five, found square by square.
+    /// Returns all rows of five, found square by square.
     fn rows_of_five() -> Vec<u64> {
         let mut rows = Vec::new();
         for (rank, file) in (0..8i32).flat_map(|rank| (0..8i32).map(move |file| (rank, file))) {

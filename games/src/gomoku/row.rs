@@ -42,7 +42,7 @@ pub(super) fn layout() -> RowLayout {
     }
 }
 
-/// Image of a square, which is also a policy entry.
+/// Returns the image of a square, which is also a policy entry.
 pub(super) const fn turn_square(symmetry: Symmetry, square: u32) -> u32 {
     bits::turn_square(square, symmetry.0)
 }

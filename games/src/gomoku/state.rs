@@ -23,7 +23,7 @@ impl Gomoku {
         is_lost: false,
     };
 
-    /// Stones of the first player (Black), then of the second: bit `8·rank + file`.
+    /// Returns the stones of the first player (Black), then of the second: bit `8·rank + file`.
     pub const fn stones_by_player(&self) -> [u64; 2] {
         match self.to_move {
             Player::First => [self.own, self.other],

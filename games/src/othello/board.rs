@@ -4,13 +4,13 @@
 /// All files but the two outermost. A flood along ranks or diagonals that entered one of these would wrap around.
 const INNER_FILES: u64 = 0x7e7e_7e7e_7e7e_7e7e;
 
-/// Four axes, each with the shift of one step, and the discs through which a flood may run.
+/// Returns the four axes, each with the shift of one step, and the discs through which a flood may run.
 const fn axes(other: u64) -> [(u32, u64); 4] {
     let inner = other & INNER_FILES;
     [(1, inner), (8, other), (7, inner), (9, inner)]
 }
 
-/// Runs of up to six discs of `through` that start next to `from`, towards higher squares.
+/// Returns the runs of up to six discs of `through` that start next to `from`, towards higher squares.
 const fn flood_up(from: u64, through: u64, step: u32) -> u64 {
     let mut run = through & from << step;
     run |= through & run << step;
@@ -19,7 +19,7 @@ const fn flood_up(from: u64, through: u64, step: u32) -> u64 {
     run | pairs & run << (2 * step)
 }
 
-/// Runs of up to six discs of `through` that start next to `from`, towards lower squares.
+/// Returns the runs of up to six discs of `through` that start next to `from`, towards lower squares.
 const fn flood_down(from: u64, through: u64, step: u32) -> u64 {
     let mut run = through & from >> step;
     run |= through & run >> step;
@@ -28,7 +28,7 @@ const fn flood_down(from: u64, through: u64, step: u32) -> u64 {
     run | pairs & run >> (2 * step)
 }
 
-/// Empty squares on which a disc of `own` would turn over some of `other`.
+/// Returns the empty squares on which a disc of `own` would turn over some of `other`.
 pub(super) fn placements(own: u64, other: u64) -> u64 {
     let mut ends = 0;
     for (step, through) in axes(other) {
@@ -38,7 +38,7 @@ pub(super) fn placements(own: u64, other: u64) -> u64 {
     ends & !(own | other)
 }
 
-/// Discs of `other` that are turned over when `own` places one on `placed`.
+/// Returns the discs of `other` that are turned over when `own` places one on `placed`.
 pub(super) fn turned(placed: u64, own: u64, other: u64) -> u64 {
     // No branches: they would be mispredicted, since a direction turns discs about as often as not.
     let held = |run: u64, end: u64| run & u64::from(end & own != 0).wrapping_neg();

@@ -16,7 +16,7 @@ pub(super) const MOST_EMPTY: u32 = 8;
 /// Corners, which are tried first.
 const CORNERS: u64 = 0x8100_0000_0000_0081;
 
-/// Outcome of a position in which the game is not over, if few squares are empty.
+/// Returns the outcome of a position in which the game is not over, if few squares are empty.
 pub(super) fn known(state: &Othello) -> Option<Known> {
     let empty = (!(state.own | state.other)).count_ones();
     if empty > MOST_EMPTY {
@@ -34,8 +34,8 @@ pub(super) fn known(state: &Othello) -> Option<Known> {
     })
 }
 
-/// Result for the owner of `own`, who is to act and may place a disc on any of `open`: 1 for a win, 0 for a draw, -1 for a
-/// loss. Exact within the window from `alpha` to `beta`.
+/// Returns the result for the owner of `own`, who is to act and may place a disc on any of `open`: 1 for a win, 0 for a
+/// draw, -1 for a loss. Exact within the window from `alpha` to `beta`.
 fn best(own: u64, other: u64, open: u64, mut alpha: i8, beta: i8) -> i8 {
     if open == 0 {
         let answers = placements(other, own);

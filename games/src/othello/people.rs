@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Othello {
-    /// Discs of the first player (Black), then of the second: bit `8·rank + file`.
+    /// Returns the discs of the first player (Black), then of the second: bit `8·rank + file`.
     fn discs_by_player(&self) -> [u64; 2] {
         match self.to_move {
             Player::First => [self.own, self.other],
@@ -73,7 +73,7 @@ impl Face for Othello {
         }
     }
 
-    /// The board has a1 at the top left, and is not turned for either player.
+    /// Returns the drawing of the board, with a1 at the top left for both players.
     fn scene(&self, last_turn: &[Action]) -> Scene {
         let discs = self.discs_by_player();
         let cell = |square: u32| Cell {
@@ -91,7 +91,7 @@ impl Face for Othello {
         })
     }
 
-    /// A pass has no cell: it is offered by its name.
+    /// Returns one click on the square of the disc, and none for a pass, which is offered by its name.
     fn clicks(&self, action: Action) -> Clicks {
         Clicks::on((action != PASS).then_some(action as usize))
     }

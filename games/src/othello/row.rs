@@ -41,7 +41,7 @@ pub(super) fn layout() -> RowLayout {
     }
 }
 
-/// Image of a policy entry: squares turn with the board, the pass stays.
+/// Returns the image of a policy entry: squares turn with the board, the pass stays.
 pub(super) fn turn_entry(symmetry: Symmetry, entry: u32) -> u32 {
     match entry {
         PASS.. => entry,

@@ -32,12 +32,12 @@ impl Othello {
         }
     }
 
-    /// Usual start: Black (first) on e4 and d5, White on d4 and e5.
+    /// Returns the usual start: Black (first) on e4 and d5, White on d4 and e5.
     pub fn initial() -> Self {
         Self::new(1 << 28 | 1 << 35, 1 << 27 | 1 << 36, Player::First)
     }
 
-    /// Discs of the player to move, then of the other: bit `8·rank + file`.
+    /// Returns the discs of the player to move, then of the other: bit `8·rank + file`.
     pub const fn bitboards(&self) -> (u64, u64) {
         (self.own, self.other)
     }

@@ -23,7 +23,7 @@ const FIRST_PLACE: u32 = 64;
 const FIRST_PROMOTION: u32 = 128;
 
 impl Act {
-    /// Action with this number. `None` for numbers from [`ACTIONS`] on.
+    /// Returns the action with this number. `None` for numbers from [`ACTIONS`] on.
     pub(super) fn from_number(number: Action) -> Option<Self> {
         match number {
             0..FIRST_PLACE => Square::try_index(number as usize).map(Self::Lift),
@@ -46,7 +46,7 @@ impl Act {
         }
     }
 
-    /// Copy of the action with `change` applied to its square. A promotion has no square and stays as it is.
+    /// Returns a copy of the action with `change` applied to its square. A promotion has no square and stays as it is.
     pub(super) fn map_square(self, change: impl FnOnce(Square) -> Square) -> Self {
         match self {
             Self::Lift(square) => Self::Lift(change(square)),

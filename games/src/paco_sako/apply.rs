@@ -187,7 +187,8 @@ pub(super) fn land(
     released
 }
 
-/// Square whose contents an en-passant move of `hand` to `target` pulls back to `target`. `None` if the move is not one.
+/// Returns the square whose contents an en-passant move of `hand` to `target` pulls back to `target`. `None` if the move
+/// is not one.
 pub(super) fn pulled_back(
     en_passant: Option<Square>,
     player: Player,
@@ -212,7 +213,7 @@ pub(super) fn is_promotion(player: Player, kind: Kind, target: Square) -> bool {
     kind == Kind::Pawn && target.rank() == home_row(player.other())
 }
 
-/// En-passant square that a pawn leaves behind when it steps two rows from its start row.
+/// Returns the en-passant square that a pawn leaves behind when it steps two rows from its start row.
 fn passed_over(player: Player, hand: Hand, target: Square) -> Option<Square> {
     let (to, over) = match player {
         Player::First => (Rank::Fourth, Rank::Third),

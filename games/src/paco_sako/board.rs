@@ -19,23 +19,23 @@ impl Board {
         planes: [[BitBoard::EMPTY; 3]; 2],
     };
 
-    /// Squares with a piece of this colour, single or in a union.
+    /// Returns the squares with a piece of this colour, single or in a union.
     pub(super) fn occupied(&self, player: Player) -> BitBoard {
         let [low, middle, high] = self.planes[player.index()];
         low | middle | high
     }
 
-    /// Squares with any piece.
+    /// Returns the squares with any piece.
     pub(super) fn all(&self) -> BitBoard {
         self.occupied(Player::First) | self.occupied(Player::Second)
     }
 
-    /// Squares with one piece of each colour.
+    /// Returns the squares with one piece of each colour.
     pub(super) fn unions(&self) -> BitBoard {
         self.occupied(Player::First) & self.occupied(Player::Second)
     }
 
-    /// Squares with a piece of this colour and type.
+    /// Returns the squares with a piece of this colour and type.
     pub(super) fn of(&self, player: Player, kind: Kind) -> BitBoard {
         let [low, middle, high] = self.planes[player.index()];
         match kind {
@@ -48,7 +48,7 @@ impl Board {
         }
     }
 
-    /// Type of this colour's piece on a square.
+    /// Returns the type of this colour's piece on a square.
     pub(super) fn kind_at(&self, player: Player, square: Square) -> Option<Kind> {
         Kind::from_number(self.code_at(player, square).wrapping_sub(1))
     }
@@ -74,14 +74,14 @@ impl Board {
         }
     }
 
-    /// Mirror image of the board, left and right exchanged.
+    /// Returns the mirror image of the board, left and right exchanged.
     pub(super) fn mirrored(&self) -> Self {
         Self {
             planes: self.planes.map(|planes| planes.map(BitBoard::flip_files)),
         }
     }
 
-    /// Three planes of this colour, which determine its pieces.
+    /// Returns the three planes of this colour, which determine its pieces.
     pub(super) fn words(&self, player: Player) -> [u64; 3] {
         self.planes[player.index()].map(|plane| plane.0)
     }

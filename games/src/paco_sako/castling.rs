@@ -5,7 +5,7 @@ use cozy_chess::{BitBoard, Square, get_between_rays};
 use super::{position::Position, rights::Wing, threats};
 use crate::Player;
 
-/// Squares on which the player to act can place its lifted king to castle.
+/// Returns the squares on which the player to act can place its lifted king to castle.
 pub(super) fn targets(position: &Position) -> BitBoard {
     let player = position.to_move;
     [Wing::Queen, Wing::King]
@@ -29,7 +29,7 @@ fn is_free(position: &Position, player: Player, wing: Wing) -> bool {
         )
 }
 
-/// Squares of a move, both ends included.
+/// Returns the squares of a move, both ends included.
 fn span((from, to): (Square, Square)) -> BitBoard {
     get_between_rays(from, to) | from.bitboard() | to.bitboard()
 }

@@ -73,7 +73,7 @@ fn push_successors(state: &Position, open: &mut Vec<Position>) {
     }
 }
 
-/// Those of the hand's targets after which the hand is empty.
+/// Returns the targets of the hand after which the hand is empty.
 pub(super) fn ends_turn(position: &Position, targets: BitBoard) -> BitBoard {
     let Some(hand) = position.hand else {
         return BitBoard::EMPTY;

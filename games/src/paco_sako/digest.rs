@@ -16,7 +16,7 @@ const WORDS: usize = 7;
 /// Odd 128-bit keys, one for each word, drawn at compile time.
 const KEYS: [u128; WORDS] = keys();
 
-/// Digest of up to seven words.
+/// Returns the digest of up to seven words.
 pub(super) fn digest<const N: usize>(words: [u64; N]) -> Digest {
     const { assert!(N <= WORDS) };
     words.into_iter().zip(KEYS).fold(0, |sum: u128, (word, key)| {
@@ -25,14 +25,15 @@ pub(super) fn digest<const N: usize>(words: [u64; N]) -> Digest {
 }
 
 impl Position {
-    /// Digest of board, hand, player to act, en-passant square, castling rights, pending promotion and required action.
+    /// Returns the digest of board, hand, player to act, en-passant square, castling rights, pending promotion and
+    /// required action.
     pub(super) fn digest(&self) -> Digest {
         let [a, b, c] = self.board.words(Player::First);
         let [d, e, f] = self.board.words(Player::Second);
         digest([a, b, c, d, e, f, self.small_parts()])
     }
 
-    /// All parts of the state but the board, packed into one word.
+    /// Returns all parts of the state but the board, packed into one word.
     fn small_parts(&self) -> u64 {
         let square = |square: Option<Square>| square.map_or(64, |square| square as u64);
         let kind = |kind: Option<Kind>| kind.map_or(7, |kind| kind as u64);
@@ -47,7 +48,7 @@ impl Position {
     }
 }
 
-/// Keys from SplitMix64 over a counter.
+/// Returns the keys from SplitMix64 over a counter.
 const fn keys() -> [u128; WORDS] {
     let mut keys = [0; WORDS];
     let mut number = 0;

@@ -219,7 +219,7 @@ fn read_en_passant(text: &str) -> Result<Option<Square>, FenError> {
     }
 }
 
-/// White and black piece that a letter stands for. `None` if it stands for none.
+/// Returns the white and the black piece that a letter stands for. `None` if it stands for none.
 fn read_letter(letter: char) -> Option<(Option<Kind>, Option<Kind>)> {
     let capital = letter.to_ascii_uppercase();
     if let Some(kind) = SINGLES
@@ -310,7 +310,7 @@ fn write_row(text: &mut String, board: &Board, rank: Rank) {
     }
 }
 
-/// Castling rights as files of their rooks, e.g. `AHah`, or `-`.
+/// Returns the castling rights as files of their rooks, e.g. `AHah`, or `-`.
 pub(super) fn write_castling(castling: &Castling) -> String {
     let mut text = String::new();
     for (player, wing) in RIGHTS {

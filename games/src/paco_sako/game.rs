@@ -47,32 +47,32 @@ impl Clone for PacoSako {
 }
 
 impl PacoSako {
-    /// Kind of action that the player to act must take next.
+    /// Returns the kind of action that the player to act must take next.
     pub fn required_action(&self) -> RequiredAction {
         self.position.required
     }
 
-    /// Result on the board. A dead end is not included; [`Game::outcome`] covers it.
+    /// Returns the result on the board. A dead end is not included; [`Game::outcome`] covers it.
     pub fn victory_state(&self) -> Victory {
         self.position.victory
     }
 
-    /// Number of lifts since the last new union or promotion, 0 to 100.
+    /// Returns the number of lifts since the last new union or promotion, 0 to 100.
     pub fn no_progress(&self) -> u8 {
         self.position.no_progress
     }
 
-    /// Square behind a pawn that has just stepped two rows, 0 (a1) to 63 (h8).
+    /// Returns the square behind a pawn that has just stepped two rows, 0 (a1) to 63 (h8).
     pub fn en_passant(&self) -> Option<u8> {
         self.position.en_passant.map(|square| square as u8)
     }
 
-    /// Square of the pawn that must be promoted next, 0 (a1) to 63 (h8).
+    /// Returns the square of the pawn that must be promoted next, 0 (a1) to 63 (h8).
     pub fn promotion(&self) -> Option<u8> {
         self.position.promotion.map(|square| square as u8)
     }
 
-    /// White's and Black's piece on a square, 0 (a1) to 63 (h8). A piece in the hand is on no square.
+    /// Returns White's and Black's piece on a square, 0 (a1) to 63 (h8). A piece in the hand is on no square.
     pub fn pieces_on(&self, square: u8) -> (Option<Kind>, Option<Kind>) {
         let Some(square) = Square::try_index(square.into()) else {
             return (None, None);
@@ -84,30 +84,30 @@ impl PacoSako {
         )
     }
 
-    /// Hand of the player to act: its square (see [`PacoSako::pieces_on`]), the player's own piece, and the partner of a
-    /// lifted union.
+    /// Returns the hand of the player to act: its square (see [`PacoSako::pieces_on`]), the player's own piece, and the partner
+    /// of a lifted union.
     pub fn in_hand(&self) -> Option<(u8, Kind, Option<Kind>)> {
         self.position
             .hand
             .map(|hand| (hand.square as u8, hand.own, hand.partner))
     }
 
-    /// Castling rights as a FEN writes them, e.g. `AHah` or `-`.
+    /// Returns the castling rights as a FEN writes them, e.g. `AHah` or `-`.
     pub fn castling(&self) -> String {
         fen::write_castling(&self.position.castling)
     }
 
-    /// Number of half-moves: 1 at the start, and one more for each change of player.
+    /// Returns the number of half-moves: 1 at the start, and one more for each change of player.
     pub fn half_move_count(&self) -> u32 {
         self.position.half_moves
     }
 
-    /// Number of moves: 1 at the start, and one more for each change to White.
+    /// Returns the number of moves: 1 at the start, and one more for each change to White.
     pub fn move_count(&self) -> u32 {
         self.position.moves
     }
 
-    /// Number of actions: 1 at the start, and one more for each action.
+    /// Returns the number of actions: 1 at the start, and one more for each action.
     pub fn action_count(&self) -> u32 {
         self.position.actions
     }
@@ -117,7 +117,8 @@ impl PacoSako {
         self.position.is_running() && !self.offer().is_possible()
     }
 
-    /// Squares that `attacker` threatens, chains included: bit 0 is a1, bit 63 is h8. A piece in the hand is left out.
+    /// Returns the squares that `attacker` threatens, chains included: bit 0 is a1, bit 63 is h8. A piece in the hand is left
+    /// out.
     pub fn threatened(&self, attacker: Player) -> u64 {
         threats::threatened(&self.position.board, attacker, self.position.en_passant).0
     }
@@ -305,7 +306,7 @@ impl Game for PacoSako {
         row::other_side(encoding)
     }
 
-    /// A win within the turn, if the search of its chains finds one.
+    /// Returns a win within the turn, if the search of its chains finds one.
     fn known(&self) -> Option<Known> {
         let line = turn_win::shortest(&self.position, self.history.chain_states())?;
         if self.rules.dead_end == DeadEnd::Forbid {

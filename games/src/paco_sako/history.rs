@@ -57,7 +57,7 @@ impl History {
         self.digests.push(digest);
     }
 
-    /// Chain states of the current turn.
+    /// Returns the chain states of the current turn.
     pub(super) fn chain_states(&self) -> &[Digest] {
         self.digests.get(self.recorded..).unwrap_or_default()
     }

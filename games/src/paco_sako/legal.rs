@@ -53,7 +53,7 @@ impl Legal {
         }
     }
 
-    /// Actions for which `is_offered` is true.
+    /// Returns the actions for which `is_offered` is true.
     pub(super) fn filter(self, is_offered: impl Fn(Act) -> bool) -> Self {
         match self {
             Self::Lift(squares) => Self::Lift(
@@ -77,7 +77,7 @@ impl Legal {
     }
 }
 
-/// Promotions in a set of bits, each with the number of its bit.
+/// Returns the promotions in a set of bits, each with the number of its bit.
 fn promotions(choices: u8) -> impl Iterator<Item = (usize, Kind)> {
     Kind::PROMOTIONS
         .into_iter()
@@ -85,7 +85,7 @@ fn promotions(choices: u8) -> impl Iterator<Item = (usize, Kind)> {
         .filter(move |(bit, _)| choices >> bit & 1 == 1)
 }
 
-/// Legal actions of the original engine. Empty if the game is decided, and in a dead end.
+/// Returns the legal actions of the original engine. Empty if the game is decided, and in a dead end.
 pub(super) fn plain(position: &Position) -> Legal {
     if !position.is_running() {
         return Legal::NONE;
@@ -102,8 +102,8 @@ pub(super) fn plain(position: &Position) -> Legal {
     }
 }
 
-/// Squares on which a hand can be placed, castling included. As in the original engine, a king in a union can castle too;
-/// only compatibility rules load such a king.
+/// Returns the squares on which a hand can be placed, castling included. As in the original engine, a king in a union can
+/// castle too; only compatibility rules load such a king.
 pub(super) fn places(position: &Position, hand: Hand) -> BitBoard {
     let steps = movement::targets(&position.board, position.to_move, hand, position.en_passant);
     if hand.own == Kind::King && position.castling.any() {

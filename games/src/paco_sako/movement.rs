@@ -13,7 +13,8 @@ use super::{
 };
 use crate::Player;
 
-/// Squares that a piece attacks: sliders up to and including the first occupied square, pawns both forward diagonals.
+/// Returns the squares that a piece attacks: sliders up to and including the first occupied square, pawns both forward
+/// diagonals.
 pub(super) fn attacks(kind: Kind, square: Square, player: Player, occupied: BitBoard) -> BitBoard {
     match kind {
         Kind::Pawn => get_pawn_attacks(square, color(player)),
@@ -25,7 +26,7 @@ pub(super) fn attacks(kind: Kind, square: Square, player: Player, occupied: BitB
     }
 }
 
-/// Squares on which `hand` can be placed, on a board without it.
+/// Returns the squares on which `hand` can be placed, on a board without it.
 ///
 /// A single piece can enter empty squares and those with an opponent's piece (a new union, or a chain). A pair or the king
 /// can enter empty squares only.
@@ -49,8 +50,8 @@ pub(super) fn targets(board: &Board, player: Player, hand: Hand, en_passant: Opt
     attacks(hand.own, hand.square, player, occupied) - blocked
 }
 
-/// Squares whose piece or union `player` can lift: those from which it can be placed on some square. The rest of the turn
-/// is not checked, and castling alone does not make a king liftable.
+/// Returns the squares whose piece or union `player` can lift: those from which it can be placed on some square. The rest
+/// of the turn is not checked, and castling alone does not make a king liftable.
 pub(super) fn liftable(board: &Board, player: Player, en_passant: Option<Square>) -> BitBoard {
     let mobility = Mobility::new(board, player, en_passant);
     let mut found = mobility.movable_pawns(board);
@@ -89,7 +90,8 @@ impl Mobility {
         }
     }
 
-    /// Pawns that can move: those with an empty square ahead, and single ones with a square to enter diagonally.
+    /// Returns the pawns that can move: those with an empty square ahead, and single ones with a square to enter
+    /// diagonally.
     fn movable_pawns(&self, board: &Board) -> BitBoard {
         let pawns = board.of(self.player, Kind::Pawn);
         let behind = self.player.other();
@@ -114,8 +116,8 @@ impl Mobility {
     }
 }
 
-/// One step ahead if the square is empty, and a second step from the first two rows. A pawn stands on its own first row
-/// after a union carried it there.
+/// Returns the squares that a pawn can enter by going ahead: one step if the square is empty, and a second step from the
+/// first two rows. A pawn stands on its own first row after a union carried it there.
 fn pawn_pushes(square: Square, player: Player, occupied: BitBoard) -> BitBoard {
     let one = ahead(player, square.bitboard()) - occupied;
     let may_double = match player {

@@ -20,7 +20,7 @@ pub(super) struct Offer<'a> {
 }
 
 impl Offer<'_> {
-    /// Legal actions under the rules.
+    /// Returns the legal actions under the rules.
     pub(super) fn legal(self) -> Legal {
         let plain = plain(self.position);
         if plain.is_empty() || !(self.forbids_dead_ends() || self.forbids_cycles()) {

@@ -32,7 +32,7 @@ impl Kind {
     /// Types that a pawn can be promoted to, in the order of the promotion actions.
     pub const PROMOTIONS: [Self; 4] = [Self::Rook, Self::Knight, Self::Bishop, Self::Queen];
 
-    /// Type with this number. `None` from 6 on.
+    /// Returns the type with this number. `None` from 6 on.
     pub(super) fn from_number(number: usize) -> Option<Self> {
         Self::ALL.get(number).copied()
     }

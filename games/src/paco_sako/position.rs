@@ -30,7 +30,7 @@ impl RequiredAction {
         )
     }
 
-    /// Name in data files, e.g. `PromoteThenLift`.
+    /// Returns the name in data files, e.g. `PromoteThenLift`.
     pub fn name(self) -> &'static str {
         match self {
             Self::PromoteThenLift => "PromoteThenLift",
@@ -66,7 +66,7 @@ impl Victory {
         }
     }
 
-    /// Name in data files, e.g. `PacoVictoryWhite`.
+    /// Returns the name in data files, e.g. `PacoVictoryWhite`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "Running",

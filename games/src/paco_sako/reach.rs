@@ -22,7 +22,8 @@ type Kinds = u8;
 const CHAINING: [Kind; 5] = [Kind::Pawn, Kind::Rook, Kind::Knight, Kind::Bishop, Kind::Queen];
 const PROMOTIONS: Kinds = bit(Kind::Rook) | bit(Kind::Knight) | bit(Kind::Bishop) | bit(Kind::Queen);
 
-/// Squares that include all those that chains of `attacker` starting with `hand` can threaten. `board` is without the hand.
+/// Returns the squares that include all those that chains of `attacker` starting with `hand` can threaten. `board` is
+/// without the hand.
 pub(super) fn bound(board: &Board, attacker: Player, hand: Hand, en_passant: Option<Square>) -> BitBoard {
     let mut walk = Walk::new(board, attacker, en_passant);
     walk.add_hands(hand.square, bit(hand.own));
@@ -111,7 +112,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Type of the attacker's piece that stands in a union at first.
+    /// Returns the type of the attacker's piece that stands in a union at first.
     fn standing(&self, square: Square) -> Kinds {
         let from = match self.passing {
             Some((target, passed)) if target == square => passed,

@@ -46,7 +46,7 @@ impl Castling {
         kings: [File::E; 2],
     };
 
-    /// No rights, for kings on these files (White's, Black's).
+    /// Returns castling without any rights, for kings on these files (White's, Black's).
     pub(super) fn of_kings(kings: [File; 2]) -> Self {
         Self { kings, ..Self::NONE }
     }
@@ -71,13 +71,13 @@ impl Castling {
         self.rights != [false; 4]
     }
 
-    /// File of a right's rook. `None` if there is no such right.
+    /// Returns the file of a right's rook. `None` if there is no such right.
     pub(super) fn rook_file(&self, player: Player, wing: Wing) -> Option<File> {
         let number = number(player, wing);
         self.rights[number].then_some(self.rooks[number])
     }
 
-    /// Rights as bits, in the order of [`RIGHTS`].
+    /// Returns the rights as bits, in the order of [`RIGHTS`].
     pub(super) fn bits(&self) -> u64 {
         self.rights
             .iter()
@@ -113,7 +113,8 @@ impl Castling {
         })
     }
 
-    /// Square on which a king is placed to castle: its destination in the usual array, the rook's square in others.
+    /// Returns the square on which a king is placed to castle: its destination in the usual array, the rook's square in
+    /// others.
     pub(super) fn target(&self, player: Player, wing: Wing) -> Square {
         let path = self.path(player, wing);
         let usual_rook = match wing {
@@ -124,7 +125,7 @@ impl Castling {
         if is_usual { path.king.1 } else { path.rook.0 }
     }
 
-    /// Moves of the king and the rook.
+    /// Returns the moves of the king and the rook.
     pub(super) fn path(&self, player: Player, wing: Wing) -> Path {
         let row = home_row(player);
         let (king, rook) = match wing {

@@ -35,7 +35,7 @@ const COUNTER_MAX: u32 = 100;
 pub struct Encoding(u8);
 
 impl Encoding {
-    /// Representation with these option bits: 1 relative perspective, 2 must lift, 4 must promote.
+    /// Returns the representation with these option bits: 1 relative perspective, 2 must lift, 4 must promote.
     ///
     /// # Errors
     /// [`StartError`] for any other bit.
@@ -51,7 +51,7 @@ impl Encoding {
         }
     }
 
-    /// Option bits, 0 to 7.
+    /// Returns the option bits, 0 to 7.
     pub const fn options(self) -> u32 {
         self.0 as u32
     }
@@ -70,7 +70,7 @@ impl Encoding {
     }
 }
 
-/// Layout of the rows of this representation.
+/// Returns the layout of the rows of this representation.
 pub(super) fn layout(encoding: Encoding) -> RowLayout {
     let mut planes: Vec<(&str, u32)> = vec![
         ("castling bottom queen side", 1),
@@ -113,7 +113,7 @@ pub(super) fn layout(encoding: Encoding) -> RowLayout {
     }
 }
 
-/// Square in a symmetry: symmetry 1 mirrors the files.
+/// Returns the square in a symmetry: symmetry 1 mirrors the files.
 fn turn_square(symmetry: Symmetry, square: Square) -> Square {
     match symmetry {
         Symmetry::IDENTITY => square,
@@ -121,7 +121,7 @@ fn turn_square(symmetry: Symmetry, square: Square) -> Square {
     }
 }
 
-/// Symmetries of rows. A position with a castling right has no mirror image.
+/// Returns the symmetries of rows. A position with a castling right has no mirror image.
 pub(super) fn symmetries(encoding: Encoding) -> RowSymmetries {
     let first = EN_PASSANT_PLANE + 1;
     let rights = [first, first + 1, first + 2, first + 3];
@@ -136,7 +136,7 @@ pub(super) fn symmetries(encoding: Encoding) -> RowSymmetries {
     planes::symmetries(&layout(encoding), SYMMETRIES, &rights, square, entry)
 }
 
-/// Map between the players' views: in the relative perspective ranks are counted from the player to act.
+/// Returns the map between the players' views: in the relative perspective ranks are counted from the player to act.
 pub(super) fn other_side(encoding: Encoding) -> OtherSide {
     if !encoding.is_relative() {
         return OtherSide::default();
@@ -199,7 +199,7 @@ pub(super) fn write(position: &Position, encoding: Encoding, symmetry: Symmetry,
     row.push(u32::from(position.no_progress).min(COUNTER_MAX));
 }
 
-/// Policy entry of an action. A number that is no action is returned unchanged.
+/// Returns the policy entry of an action. A number that is no action is returned unchanged.
 pub(super) fn policy_index(
     position: &Position,
     encoding: Encoding,
@@ -232,7 +232,7 @@ impl View {
         turn_square(self.symmetry, square)
     }
 
-    /// Square as the viewer numbers it.
+    /// Returns the square as the viewer numbers it.
     fn seen(&self, square: Square) -> Square {
         match self.viewer {
             Player::First => square,
@@ -240,12 +240,12 @@ impl View {
         }
     }
 
-    /// Index of a square within a plane.
+    /// Returns the index of a square within a plane.
     fn tile(&self, square: Square) -> u32 {
         self.seen(square) as u32
     }
 
-    /// Entry of a piece on the board. `square` has been mirrored already.
+    /// Returns the entry of a piece on the board. `square` has been mirrored already.
     fn settled(&self, player: Player, kind: Kind, square: Square) -> u32 {
         let side = if player == self.viewer {
             0
@@ -255,7 +255,7 @@ impl View {
         64 * (kind as u32 + side) + self.tile(square)
     }
 
-    /// Entry of a piece in the hand.
+    /// Returns the entry of a piece in the hand.
     fn lifted(&self, player: Player, kind: Kind, square: Square) -> u32 {
         64 * SETTLED_PLANES + self.settled(player, kind, self.mirror(square))
     }

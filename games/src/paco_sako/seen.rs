@@ -26,7 +26,7 @@ impl Seen {
         }
     }
 
-    /// Number of digests.
+    /// Returns the number of digests.
     pub(super) fn len(&self) -> usize {
         self.count
     }

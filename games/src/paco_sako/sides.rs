@@ -4,7 +4,7 @@ use cozy_chess::{BitBoard, Color, Rank};
 
 use crate::Player;
 
-/// Row on which this player's king starts.
+/// Returns the row on which this player's king starts.
 pub(super) fn home_row(player: Player) -> Rank {
     match player {
         Player::First => Rank::First,
@@ -12,7 +12,7 @@ pub(super) fn home_row(player: Player) -> Rank {
     }
 }
 
-/// Row on which this player's pawns start.
+/// Returns the row on which this player's pawns start.
 pub(super) fn pawn_row(player: Player) -> Rank {
     match player {
         Player::First => Rank::Second,
@@ -20,7 +20,7 @@ pub(super) fn pawn_row(player: Player) -> Rank {
     }
 }
 
-/// Squares moved one row forward, as this player's pawns move.
+/// Returns the squares moved one row forward, as this player's pawns move.
 pub(super) fn ahead(player: Player, squares: BitBoard) -> BitBoard {
     match player {
         Player::First => BitBoard(squares.0 << 8),

@@ -30,7 +30,7 @@ use crate::Player;
 /// Most distinct chain states that one search visits.
 pub(super) const MAX_STATES: usize = 1 << 18;
 
-/// All squares that `attacker` threatens, with the hands of both players empty.
+/// Returns all squares that `attacker` threatens, with the hands of both players empty.
 pub(super) fn threatened(board: &Board, attacker: Player, en_passant: Option<Square>) -> BitBoard {
     Search::new(attacker).run(board, en_passant, BitBoard::FULL, false)
 }
@@ -56,8 +56,8 @@ struct Chain {
 }
 
 impl Chain {
-    /// Digest that is unique among the chains of one search. The defender's pieces can be left out: they move only when the
-    /// en-passant square is used.
+    /// Returns a digest that is unique among the chains of one search. The defender's pieces can be left out: they move
+    /// only when the en-passant square is used.
     fn digest(&self, attacker: Player) -> Digest {
         let [a, b, c] = self.board.words(attacker);
         let hand = (self.hand.square as u64) << 4 | (self.hand.own as u64) << 1;
@@ -82,7 +82,8 @@ impl Search {
         }
     }
 
-    /// Threatened squares. Those outside `wanted` may be missing. With `any`, the search ends at the first wanted one.
+    /// Returns the threatened squares. Those outside `wanted` may be missing. With `any`, the search ends at the first
+    /// wanted one.
     fn run(mut self, board: &Board, en_passant: Option<Square>, wanted: BitBoard, any: bool) -> BitBoard {
         let is_enough = |found: BitBoard| any && !found.is_disjoint(wanted);
         let singles = board.occupied(self.attacker) - board.unions() - board.of(self.attacker, Kind::King);

@@ -20,8 +20,8 @@ use super::{
 /// Most distinct states of one turn that a search visits.
 const MAX_STATES: usize = 512;
 
-/// Shortest actions by which the player to act unites with the opponent's king in this turn, without a state whose digest is
-/// in `barred`. `None` if there are none, or if the search ends before it finds them.
+/// Returns the shortest actions by which the player to act unites with the opponent's king in this turn, without a state
+/// whose digest is in `barred`. `None` if there are none, or if the search ends before it finds them.
 pub(super) fn shortest(position: &Position, barred: &[Digest]) -> Option<Vec<Act>> {
     let is_hopeless = || match (position.required, position.hand) {
         (RequiredAction::Place, Some(hand)) => !can_reach(position, hand),
@@ -80,7 +80,7 @@ impl Search<'_> {
         None
     }
 
-    /// Actions from the first state to the one with this number, and `last` after them.
+    /// Returns the actions from the first state to the one with this number, and `last` after them.
     fn line(&self, mut number: usize, last: Act) -> Vec<Act> {
         let mut acts = vec![last];
         while let Some(&(_, Some((act, before)))) = self.states.get(number) {
@@ -92,7 +92,7 @@ impl Search<'_> {
     }
 }
 
-/// Actions of a state that win, or after which the turn might still be won.
+/// Returns the actions of a state that win, or after which the turn might still be won.
 fn acts(state: &Position) -> Vec<Act> {
     let board = &state.board;
     let player = state.to_move;

@@ -22,7 +22,7 @@ impl Codec for PlaneStack {
         actions
     }
 
-    /// Convolutions if the actions are several whole planes, as in chess.
+    /// Returns convolutions if the actions are several whole planes, as in chess.
     fn usual_head(&self, actions: u32) -> PolicyHead {
         if actions > SQUARES as u32 && actions.is_multiple_of(SQUARES as u32) {
             PolicyHead::Planes

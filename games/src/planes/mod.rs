@@ -55,12 +55,12 @@ pub struct PlaneStack {
 }
 
 impl PlaneStack {
-    /// Number of values in a row.
+    /// Returns the number of values in a row.
     pub fn row_len(&self) -> usize {
         self.entries as usize + self.constants.len()
     }
 
-    /// Number of values in the expanded tensor of one position: `planes · 64`.
+    /// Returns the number of values in the expanded tensor of one position: `planes · 64`.
     pub fn tensor_len(&self) -> usize {
         self.planes as usize * SQUARES
     }

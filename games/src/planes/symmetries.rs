@@ -23,9 +23,9 @@ struct Tables {
     actions: Vec<u32>,
 }
 
-/// The symmetries 1 to `count - 1` of rows of `layout`. `square` and `action` give the image of a square and of a policy
-/// entry. No symmetry applies to a row with a value other than 0 in a constant plane of `barriers`, e.g. a castling right.
-/// Rows that are not planes have no symmetries.
+/// Returns the symmetries 1 to `count - 1` of rows of `layout`. `square` and `action` give the image of a square and of a
+/// policy entry. No symmetry applies to a row with a value other than 0 in a constant plane of `barriers`, e.g. a castling
+/// right. Rows that are not planes have no symmetries.
 pub(crate) fn symmetries(
     layout: &RowLayout,
     count: u8,

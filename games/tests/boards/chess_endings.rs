@@ -27,7 +27,7 @@ fn moves(state: &mut Chess, line: &str) {
     }
 }
 
-/// Values of the two repetition planes in the row.
+/// Returns the values of the two repetition planes in the row.
 fn repetition_planes(state: &Chess) -> [u32; 2] {
     let mut row = Vec::new();
     state.write_row((), Symmetry::IDENTITY, &mut row);
@@ -169,8 +169,8 @@ fn lost_castling_rights_make_another_position() {
     assert_eq!(state.earlier_occurrences(), 1);
 }
 
-/// Description that is equal for positions which FIDE calls the same: equal player to move, equal pieces on equal squares,
-/// and equal possible moves of all pieces.
+/// Returns a description that is equal for positions which FIDE calls the same: equal player to move, equal pieces on
+/// equal squares, and equal possible moves of all pieces.
 fn fide_key(state: &Chess) -> String {
     let fen = state.position();
     let fields: Vec<&str> = fen.split(' ').collect();

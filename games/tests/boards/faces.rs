@@ -294,7 +294,8 @@ fn check_scene<G: Face>() {
     });
 }
 
-/// Each action has clicks of its own or is offered by its name. A piece is clicked where it stands, and placed on its cell.
+/// Checks that each action has clicks of its own or is offered by its name. A piece is clicked where it stands, and placed
+/// on its cell.
 fn check_clicks<G: Face>() {
     walk::<G>(&G::people_rules(), |state, _| {
         let scene = state.scene(&[]);

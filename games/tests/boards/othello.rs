@@ -33,7 +33,7 @@ impl Squares {
             .get(usize::try_from(file).ok()?)?
     }
 
-    /// Squares of the discs that turn when `player` places a disc. Empty if that is not legal.
+    /// Returns the squares of the discs that turn when `player` places a disc. Empty if that is not legal.
     fn turned(&self, square: i32, player: Player) -> Vec<(i32, i32)> {
         let (rank, file) = (square / 8, square % 8);
         let mut all = Vec::new();
@@ -175,7 +175,7 @@ fn a_row_repeats_its_first_entry() {
     assert_eq!(row[64], 1);
 }
 
-/// Result for the first player by trying every action.
+/// Returns the result for the first player by trying every action.
 fn minimax(state: &Othello) -> f32 {
     if let Some(outcome) = state.outcome() {
         return outcome.value().get();

@@ -3,12 +3,12 @@
 use games::{Action, Game};
 use proptest::{collection::vec, prelude::*};
 
-/// Numbers that choose the actions of a game of at most `length` actions.
+/// Returns numbers that choose the actions of a game of at most `length` actions.
 pub fn choices(length: usize) -> impl Strategy<Value = Vec<u16>> {
     vec(any::<u16>(), 0..length)
 }
 
-/// Legal actions of a state.
+/// Returns the legal actions of a state.
 pub fn legal<G: Game>(state: &G) -> Vec<Action> {
     let mut actions = vec![u32::MAX];
     state.legal_actions(&mut actions);

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use crate::play::{legal, play};
 
-/// Position after discs in these columns, 1 to 7.
+/// Returns the position after discs in these columns, 1 to 7.
 fn after(columns: &str) -> ConnectFour {
     let mut state = ConnectFour::EMPTY;
     for column in columns.bytes() {
@@ -22,7 +22,7 @@ fn after(columns: &str) -> ConnectFour {
     state
 }
 
-/// Score by minimax without pruning and tables.
+/// Returns the score by minimax without pruning and tables.
 fn minimax(state: &ConnectFour) -> i8 {
     match state.outcome() {
         Some(Outcome::Draw) => 0,

@@ -85,7 +85,7 @@ fn side_by_side<G: Game<Encoding = ()>>(
     }
 }
 
-/// Image of a square under mirrored files (bit 2) and then quarter turns, by coordinates.
+/// Returns the image of a square under mirrored files (bit 2) and then quarter turns, by coordinates.
 fn turned(square: usize, symmetry: u8) -> usize {
     let (mut rank, mut file) = (square / 8, square % 8);
     if symmetry >= 4 {

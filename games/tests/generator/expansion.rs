@@ -31,7 +31,7 @@ struct InBatch<'a> {
 }
 
 impl InBatch<'_> {
-    /// Row of an imp's sept in the table.
+    /// Returns the row of an imp's sept in the table.
     fn row(&self, imp: usize) -> i32 {
         self.batch.sept[self.first + imp]
     }
@@ -41,7 +41,7 @@ impl InBatch<'_> {
         (1..self.clan.len()).filter(move |&child| usize::from(parents[child]) == imp)
     }
 
-    /// Ancestors of an imp, its parent first.
+    /// Returns the ancestors of an imp, its parent first.
     fn ancestors(&self, imp: usize) -> impl Iterator<Item = usize> {
         let parents = self.clan.parents();
         std::iter::successors(Some(imp), move |&imp| {

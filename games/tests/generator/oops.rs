@@ -14,7 +14,7 @@ fn row(state: &GeneratorGame) -> Vec<u32> {
     row
 }
 
-/// Oops of a start clan without a problem, by a mark.
+/// Returns the Oops of a start clan without a problem, by a mark.
 fn first_oops() -> GeneratorGame {
     let mut state = GeneratorGame::posed(&Rules::oops(), Problem::Draw(Grid::ABSENT));
     state.play(GeneratorGame::action(0, Move::MARK_COMPLETE)).unwrap();

@@ -6,12 +6,12 @@ use games::{
 };
 use proptest::prelude::*;
 
-/// Random numbers that choose moves (see [`grow`]).
+/// Returns random numbers that choose moves (see [`grow`]).
 pub fn choices(most: usize) -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(any::<u32>(), 0..most)
 }
 
-/// Moves of a clan that do not fail, found by trying all of them: imp, move, clan after it.
+/// Returns the moves of a clan that do not fail, found by trying all of them: imp, move, clan after it.
 pub fn transformations(clan: &Clan) -> Vec<(usize, Move, Clan)> {
     let mut found = Vec::new();
     for imp in 0..clan.len() {
@@ -26,7 +26,8 @@ pub fn transformations(clan: &Clan) -> Vec<(usize, Move, Clan)> {
     found
 }
 
-/// Clan that these choices lead to. Even numbers choose among the moves that change the tree, so that it grows deep.
+/// Returns the clan that these choices lead to. Even numbers choose among the moves that change the tree, so that it
+/// grows deep.
 pub fn grow(choices: &[u32]) -> Clan {
     let mut clan = Clan::start();
     for &choice in choices {
@@ -51,7 +52,7 @@ pub fn legal(state: &GeneratorGame) -> Vec<Action> {
     legal
 }
 
-/// Generator of random numbers below a bound.
+/// Returns a generator of random numbers below a bound.
 pub fn drawer(mut seed: u64) -> impl FnMut(usize) -> usize {
     move |below| {
         seed = seed

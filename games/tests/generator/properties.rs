@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::play::{any_clan, choices, grow, legal, transformations};
 
-/// Imp and move that undo a move of `imp`. `None` if no single move does.
+/// Returns the imp and move that undo a move of `imp`. `None` if no single move does.
 fn undo(clan: &Clan, imp: usize, action: Move) -> Option<(usize, Move)> {
     let back = match action.name() {
         "INC" => 20,

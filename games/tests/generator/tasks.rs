@@ -20,7 +20,7 @@ fn file(difficulty: Difficulty, number: u64) -> PathBuf {
     root.join(difficulty.name()).join(format!("{number:03}.json"))
 }
 
-/// Text of a task. Each has random numbers of its own.
+/// Returns the text of a task. Each has random numbers of its own.
 fn text(difficulty: Difficulty, number: u64) -> String {
     let seed = 1 + number + 1000 * difficulty as u64;
     let task = made::task(difficulty, &mut drawer(seed)).unwrap();

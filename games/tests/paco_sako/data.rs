@@ -31,7 +31,7 @@ pub fn records<T: DeserializeOwned>(name: &str) -> Vec<T> {
         .collect()
 }
 
-/// Game under the rules of the original engine.
+/// Returns the game under the rules of the original engine.
 pub fn start(fen: Option<&str>, draw_after_n_repetitions: u8) -> PacoSako {
     let rules = Rules {
         draw_after_n_repetitions,
@@ -40,7 +40,7 @@ pub fn start(fen: Option<&str>, draw_after_n_repetitions: u8) -> PacoSako {
     PacoSako::start(&rules, fen).unwrap_or_else(|error| panic!("{fen:?}: {error}"))
 }
 
-/// Legal action codes, counted from 1 as in the data.
+/// Returns the legal action codes, counted from 1 as in the data.
 pub fn legal(state: &PacoSako) -> Vec<u32> {
     let mut actions = Vec::new();
     state.legal_actions(&mut actions);

@@ -68,7 +68,7 @@ fn statistics_of_whole_turns_agree() {
     }
 }
 
-/// FNV-1a over the keys, each followed by a line feed.
+/// Returns the FNV-1a hash over the keys, each followed by a line feed.
 fn fnv1a64<'a>(keys: impl IntoIterator<Item = &'a str>) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for key in keys {

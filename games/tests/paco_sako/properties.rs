@@ -12,7 +12,7 @@ const MIRROR: Symmetry = Symmetry(1);
 const START: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w 0 AHah - -";
 const START_WITHOUT_CASTLING: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w 0 - - -";
 
-/// Numbers that choose the actions of a game.
+/// Returns numbers that choose the actions of a game.
 fn choices(most: usize) -> impl Strategy<Value = Vec<u16>> {
     prop::collection::vec(any::<u16>(), 0..most)
 }
@@ -29,7 +29,7 @@ fn row(state: &PacoSako, options: u32, symmetry: Symmetry) -> Vec<u32> {
     row
 }
 
-/// Action with `change` applied to its square.
+/// Returns the action with `change` applied to its square.
 fn map_square(action: Action, change: impl Fn(Action) -> Action) -> Action {
     match action {
         0..64 => change(action),

@@ -90,7 +90,7 @@ fn check(name: &str, count: usize) {
     }
 }
 
-/// Names of action codes in the data: `Lc3` lifts, `Pa1` places, `=Q` promotes.
+/// Returns the names of action codes in the data: `Lc3` lifts, `Pa1` places, `=Q` promotes.
 fn names(codes: &[u32]) -> Vec<String> {
     codes
         .iter()

@@ -19,7 +19,7 @@ struct Record {
     fen: String,
 }
 
-/// Win of the player to act with the fewest actions of this turn. `None` if the turn has too many states.
+/// Returns the win of the player to act with the fewest actions of this turn. `None` if the turn has too many states.
 fn shortest(state: &PacoSako) -> Option<Option<Known>> {
     let turn = Turn::explore(state, LIMIT)?;
     let wins = turn.ends.iter().filter(|end| end.is_paco);

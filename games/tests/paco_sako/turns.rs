@@ -74,7 +74,8 @@ impl Turn {
     }
 }
 
-/// Key of a state: `<board and hand> <side> <castling> <en passant> <required action> <promotion square> <victory state>`.
+/// Returns the key of a state: `<board and hand> <side> <castling> <en passant> <required action> <promotion square>
+/// <victory state>`.
 pub fn key(state: &PacoSako) -> String {
     let fen = state.position();
     let fields: Vec<&str> = fen.split(' ').collect();

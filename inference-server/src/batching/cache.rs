@@ -76,7 +76,7 @@ impl EvaluationCache {
         }
     }
 
-    /// Number and size of the entries.
+    /// Returns the number and size of the entries.
     pub fn contents(&self) -> CacheContents {
         self.cache.contents()
     }

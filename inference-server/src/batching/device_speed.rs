@@ -32,7 +32,7 @@ impl DeviceSpeed {
         self.seconds_per_position = Some(before + NEWEST * (newest - before));
     }
 
-    /// Expected time for `positions` positions.
+    /// Returns the expected time for `positions` positions.
     pub fn time_for(&self, positions: usize) -> Duration {
         let each = self.seconds_per_position.unwrap_or(1.0 / FIRST_GUESS);
         Duration::from_secs_f64(

@@ -54,7 +54,7 @@ impl Executor {
     /// Starts the thread, which ends when `batches` is dropped.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The operating system cannot start a thread.
     pub fn start(batcher: Arc<Batcher>, metrics: Arc<Metrics>) -> std::io::Result<Self> {
         let (batches, mut formed) = mpsc::channel::<FormedBatch>(1);
         let (done, finished) = mpsc::channel(MAX_COMPUTED);
@@ -144,7 +144,7 @@ fn share_places(slices: &[JobSlice], positions: usize) -> (Vec<u32>, usize) {
     (places, distinct as usize)
 }
 
-/// The first position of each place, in the order of the places.
+/// Returns the first position of each place, in the order of the places.
 fn placed<'a>(slices: &'a [JobSlice], places: &'a [u32]) -> impl Iterator<Item = (&'a JobSlice, usize)> {
     let positions = slices
         .iter()
@@ -162,7 +162,7 @@ fn placed<'a>(slices: &'a [JobSlice], places: &'a [u32]) -> impl Iterator<Item =
         })
 }
 
-/// Legal actions of all places as `[size][width]`, padded with action 0. Returns them and the width.
+/// Returns the legal actions of all places as `[size][width]`, padded with action 0. Returns them and the width.
 fn legal_actions(slices: &[JobSlice], places: &[u32], actions: u32, size: usize) -> (Vec<i32>, usize) {
     let most = placed(slices, places).map(|(slice, position)| slice.legal(position).len());
     let width = legal_width(most.max().unwrap_or_default(), actions);
@@ -176,7 +176,7 @@ fn legal_actions(slices: &[JobSlice], places: &[u32], actions: u32, size: usize)
     (padded, width)
 }
 
-/// Rows of all places, padded to `size` with copies of the first row, which is known to be valid.
+/// Returns the rows of all places, padded to `size` with copies of the first row, which is known to be valid.
 fn assemble(slices: &[JobSlice], places: &[u32], row_len: Option<usize>, size: usize) -> Batch {
     let (mut rows, mut ends) = (Vec::with_capacity(size * row_len.unwrap_or(64)), Vec::new());
     let mut filled = 0;
@@ -227,7 +227,7 @@ mod tests {
         let mut receivers: Vec<UnboundedReceiver<_>> = jobs
             .iter()
             .map(|&(id, positions)| {
-                // Queued before the device starts, so that the batches are always the same.
+                // The requests are queued before the device starts, so that the batches are always the same.
                 let (job, answers) = job_of(&slot, 0, id, positions);
                 batcher.push(job).unwrap();
                 answers

@@ -122,12 +122,12 @@ impl Job {
         Some(self.request.legal_counts.len())
     }
 
-    /// Number of positions in the request.
+    /// Returns the number of positions in the request.
     pub fn request_positions(&self) -> usize {
         self.request.legal_counts.len()
     }
 
-    /// Number of positions to compute.
+    /// Returns the number of positions to compute.
     pub fn positions(&self) -> usize {
         match self.unknown.len() {
             0 => self.request_positions(),
@@ -135,7 +135,7 @@ impl Job {
         }
     }
 
-    /// Row and legal actions of a position of the request.
+    /// Returns the row and legal actions of a position of the request.
     pub fn position(&self, position: usize) -> (&[u32], &[u32]) {
         (
             self.rows.part(&self.request.indices, position),
@@ -143,29 +143,29 @@ impl Job {
         )
     }
 
-    /// Priority of the request.
+    /// Returns the priority of the request.
     pub fn priority(&self) -> Priority {
         self.request.priority
     }
 
-    /// The form of the policy that the client wants.
+    /// Returns the form of the policy that the client wants.
     pub fn wants(&self) -> Wants {
         self.request.wants
     }
 
-    /// The served name that the request used, unless it named a version.
+    /// Returns the served name that the request used, unless it named a version.
     pub fn slot(&self) -> Option<&ModelSlot> {
         self.model.slot.as_deref()
     }
 
-    /// The model that the rows were validated against.
+    /// Returns the model that the rows were validated against.
     pub fn validated_by(&self) -> &Model {
         &self.model.model
     }
 
-    /// The model that shall compute the job: the one that the requested name points at now. The model that validated the
-    /// rows answers instead if the name was unloaded, if its layout changed, or if the cache has already given a part of
-    /// the answer.
+    /// Returns the model that must compute the job: the one that the requested name points at now. The model that
+    /// validated the rows answers instead if the name was unloaded, if its layout changed, or if the cache has already
+    /// given a part of the answer.
     pub fn model(&self) -> Arc<Model> {
         let validated_by = &self.model.model;
         let Some(current) = self.slot().and_then(ModelSlot::current) else {
@@ -181,7 +181,7 @@ impl Job {
         }
     }
 
-    /// State at `now`. A job whose deadline has passed is answered with [`Refusal::Late`].
+    /// Returns the state at `now`. A job whose deadline has passed is answered with [`Refusal::Late`].
     pub fn state(&self, now: Instant) -> State {
         if self.reply_to.is_gone() || self.response.lock().is_over {
             return State::Over;
@@ -204,19 +204,19 @@ impl Job {
 }
 
 impl JobSlice {
-    /// The positions of the slice, as indices into the request.
+    /// Returns the positions of the slice, as indices into the request.
     pub fn positions(&self) -> impl Iterator<Item = usize> {
         let unknown = &self.job.unknown;
         (self.first..self.first + self.count)
             .map(move |number| unknown.get(number).map_or(number, |&position| position as usize))
     }
 
-    /// Row of a position of the request.
+    /// Returns the row of a position of the request.
     pub fn row(&self, position: usize) -> &[u32] {
         self.job.rows.part(&self.job.request.indices, position)
     }
 
-    /// Legal actions of a position of the request.
+    /// Returns the legal actions of a position of the request.
     pub fn legal(&self, position: usize) -> &[u32] {
         self.job.legal.part(&self.job.request.legal_actions, position)
     }
@@ -226,7 +226,7 @@ impl JobSlice {
         !self.job.hashes.is_empty()
     }
 
-    /// Cache hash of a position, if there is a cache.
+    /// Returns the cache hash of a position, if there is a cache.
     pub fn hash(&self, position: usize) -> Option<u64> {
         self.job.hashes.get(position).copied()
     }

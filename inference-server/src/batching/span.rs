@@ -24,7 +24,7 @@ pub(crate) struct BatchSpan {
 }
 
 impl BatchSpan {
-    /// Span of `batch`. `None` if spans are not collected.
+    /// Returns the span of `batch`. `None` if spans are not collected.
     pub(crate) fn of(batch: &ComputedBatch) -> Option<Self> {
         if !telemetry::is_on() {
             return None;

@@ -81,8 +81,8 @@ impl Intake {
         })
     }
 
-    /// The caller of the current task's call. Each connection is one client. All calls without a known peer are one
-    /// client together.
+    /// Returns the caller of the current task's call. Each connection is one client. All calls without a known peer are
+    /// one client together.
     pub fn caller(&self, peer: Option<Peer>) -> Caller {
         let address = peer.as_ref().and_then(Peer::address);
         Caller {

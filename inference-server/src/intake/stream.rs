@@ -153,7 +153,7 @@ impl Stream for ReplyStream {
     }
 }
 
-/// Final status of a stream, if its client did not end it.
+/// Returns the final status of a stream, if its client did not end it.
 pub(crate) fn last(intake: &Intake, end: &End) -> Option<Status> {
     let refused = || intake.shutdown.is_cancelled().then(|| Refusal::Stopping.into());
     end.lock().take().or_else(refused)

@@ -55,7 +55,7 @@ fn check_rows(request: &EvaluationRequest, layout: &RowLayout, positions: usize)
     Ok(())
 }
 
-/// Rows of the positions.
+/// Returns the rows of the positions.
 fn rows<'a>(request: &'a EvaluationRequest, layout: &RowLayout) -> Result<Ragged<'a>, Refusal> {
     let positions = request.legal_counts.len();
     let lengths = match layout.row_len() {

@@ -100,7 +100,7 @@ impl GrpcInferenceService for KserveService {
         request: Request<ModelReadyRequest>,
     ) -> Result<Response<ModelReadyResponse>, Status> {
         let ModelReadyRequest { name, version } = request.into_inner();
-        // The question loads no model.
+        // A request for readiness does not load the model.
         let ready = plain_name(&name, &version)
             .is_ok_and(|(whole, _)| self.intake.library.models().find(&whole).is_ok());
         Ok(Response::new(ModelReadyResponse { ready }))

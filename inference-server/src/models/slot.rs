@@ -47,7 +47,7 @@ impl ModelSlot {
         }
     }
 
-    /// Model that the name points at now.
+    /// Returns the model that the name points at now.
     pub fn current(&self) -> Option<Arc<Model>> {
         self.current.read().clone()
     }

@@ -93,7 +93,7 @@ enum Place {
 }
 
 impl Found {
-    /// Publication time in seconds since the Unix epoch. NaN if it is not known.
+    /// Returns the publication time in seconds since the Unix epoch. NaN if it is not known.
     pub(crate) fn published_at(&self) -> f64 {
         match &self.place {
             Place::Store(manifest) => manifest.created_at_ms as f64 / 1000.0,
@@ -201,7 +201,7 @@ impl Source {
         Ok(store.fetch(manifest, MODEL).await?)
     }
 
-    /// All labels with their versions.
+    /// Returns all labels with their versions.
     ///
     /// # Errors
     /// [`SourceError`].

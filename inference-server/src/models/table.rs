@@ -38,12 +38,12 @@ pub struct Models {
 pub struct ResolvedModel {
     /// Model at the time of the look-up.
     pub model: Arc<Model>,
-    /// ModelSlot of the name. `None` if the request named a version, so that no other model may answer.
+    /// Slot of the name. `None` if the request named a version, so that no other model may answer.
     pub slot: Option<Arc<ModelSlot>>,
 }
 
 impl Models {
-    /// Makes a table that serves `default`, which has no model yet. `sources` are the sources beside the run's own.
+    /// Makes a table that serves `default`, which has no model yet. `sources` are the sources besides the run's own.
     pub fn new(default: ServedName, sources: impl IntoIterator<Item = String>) -> Self {
         let default = Arc::new(ModelSlot::new(default, true));
         Self {
@@ -54,12 +54,12 @@ impl Models {
         }
     }
 
-    /// ModelSlot for requests without a name.
+    /// Returns the slot for requests without a name.
     pub fn default_slot(&self) -> &Arc<ModelSlot> {
         &self.default
     }
 
-    /// Model for requests without a name.
+    /// Returns the model for requests without a name.
     pub fn current(&self) -> Option<Arc<Model>> {
         self.default.current()
     }
@@ -148,19 +148,19 @@ impl Models {
         slot.replace(None)
     }
 
-    /// ModelSlot of a name.
+    /// Returns the slot of a name.
     pub fn slot(&self, name: &ServedName) -> Option<Arc<ModelSlot>> {
         self.slots.read().get(&name.to_string()).cloned()
     }
 
-    /// All slots, ordered by name.
+    /// Returns all slots, ordered by name.
     pub fn slots(&self) -> Vec<Arc<ModelSlot>> {
         let mut slots = self.each(Arc::clone);
         slots.sort_by(|left, right| left.name.cmp(&right.name));
         slots
     }
 
-    /// The least recently used slot that may be unloaded, other than `spared`.
+    /// Returns the least recently used slot that may be unloaded, other than `spared`.
     pub fn least_recently_used(&self, spared: Option<&ModelSlot>) -> Option<Arc<ModelSlot>> {
         let is_spared = |slot: &ModelSlot| spared.is_some_and(|spared| std::ptr::eq(spared, slot));
         self.each(Arc::clone)
@@ -169,12 +169,12 @@ impl Models {
             .min_by_key(|slot| slot.used())
     }
 
-    /// Memory of all served models, in bytes. A model with several names counts once.
+    /// Returns the memory of all served models, in bytes. A model with several names counts once.
     pub fn bytes(&self) -> u64 {
         self.bytes_of(|_| true)
     }
 
-    /// Memory of the models of those slots for which `counts` holds, in bytes.
+    /// Returns the memory of the models of those slots for which `counts` holds, in bytes.
     pub fn bytes_of(&self, counts: impl Fn(&ModelSlot) -> bool) -> u64 {
         let of = |slot: &Arc<ModelSlot>| counts(slot).then(|| slot.current()).flatten();
         let mut models: Vec<Arc<Model>> = self.each(of).into_iter().flatten().collect();

@@ -1,8 +1,8 @@
 //! Limits on the memory of requests whose answers have not been read, for each connection and for the server.
 //!
 //! The number of requests in flight is bounded elsewhere, but one answer with logits can take megabytes. A charge ends when
-//! the transport asks for the next answer, since it has passed the last one on by then. A connection that holds nothing may
-//! always have one more answer, so a client that reads its answers never waits for one that does not.
+//! the transport asks for the next answer, because it has then passed on the previous one. A connection that holds nothing
+//! may always have one more answer, so a client that reads its answers never waits for one that does not.
 
 use std::{
     collections::HashMap,
@@ -66,7 +66,7 @@ pub struct MemoryCharge {
 }
 
 impl MemoryLimits {
-    /// No memory is charged yet. `gauge` shows the charged bytes of all connections.
+    /// Makes limits under which no memory is charged yet. `gauge` shows the charged bytes of all connections.
     pub fn new(gauge: Gauge) -> Self {
         let held = AtomicUsize::new(0);
         Self {
@@ -75,7 +75,7 @@ impl MemoryLimits {
         }
     }
 
-    /// Charged memory of a client's connection, shared by all its calls.
+    /// Returns the charged memory of a client's connection, shared by all its calls.
     pub fn connection(&self, client: ClientId) -> Arc<ConnectionMemory> {
         let mut connections = self.connections.lock();
         if let Some(connection) = connections.of.get(&client).and_then(Weak::upgrade) {

@@ -1,4 +1,4 @@
-//! [`Refusal`]: the reason why one request is not answered. Other requests of its batch are.
+//! [`Refusal`]: the reason why one request is not answered. Other requests of its batch are still answered.
 
 use std::time::Duration;
 
@@ -148,7 +148,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The gRPC status code.
+    /// Returns the gRPC status code.
     pub fn code(&self) -> Code {
         match self {
             Self::NoModel | Self::Stopping | Self::StoreFails(_) => Code::Unavailable,
@@ -169,7 +169,7 @@ impl Refusal {
         }
     }
 
-    /// Index of the position at fault, if there is one.
+    /// Returns the index of the position at fault, if there is one.
     pub fn position(&self) -> Option<usize> {
         match self {
             Self::Row { position, .. }
@@ -181,7 +181,7 @@ impl Refusal {
         }
     }
 
-    /// Time after which a retry may succeed, if it is known.
+    /// Returns the time after which a retry may succeed, if it is known.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::QueueFull { retry_after_ms, .. } => Some(Duration::from_millis(*retry_after_ms)),
@@ -190,7 +190,7 @@ impl Refusal {
         }
     }
 
-    /// The reply that carries this refusal on a stream.
+    /// Returns the reply that carries this refusal on a stream.
     pub fn in_band(&self, id: u64) -> EvaluateReply {
         EvaluateReply {
             id,
@@ -206,13 +206,13 @@ impl Refusal {
 }
 
 impl From<Refusal> for Status {
-    /// The gRPC status, with a `google.rpc.RetryInfo` if the retry delay is known.
+    /// Returns the gRPC status, with a `google.rpc.RetryInfo` if the retry delay is known.
     fn from(refusal: Refusal) -> Self {
         status(refusal.code(), refusal.to_string(), refusal.retry_after())
     }
 }
 
-/// A gRPC status, with a `google.rpc.RetryInfo` if the retry delay is known.
+/// Returns a gRPC status, with a `google.rpc.RetryInfo` if the retry delay is known.
 pub(crate) fn status(code: Code, message: String, retry_after: Option<Duration>) -> Status {
     match retry_after {
         Some(after) => Status::with_error_details(code, message, ErrorDetails::with_retry_info(Some(after))),

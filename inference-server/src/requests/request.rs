@@ -71,8 +71,8 @@ pub struct EvaluationRequest {
 }
 
 impl EvaluationRequest {
-    /// Memory of the request and its answer, in bytes, for a model with `actions` actions. Sums that do not fit are not
-    /// checked here, because validation refuses such a request.
+    /// Returns the memory of the request and its answer, in bytes, for a model with `actions` actions. Sums that do not
+    /// fit are not checked here, because validation refuses such a request.
     pub fn bytes(&self, actions: usize) -> usize {
         let (positions, legal) = (self.legal_counts.len(), self.legal_actions.len());
         let policy = match self.wants {

@@ -32,7 +32,7 @@ pub struct EvaluationResponse {
 }
 
 impl EvaluationResponse {
-    /// The message of `minuet.v1.Evaluator`.
+    /// Returns the message of `minuet.v1.Evaluator`.
     pub fn into_reply(self, id: u64) -> EvaluateReply {
         EvaluateReply {
             id,
@@ -78,12 +78,12 @@ pub enum ReplyTo {
 }
 
 impl ReplyTo {
-    /// Destination of request `id` of a stream, with its charged memory.
+    /// Returns the destination of request `id` of a stream, with its charged memory.
     pub fn stream(id: u64, sender: mpsc::UnboundedSender<StreamReply>, charge: Option<MemoryCharge>) -> Self {
         Self::Stream(id, sender, Mutex::new(charge))
     }
 
-    /// Destination of a unary call.
+    /// Returns the destination of a unary call.
     pub fn call(sender: oneshot::Sender<EvaluationResult>) -> Self {
         Self::Call(Mutex::new(Some(sender)))
     }
@@ -131,7 +131,7 @@ pub(crate) struct ResponseBuilder {
 }
 
 impl ResponseBuilder {
-    /// An empty response for `positions` positions that have `legal` legal actions together.
+    /// Returns an empty response for `positions` positions that have `legal` legal actions together.
     pub(crate) fn new(wants: Wants, positions: usize, legal: usize, actions: usize) -> Self {
         let (half_priors, numbers) = match wants {
             Wants::HalfPriors => (2 * legal, 0),

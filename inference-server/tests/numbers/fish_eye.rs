@@ -21,7 +21,7 @@ fn shape() -> FishEyeShape {
     FishEyeShape::new(64, 20, 6, 38)
 }
 
-/// Shape of two networks, one for the policy and one for the value.
+/// Returns the shape of two networks, one for the policy and one for the value.
 fn two() -> FishEyeShape {
     FishEyeShape {
         shared: false,

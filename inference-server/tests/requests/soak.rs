@@ -42,9 +42,9 @@ const MEASURED: usize = 60;
 /// Greatest growth of the memory in a round, in bytes. Measured: at most 2 KB without a leak, at least 56 KB with one of 109 KB.
 const GROWTH: f64 = 30e3;
 
-/// Growth of the memory in a round, in bytes: from the median of the first third of the rounds to that of the second, or from the second
-/// to the third, whichever is less. A leak raises both. Without one most rounds leave the very same memory, some leave a megabyte or
-/// two until the next one, and a single step up stays in one of the two.
+/// Returns the growth of the memory in a round, in bytes: from the median of the first third of the rounds to that of the second, or
+/// from the second to the third, whichever is less. A leak raises both. Without one most rounds leave the very same memory, some leave a
+/// megabyte or two until the next one, and a single step up stays in one of the two.
 fn growth(memory: &[f64]) -> f64 {
     let third = memory.len() / 3;
     let median = |number: usize| {

@@ -33,9 +33,9 @@ pub struct HostBatch {
     pub outcomes: Option<Vec<f32>>,
     /// Targets of the network's auxiliary heads.
     pub auxiliary: Vec<(Target, HostTarget)>,
-    /// Positions ever inserted into the store when this was drawn, by the store's own count.
+    /// Positions ever inserted into the store when the batch was drawn, as the store counts them.
     pub positions_inserted: u64,
-    /// Positions ever inserted, also into earlier stores of the run. Samples are counted against this number.
+    /// Positions ever inserted, including those in earlier stores of the run. Samples are counted against this number.
     pub inserted: u64,
     /// Samples that were allowed and will not be drawn ([`crate::data::ledger`]).
     pub forgone: u64,

@@ -37,7 +37,7 @@ pub struct HostCandidates {
     pub width: usize,
 }
 
-/// Expands valid rows that stand back to back.
+/// Expands adjacent valid rows.
 ///
 /// # Errors
 /// [`RowError`] of the first invalid row.
@@ -82,7 +82,7 @@ impl BatchExpander {
         Ok(candidates)
     }
 
-    /// Inputs of all samples, and their candidates.
+    /// Returns the inputs of all samples, and their candidates.
     pub(crate) fn finish(mut self) -> (Vec<HostInput>, Option<HostCandidates>) {
         let inputs = self.expander.inputs().iter().map(HostInput::from).collect();
         let width = self.counts.iter().copied().max();

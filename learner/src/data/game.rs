@@ -8,9 +8,9 @@ use games::{
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 
-/// Greatest length of a random game, in actions.
+/// Maximum length of a random game, in actions.
 const LONGEST: usize = 200;
-/// Highest level of the problems that it begins at.
+/// Highest level of the problems at which random games begin.
 const HARDEST: u32 = 16;
 
 /// The game of a run.
@@ -49,7 +49,7 @@ pub enum GameError {
 }
 
 impl TrainingGame {
-    /// The game of a configuration, with `positions` rows from random play drawn by `seed`.
+    /// Returns the game of a configuration, with `positions` rows from random play drawn by `seed`.
     ///
     /// # Errors
     /// [`GameError`] naming the key of the configuration.

@@ -1,10 +1,10 @@
 //! The number of samples that may be drawn: a ratio of samples trained on to positions inserted.
 //!
-//! Samples that were allowed for a position and not drawn before it left the window are forgone. Otherwise a learner that was
-//! stopped for a while, or one that begins on an old store, would draw the present window's positions again and again, for
-//! all the positions that were inserted before. So the samples still allowed never exceed `ratio` times the window.
+//! Samples that were allowed for a position and not drawn before it left the window are forgone. Without this rule, a learner that was
+//! stopped for a while, or that begins on an old store, would draw the positions of the present window too often, because the positions
+//! inserted before count as well. With it, the number of samples that are still allowed never exceeds `ratio` times the window.
 //!
-//! Samples are counted when they are requested, so that batches on their way count as well. The ledger does no IO and reads no clock.
+//! Samples are counted when they are requested, so that requested batches count as well. The ledger does no IO and reads no clock.
 
 use serde::{Deserialize, Serialize};
 
@@ -89,8 +89,8 @@ impl Ledger {
         }
     }
 
-    /// Takes in the store's count of positions inserted and the number of positions in its window. A count below the last one means
-    /// that the store was replaced or has lost positions: what it holds by then is not counted again.
+    /// Updates the ledger with the store's count of positions inserted and the number of positions in its window. A count below the last
+    /// one means that the store was replaced or has lost positions. The positions that it contains at that time are not counted again.
     pub fn observe(&mut self, store_inserted: u64, window: u64) {
         if store_inserted < self.store_inserted {
             tracing::warn!(
@@ -130,17 +130,17 @@ impl Ledger {
         }
     }
 
-    /// Counts samples that are on their way.
+    /// Counts samples that were requested.
     pub fn take(&mut self, samples: u64) {
         self.samples += samples;
     }
 
-    /// Number of samples that were allowed and will not be drawn.
+    /// Returns the number of samples that were allowed and will not be drawn.
     pub fn forgone(&self) -> u64 {
         self.forgone
     }
 
-    /// Number of positions inserted since the run began, those inserted into earlier stores included.
+    /// Returns the number of positions inserted since the run began, including those inserted into earlier stores.
     pub fn inserted(&self) -> u64 {
         self.inserted
     }

@@ -1,4 +1,4 @@
-//! Packs batches on several threads. Batches come out in the order in which they went in, so that training stays repeatable.
+//! Packs batches on several threads. Batches are returned in the order in which they were added, so that training stays repeatable.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -10,7 +10,7 @@ use crate::data::{
     packer::Packer,
 };
 
-/// The ledger's counts at the time that a batch came.
+/// The ledger's counts at the time at which a batch was received.
 #[derive(Clone, Copy, Debug)]
 pub struct LedgerCounts {
     /// Positions inserted since the run began, those inserted into earlier stores included.
@@ -31,7 +31,7 @@ pub struct Loaders {
 }
 
 impl Loaders {
-    /// Packs up to `most` batches at the same time, at least one.
+    /// Returns loaders that pack up to `most` batches at the same time, at least one.
     pub fn new(packer: Arc<Packer>, most: usize) -> Self {
         Self {
             packer,
@@ -40,7 +40,7 @@ impl Loaders {
         }
     }
 
-    /// True if a batch must come out before the next may go in.
+    /// True if the oldest batch must be taken with [`Loaders::next`] before another one may be added.
     pub fn are_busy(&self) -> bool {
         self.packing.len() >= self.most
     }

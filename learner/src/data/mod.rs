@@ -1,6 +1,6 @@
-//! Batches of positions on their way from the replay store to the device.
+//! Batches of positions from the replay store to the training device.
 //!
-//! | module | what it contains |
+//! | module | contents |
 //! |---|---|
 //! | [`game`] | the game of the run: its row layout, its symmetries |
 //! | [`source`] | batches fetched from the replay store ahead of training |

@@ -3,13 +3,13 @@
 /// Probabilities of a win, a draw and a loss for the player to act.
 pub type Outcomes = [f32; 3];
 
-/// Converts a value in [-1, 1] to the outcome distribution with this mean that has only draws and outcomes of the value's
-/// sign. A value of 0.3 is a win in 3 of 10 cases and a draw in the others; -0.3 is a loss in 3 of 10 cases.
+/// Converts a value in [-1, 1] to a distribution of outcomes with this mean, which has only draws and outcomes of the value's sign. A
+/// value of 0.3 is a win in 3 of 10 cases and a draw in the others; -0.3 is a loss in 3 of 10 cases.
 pub fn of_value(value: f32) -> Outcomes {
     [value.max(0.0), 1.0 - value.abs(), (-value).max(0.0)]
 }
 
-/// Returns the distribution of a game's result; `None` if it is no win, draw or loss.
+/// Returns the distribution of a game's result; `None` if the result is not a win, a draw or a loss.
 pub fn of_result(result: f32) -> Option<Outcomes> {
     [1.0, 0.0, -1.0].contains(&result).then(|| of_value(result))
 }
@@ -39,7 +39,8 @@ mod tests {
             prop_assert!((win + draw + loss - 1.0).abs() < 1e-6);
             let mean = f64::from(result) + f64::from(share) * (f64::from(root_value) - f64::from(result));
             prop_assert!((f64::from(win) - f64::from(loss) - mean).abs() < 1e-6);
-            // By its definition: so much of the result's own mass, and the rest where the root value puts it.
+            // The expected mixture is computed from its definition: a share of the result's own probabilities, and the rest from the root
+            // value.
             let kept = 1.0 - share;
             let expected = [
                 if result > 0.0 { kept } else { 0.0 } + share * root_value.max(0.0),

@@ -16,7 +16,7 @@ use crate::data::{
     selection,
 };
 
-/// Added to the seed, so that symmetries are independent of other draws from it.
+/// Mask that is combined with the seed, so that symmetries are independent of other draws from it.
 const SYMMETRY_DRAWS: u64 = 0x7379_6d6d_6574_7279;
 
 /// Checks batches from the wire against the layout and packs them.
@@ -71,7 +71,7 @@ impl Packer {
         self.rules.completed_q.is_some()
     }
 
-    /// Horizon of the mixed values that batches must have; 0: none.
+    /// Returns the horizon of the mixed values that batches must have; 0: none.
     pub fn value_horizon(&self) -> f32 {
         self.rules.value_horizon
     }
@@ -84,13 +84,13 @@ impl Packer {
         self
     }
 
-    /// True if the fields of earlier releases (`SampleRequest.auxiliary`) contain a target that is needed. A store of an
-    /// earlier release sends these; a newer one sends named columns.
+    /// True if the fields of earlier releases (`SampleRequest.auxiliary`) contain a target that is needed. A store of an earlier release
+    /// sends these fields; a newer store sends named columns.
     pub fn wants_auxiliary(&self) -> bool {
         !self.rules.targets.auxiliary.is_empty()
     }
 
-    /// Names of the targets that a store is asked for.
+    /// Returns the names of the targets that a store is asked for.
     pub fn target_names(&self) -> Vec<String> {
         let targets = self.rules.targets.auxiliary.iter();
         targets.map(|target| target.name().to_owned()).collect()

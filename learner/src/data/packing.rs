@@ -272,7 +272,7 @@ impl<'a> Packing<'a> {
     }
 }
 
-/// Appends the image of a row under a symmetry, and returns it.
+/// Appends the image of a row under a symmetry, and returns the image.
 fn push_row<'a>(
     rows: &'a mut Vec<u32>,
     row: &[u32],
@@ -289,7 +289,7 @@ fn push_row<'a>(
     Ok(added)
 }
 
-/// Place of a policy entry among the entries that the sample's softmax is taken over.
+/// Returns the place of a policy entry among the entries over which the sample's softmax is taken.
 fn place(layout: &RowLayout, candidates: Option<&Candidates>, entry: u32) -> Result<usize, String> {
     match candidates {
         None if entry < layout.actions => Ok(entry as usize),

@@ -32,7 +32,8 @@ use crate::{
 
 /// Threads that check and pack batches ahead of training.
 const LOADERS: usize = 2;
-/// Number of packed batches that are held ready. Limited because a batch is drawn from the window of its moment.
+/// Maximum number of packed batches that are held ready. It is limited because a batch is drawn from the window at the time of the
+/// request.
 pub const PREFETCHED: usize = 8;
 
 /// Time between two requests for the store's counts while positions are waited for.
@@ -41,7 +42,7 @@ const WAITING_INTERVAL: Duration = Duration::from_millis(500);
 const WAITING_LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// Time between two requests for the store's counts while batches flow.
 const STATS_INTERVAL: Duration = Duration::from_secs(10);
-/// Longest silence of the store; after that a request has failed.
+/// Maximum time without a message from the store, after which a request has failed.
 const STORE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Number of positions of a validation batch.
 const VALIDATION_POSITIONS: u32 = 1024;
@@ -107,7 +108,7 @@ impl From<tonic::Status> for Interruption {
         use tonic::Code;
 
         match status.code() {
-            // The request is wrong, whenever it is sent.
+            // The request is invalid, and would be refused again.
             Code::InvalidArgument
             | Code::FailedPrecondition
             | Code::Unimplemented
@@ -197,7 +198,7 @@ impl Source {
 
     /// Waits until the queue has room and the ledger allows a batch, then fetches as many batches as both admit.
     async fn fetch(&mut self) -> Result<(), Interruption> {
-        // This is the only sender, so room that is there now stays.
+        // This is the only sender, so space that is free now stays free.
         drop(self.out.reserve().await.map_err(|_| Interruption::Closed)?);
         if self.stats_at.is_none_or(|at| at.elapsed() >= STATS_INTERVAL) {
             self.read_stats(false).await?;
@@ -234,7 +235,8 @@ impl Source {
         self.read_stats(true).await
     }
 
-    /// Reads the store's counts. A store that knows that positions are awaited does not hold games back.
+    /// Reads the store's counts. `awaits_positions` tells the store that this learner waits for positions, so that the store does not
+    /// hold games back.
     async fn read_stats(&mut self, awaits_positions: bool) -> Result<(), Interruption> {
         let mut request = tonic::Request::new(StatsRequest { awaits_positions });
         request.set_timeout(STORE_TIMEOUT);

@@ -1,4 +1,4 @@
-//! Latest counts and validation batches of the replay store, for readers without a connection to it.
+//! Latest counts and validation batches of the replay store, for threads without a connection to it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use crate::data::batches::HostBatch;
 
-/// Batches to measure a network by.
+/// Batches on which the losses of a network are measured.
 #[derive(Debug)]
 pub struct ValidationBatches {
     /// Positions of games that are held out of training.
@@ -23,7 +23,7 @@ pub struct StoreView {
 }
 
 impl StoreView {
-    /// Number of games inserted into the store.
+    /// Returns the number of games inserted into the store.
     pub fn games_inserted(&self) -> u64 {
         self.games_inserted.load(Ordering::Relaxed)
     }

@@ -25,7 +25,7 @@ pub struct AuxiliaryHead {
 }
 
 impl AuxiliaryHead {
-    /// Name of the variables of the head's last layer.
+    /// Returns the name of the variables of the head's last layer.
     pub(super) fn output_name(&self) -> String {
         format!("{}.output", self.target.name())
     }

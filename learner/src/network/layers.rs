@@ -32,7 +32,7 @@ pub struct Pass {
 }
 
 impl Pass {
-    /// Evaluation in f32; exports are compared with it.
+    /// Pass for evaluation in f32. Exports are compared with it.
     pub const EVALUATE: Self = Self {
         mode: Mode::Evaluate,
         kind: Kind::Float,

@@ -21,7 +21,7 @@
 //!
 //! The layout of the rows decides which of the two networks is trained ([`NetworkShape::new`]).
 //!
-//! | module | content |
+//! | module | contents |
 //! |---|---|
 //! | [`auxiliary`] | the list of auxiliary heads |
 //! | [`shape`] | sizes: [`NetworkShape`] |

@@ -12,8 +12,8 @@ use crate::data::batches::HeadTargets;
 
 /// Channels between the tower and a dense policy's linear layer.
 const POLICY_CHANNELS: u32 = 32;
-/// Channels between the tower and the value head's linear layers. AlphaZero and dlchess have 1, which must carry the
-/// whole position in 64 numbers; more cost little (Leela Chess Zero has 32).
+/// Channels between the tower and the value head's linear layers. AlphaZero and dlchess have 1, which must represent the whole position
+/// in 64 numbers; more channels cost little (Leela Chess Zero has 32).
 const VALUE_CHANNELS: u32 = 4;
 
 /// Everything that determines which variables a network has.
@@ -203,7 +203,7 @@ impl NetworkShape {
         }
     }
 
-    /// Differences from another shape, as `filters is 64, was 128`.
+    /// Returns the differences from another shape, as `filters is 64, was 128`.
     pub fn differences(&self, was: &Self) -> Vec<String> {
         let (Ok(serde_json::Value::Object(now)), Ok(serde_json::Value::Object(was))) =
             (serde_json::to_value(self), serde_json::to_value(was))

@@ -74,7 +74,7 @@ impl LearnerFolder {
         Ok(Self { _lock: file, holder })
     }
 
-    /// Name under which this folder's learner holds leases.
+    /// Returns the name under which this folder's learner holds leases.
     pub fn holder(&self) -> &str {
         &self.holder
     }

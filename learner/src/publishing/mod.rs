@@ -1,14 +1,14 @@
-//! Checkpoints: written, proven, published, and read again on a restart.
+//! Checkpoints: written, proven, published, and read again after a restart.
 //!
-//! | module | what it contains |
+//! | module | contents |
 //! |---|---|
 //! | [`lease`] | the lease that lets one learner at a time publish |
 //! | [`snapshot`] | the training state as files |
 //! | [`export`] | the network as an ONNX file |
 //! | [`proof`] | the check that ONNX Runtime and libtorch agree on the exported network |
-//! | [`publish`] | a checkpoint's way into the model repository |
+//! | [`publish`] | publishes a checkpoint in the model repository |
 //! | [`retention`] | the old checkpoints that are kept |
-//! | [`resume`] | the checkpoint from which training goes on |
+//! | [`resume`] | the checkpoint from which training continues |
 
 pub mod export;
 pub mod lease;

@@ -211,7 +211,7 @@ impl Publisher {
     }
 }
 
-/// Time of training, which goes on from checkpoint to checkpoint while a learner is at work.
+/// Clock of the training time, which continues from checkpoint to checkpoint while a learner runs.
 #[derive(Debug)]
 struct Clock {
     /// Time of training at the start of this process.
@@ -235,7 +235,7 @@ impl Clock {
         self.published = Some(trained);
     }
 
-    /// Time of training so far; 0 for the first checkpoint.
+    /// Returns the training time so far; 0 for the first checkpoint.
     fn trained(&self) -> Duration {
         match self.published {
             Some(_) => self.before + self.started.elapsed(),

@@ -17,7 +17,7 @@ use crate::{
 pub struct Resumed {
     /// The checkpoint's version.
     pub version: Version,
-    /// Time that the learner had been at work.
+    /// Training time of the checkpoint.
     pub trained: Duration,
     /// The training state in it.
     pub snapshot: Snapshot,

@@ -9,7 +9,7 @@ use service::connect::{Link, MAX_MESSAGE_BYTES};
 
 /// Number of the oldest stored games that are asked for their checkpoints. Games arrive about in the order of their checkpoints.
 const OLDEST_GAMES: u32 = 256;
-/// Longest wait for the store. Pruning goes on without its answer.
+/// Maximum time to wait for the store. Pruning continues without its answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Keeps the newest checkpoints, and further ones that stored games were played with.
@@ -21,7 +21,7 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// Keeps what `config` says, for the games of the store at `link`.
+    /// Creates the retention that `config` describes, for the games of the store at `link`.
     pub fn new(config: &CheckpointConfig, link: Link) -> Self {
         Self {
             newest: config.keep,
@@ -30,7 +30,7 @@ impl Retention {
         }
     }
 
-    /// Returns the checkpoints to keep now. If the store does not answer, any checkpoint may be needed.
+    /// Returns the checkpoints to keep now. If the store does not answer, the further checkpoints are kept whatever their step.
     pub async fn keep(&self) -> Keep {
         let is_needed = self.newest > 0 && self.for_games > 0;
         let from_step = if is_needed { self.oldest_step().await } else { None };

@@ -20,7 +20,7 @@ impl From<TchError> for TorchError {
 }
 
 impl TorchError {
-    /// An error with this message, cut to a length that can be logged.
+    /// Creates an error with this message, which is cut to a length that can be logged.
     pub fn new(message: &str) -> Self {
         let mut text: String = message.chars().take(MAX_MESSAGE).collect();
         if text.len() < message.len() {

@@ -37,7 +37,7 @@ impl Average {
         })
     }
 
-    /// The averaged network.
+    /// Returns the averaged network.
     pub fn network(&self) -> &Network {
         &self.network
     }

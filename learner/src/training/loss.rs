@@ -124,7 +124,7 @@ fn cross_entropy(log_probabilities: &Tensor, targets: &PolicyTargets) -> Result<
         .f_mul_scalar(-1.0 / targets.samples.max(1) as f64)?)
 }
 
-/// Log-probabilities `[batch, width]` of each sample's candidates; places behind a sample's last candidate hold -∞.
+/// Returns the log-probabilities `[batch, width]` of each sample's candidates. Places after a sample's last candidate hold -∞.
 fn choice_log_probabilities(logits: &Tensor, candidates: &CandidateTensors) -> Result<Tensor, TorchError> {
     let own = logits.f_flatten(0, -1)?.f_gather(0, &candidates.logits, false)?;
     let [batch, width] = candidates.shape;

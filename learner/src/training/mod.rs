@@ -1,6 +1,6 @@
 //! Training steps, and the records of them.
 //!
-//! | module | what it contains |
+//! | module | contents |
 //! |---|---|
 //! | [`train`] | one training step: forward pass, loss, gradients, update |
 //! | [`loss`] | the loss function |

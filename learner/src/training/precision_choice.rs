@@ -10,17 +10,17 @@ use crate::{
     },
 };
 
-/// bf16 must be this much faster to be taken.
+/// Minimum factor by which bf16 must be faster to be chosen.
 const GAIN: f64 = 1.15;
-/// Losses may differ by this share after the measurement's steps.
+/// Maximum relative difference of the losses after the measurement's steps.
 const AGREEMENT: f64 = 0.02;
-/// Steps of a measurement, after one to warm up.
+/// Number of steps of a measurement, after one to warm up.
 const STEPS: u32 = 3;
 
-/// Trains a few steps in both precisions, each with a trainer of its own from `new_trainer`, and says which to take.
+/// Trains a few steps in both precisions, each with a trainer of its own from `new_trainer`, and returns the precision to use.
 ///
 /// # Errors
-/// [`TrainError`] where even f32 does not work.
+/// [`TrainError`] if training fails even in f32.
 pub fn measure(
     new_trainer: impl Fn() -> Result<Trainer, TrainError>,
     batch: &HostBatch,

@@ -1,6 +1,6 @@
 //! The command `minuet-learner bench-steps KEY=VALUE…`, which measures training steps for `minuet bench training`.
 //!
-//! The command prints a line of JSON about the network. Then, for each line of its input, a number of seconds, it trains that long
+//! The command prints a line of JSON about the network. Each line of its input is a number of seconds: the command trains for that time
 //! and prints the number of samples. The batches are positions of random play with random targets, packed in advance.
 
 use std::{

@@ -31,7 +31,7 @@ pub struct Progress {
     pub draws: DrawCounts,
     /// Number of times that training has diverged; see [`crate::training::divergences`].
     pub rollbacks: u64,
-    /// The precision that was measured to be faster, kept so that a restart continues bit by bit.
+    /// The precision that was measured to be faster. It is kept so that training continues bit for bit after a restart.
     #[serde(default)]
     pub precision: Option<Precision>,
     /// Number of samples trained on whose problems were pairs. Checkpoints of earlier releases did not count them.
@@ -284,7 +284,7 @@ impl Trainer {
         self.progress.draws.samples as f64 / self.progress.draws.inserted.max(1) as f64
     }
 
-    /// Counts a batch as drawn without a step on it.
+    /// Counts a batch as drawn, although no step is made on it.
     pub(crate) fn skip(&mut self, batch: &HostBatch) {
         let draws = &mut self.progress.draws;
         draws.samples += batch.positions as u64;

@@ -128,8 +128,8 @@ fn invalid_batches_are_refused_with_the_reason() {
     }
 }
 
-/// Rows of Othello whose first entry is the only action: row and action must be transformed by the same symmetry, each symmetry
-/// must be drawn about equally often, and packing the batch again must give the same.
+/// The rows are those of Othello, and the first entry of each is the only action. Row and action must be transformed by the same
+/// symmetry, each symmetry must be drawn about equally often, and packing the batch again must give the same result.
 #[test]
 fn every_sample_is_transformed_by_a_symmetry_of_its_own() {
     let config = GameConfig {

@@ -33,7 +33,8 @@ fn fresh(settings: &LearnerConfig, seed: u64) -> Trainer {
     trainer(&GeneratorGame::layout(()), &model(), settings, seed)
 }
 
-/// A trainer of a network each for policy and value. With fewer filters all views of roots can fall on the flat side of a ReLU.
+/// Returns a trainer of a network with separate encoders for policy and value. With fewer filters all views of roots can fall on the flat
+/// side of a ReLU.
 fn fresh_two(settings: &LearnerConfig, seed: u64) -> Trainer {
     let model = ModelConfig {
         shared: false,
@@ -274,8 +275,8 @@ fn invalid_samples_are_named() {
         );
     }
     let samples: [(usize, Change<'_>); 5] = [
-        // An invalid tree, lengths of other rows, a move that the imp does not have, an imp that does not exist, a result below
-        // the lowest value.
+        // The faults are: an invalid tree, lengths of other rows, a move that the imp does not have, an imp that does not exist, and a
+        // result below the lowest value.
         (0, &|batch| batch.rows[2] = 0),
         (0, &|batch| {
             batch.row_lengths[0] -= 1;

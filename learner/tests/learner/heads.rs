@@ -267,7 +267,7 @@ fn play<G: Game>(draw: &mut ChaCha20Rng, longest: usize) -> Played<G> {
     Played { states, visited }
 }
 
-/// Adds one sample's sparse policy to a wire batch's columns. Actions are numbered as the player to act in `state` numbers them.
+/// Appends one sample's sparse policy to a wire batch's columns. Actions are numbered as the player to act in `state` numbers them.
 fn push<G: Game>(state: &G, encoding: G::Encoding, visited: &[(u32, u32)], columns: [&mut Vec<u32>; 3]) {
     let [counts, actions, visits] = columns;
     counts.push(visited.len() as u32);

@@ -1,4 +1,4 @@
-//! The role's binary is killed: its later checkpoints are bit for bit those of a run without kills.
+//! Test of a learner that is killed: its later checkpoints are bit for bit those of a run without kills.
 
 use std::{
     path::Path,

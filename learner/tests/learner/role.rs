@@ -1,4 +1,4 @@
-//! The whole role, with a replay store over gRPC and a folder of checkpoints.
+//! Tests of the whole learner, with a replay store over gRPC and a folder of checkpoints.
 
 use std::{
     fs,
@@ -175,7 +175,7 @@ async fn a_label_left_behind_is_moved_and_a_damaged_checkpoint_is_refused() {
     let newest = learner.reaches(6).await;
     learner.stop().await;
 
-    // As after a crash between the checkpoint and its label.
+    // This is the state after a crash between the checkpoint and its label.
     repository.set_label(LATEST, &random.version).await.unwrap();
     let learner = Learner::start(config(home.path(), &address));
     assert_eq!(learner.reaches(6).await.version, newest.version);
@@ -323,7 +323,7 @@ async fn a_learner_that_lost_its_lease_ends_with_the_reason() {
     other.learner.folder = home.path().join("two");
     let second = Learner::start(other);
 
-    // As if the first learner had been disconnected until its lease expired: another one holds it now.
+    // This is the state after the first learner was disconnected until its lease expired, so that another learner holds the lease.
     let name = std::fs::read_to_string(home.path().join("one/learner.lock")).unwrap();
     let times = LeaseTimes::default();
     let taken = repository.lease(LATEST, &name, times).await.unwrap();

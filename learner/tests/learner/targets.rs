@@ -101,7 +101,7 @@ fn targets_are_those_of_mctx() {
     }
 }
 
-/// By hand: (50 + 3) · scale / range is 1, and v_mix = (0.2 + 4 · (0.5 · 0.5 - 0.25 · 0.5) / 0.75) / 5.
+/// The expected values are computed by hand: (50 + 3) · scale / range is 1, and v_mix = (0.2 + 4 · (0.5 · 0.5 - 0.25 · 0.5) / 0.75) / 5.
 #[test]
 fn unvisited_actions_have_the_mixed_value() {
     let rule = CompletedQ {
@@ -152,8 +152,8 @@ fn a_prior_that_was_rounded_to_zero_and_a_proven_win_give_a_policy() {
     assert!(completed_q::target(EVEN, &[1], &decision).is_err());
 }
 
-/// Connect Four: two positions, of which the packer draws one or the other image. The first action of a position is its own policy
-/// index, wherever it stands in the columns.
+/// Returns two positions of Connect Four. The packer draws one of the two images of each. The first action of a position has its own
+/// policy index, whatever its place in the columns.
 fn wire(kind: DecisionKind) -> Batch {
     let mut batch = Batch {
         positions: 2,
@@ -214,7 +214,7 @@ fn shares_stand_at_the_policy_indices_of_their_actions_in_each_symmetry() {
     assert_eq!(images.len(), 2, "both images are drawn");
 }
 
-/// Solutions, positions of earlier releases, and a learner that is trained towards visits.
+/// The cases are solutions, positions of earlier releases, and a learner that is trained towards visits.
 #[test]
 fn positions_without_values_of_a_search_keep_their_visits() {
     let visits = connect_four(RowSymmetries::none())

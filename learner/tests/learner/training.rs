@@ -21,7 +21,7 @@ fn train(trainer: &mut Trainer, numbers: std::ops::Range<u64>) {
 }
 use tch::Device;
 
-/// The first search of a run is UCT with equal priors and no opinion.
+/// With this network, the first search of a run is UCT with equal priors and values of 0.
 #[test]
 fn the_first_network_is_exactly_uniform() {
     let (all, heads) = all_heads(&model(), &settings());
@@ -115,7 +115,7 @@ fn training_resumes_bit_for_bit() {
         train(&mut before, 0..5);
         let half = Snapshot::take(&before, 1).unwrap();
         drop(before);
-        // Other first weights, so that all weights must come from the snapshot.
+        // The weights are other ones at first, so that all of them must come from the snapshot.
         let mut after = trainer(&layout(9), &model, &settings, 2);
         half.restore(&mut after).unwrap();
         assert_eq!(after.progress.step, 5);

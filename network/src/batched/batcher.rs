@@ -186,12 +186,12 @@ impl Batcher {
         applied
     }
 
-    /// Number of positions in the batch that is being filled.
+    /// Returns the number of positions in the batch that is being filled.
     pub fn open_positions(&self) -> usize {
         self.open.positions.len()
     }
 
-    /// Number of batches that wait for [`Batcher::complete`].
+    /// Returns the number of batches that wait for [`Batcher::complete`].
     pub fn in_flight(&self) -> usize {
         self.in_flight.len()
     }
@@ -216,8 +216,8 @@ impl Batcher {
     /// Passes the evaluations of a batch, computed by `version`, to the waiting leaves and to the cache. An id that is not in
     /// flight is ignored.
     ///
-    /// `predictions` must hold one value for each position and one prior for each of its legal actions; whoever receives
-    /// predictions from outside checks that first.
+    /// `predictions` must hold one value for each position and one prior for each of its legal actions; code that receives
+    /// predictions from outside must check this first.
     ///
     /// # Errors
     /// The first error that `apply` returns; the batch's remaining leaves get no evaluation.

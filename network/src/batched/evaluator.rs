@@ -91,17 +91,17 @@ impl<G: Game> BatchedEvaluator<G> {
         }
     }
 
-    /// Origin of evaluations.
+    /// Returns the origin of evaluations.
     pub fn source(&self) -> &EvaluationSource {
         &self.source
     }
 
-    /// Numbers of evaluations since the evaluator was made.
+    /// Returns the numbers of evaluations since the evaluator was made.
     pub fn counts(&self) -> EvaluationCounts {
         self.counts
     }
 
-    /// Number of positions that wait for [`BatchedEvaluator::flush`].
+    /// Returns the number of positions that wait for [`BatchedEvaluator::flush`].
     pub fn waiting(&self) -> usize {
         self.batcher.open_positions()
     }

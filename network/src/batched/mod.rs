@@ -9,7 +9,7 @@
 //! Self-play sends its batches over a stream and has several in flight, so it uses [`Batcher`]. Matches, engines and
 //! measurements wait for each batch, so they use [`BatchedEvaluator`].
 //!
-//! A search gets the same evaluations in whatever batch its leaves travel, so the result of a search depends neither on the
+//! A search gets the same evaluations whichever batch its leaves are in, so the result of a search depends neither on the
 //! other searches nor on the order in which batches are answered.
 
 pub mod batcher;

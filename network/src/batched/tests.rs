@@ -77,7 +77,7 @@ fn searches(count: usize, leaves: u32) -> Vec<Search<ConnectFour>> {
         .collect()
 }
 
-/// The decisions of searches whose leaves are evaluated one by one.
+/// Returns the decisions of searches whose leaves are evaluated one by one.
 fn plain(mut searches: Vec<Search<ConnectFour>>) -> Vec<Decision> {
     for search in &mut searches {
         while !search.is_decided() {

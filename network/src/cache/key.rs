@@ -29,17 +29,17 @@ impl<'a> CacheKey<'a> {
         Self { row, legal, hash }
     }
 
-    /// Row of the position.
+    /// Returns the row of the position.
     pub fn row(&self) -> &'a [u32] {
         self.row
     }
 
-    /// Policy indices of the legal actions.
+    /// Returns the policy indices of the legal actions.
     pub fn legal(&self) -> &'a [u32] {
         self.legal
     }
 
-    /// Hash of both. Different keys may have equal hashes.
+    /// Returns the hash of both. Different keys may have equal hashes.
     pub fn hash(&self) -> u64 {
         self.hash
     }

@@ -2,7 +2,7 @@
 //!
 //! The key is everything that an evaluation depends on: the row, the policy indices of the legal actions, and the version
 //! of the model. Keys are compared whole, so different inputs never share an entry, and a new version never gets the
-//! answers of an old one. The idea is dlchess's, whose key was a hash.
+//! answers of an old one. The idea is from dlchess, which used a hash as the key.
 //!
 //! | module | contents |
 //! |---|---|
@@ -107,7 +107,7 @@ impl Cache {
         debug_assert!(inserted != Inserted::Mismatch, "one prior for each legal action");
     }
 
-    /// Number and size of the entries.
+    /// Returns the number and size of the entries.
     pub fn contents(&self) -> CacheContents {
         let mut contents = CacheContents::default();
         for shard in &self.shards {

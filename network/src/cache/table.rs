@@ -15,7 +15,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// `slots` is a power of two.
+    /// Makes an empty table of `slots` slots, a power of two.
     pub(super) fn new(slots: usize) -> Self {
         debug_assert!(slots.is_power_of_two());
         Self {
@@ -33,7 +33,7 @@ impl Table {
         (self.used + 1) * FULLEST.1 > self.slots.len() * FULLEST.0
     }
 
-    /// First offset inserted with `hash` for which `is_it` holds.
+    /// Returns the first offset inserted with `hash` for which `is_it` holds.
     pub(super) fn find(&self, hash: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let mut at = self.home(hash);
         loop {
@@ -48,7 +48,7 @@ impl Table {
         }
     }
 
-    /// The table must not be full.
+    /// Inserts an offset under its hash. The table must not be full.
     pub(super) fn insert(&mut self, hash: u32, offset: u32) {
         let mut at = self.home(hash);
         while self.slots[at] != EMPTY {
@@ -72,7 +72,7 @@ impl Table {
         self.used -= 1;
     }
 
-    /// Moves later slots of the same cluster up, where that brings them no nearer than their home.
+    /// Moves later entries of the same cluster into the gap, unless that would put an entry before its home slot.
     fn close_gap(&mut self, mut gap: usize) {
         let mask = self.slots.len() - 1;
         let mut at = gap;

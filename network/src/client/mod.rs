@@ -62,7 +62,7 @@ pub enum NetworkError {
 
 /// A network that evaluates batches of positions. Threads that share one network wait for each other.
 pub trait Network: Send + Sync + Debug {
-    /// Facts about the network.
+    /// Returns the facts about the network.
     fn description(&self) -> &Description;
 
     /// Evaluates all positions of `batch` and appends to `predictions`, which must be empty, in their order.

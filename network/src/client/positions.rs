@@ -51,7 +51,7 @@ impl PositionBatch {
         self.ends.clear();
     }
 
-    /// Number of positions.
+    /// Returns the number of positions.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -61,19 +61,19 @@ impl PositionBatch {
         self.ends.is_empty()
     }
 
-    /// Row and legal policy indices of one position.
+    /// Returns the row and legal policy indices of one position.
     pub fn get(&self, position: usize) -> (&[u32], &[u32]) {
         let start = position.checked_sub(1).map_or((0, 0), |before| self.ends[before]);
         let end = self.ends[position];
         (&self.rows[start.0..end.0], &self.legal[start.1..end.1])
     }
 
-    /// All rows back to back.
+    /// Returns all rows back to back.
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
 
-    /// All legal policy indices back to back.
+    /// Returns all legal policy indices back to back.
     pub fn legal(&self) -> &[u32] {
         &self.legal
     }
@@ -102,7 +102,7 @@ impl PositionBatch {
         }
     }
 
-    /// Row and legal policy indices of every position.
+    /// Returns the row and legal policy indices of every position.
     pub fn iter(&self) -> impl Iterator<Item = (&[u32], &[u32])> {
         (0..self.len()).map(|position| self.get(position))
     }
@@ -133,7 +133,7 @@ impl Predictions {
         let _ = proto::priors::decode(&packed, count, &mut self.priors);
     }
 
-    /// Prediction for one position of `batch`.
+    /// Returns the prediction for one position of `batch`.
     pub fn get(&self, batch: &PositionBatch, position: usize) -> Evaluation<'_> {
         let start = position.checked_sub(1).map_or(0, |before| batch.ends[before].1);
         Evaluation {

@@ -26,7 +26,7 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// Memory that `provider` reads and writes.
+    /// Returns the memory that `provider` reads and writes.
     pub fn of(provider: Provider, settings: &Settings) -> Self {
         if provider.is_gpu() {
             Self::Pinned(settings.device)
@@ -44,7 +44,7 @@ impl Memory {
     }
 }
 
-/// Names of the bound inputs and outputs, beside those that [`onnx::legal`] adds.
+/// Names of the bound inputs and outputs, besides those that [`onnx::legal`] adds.
 #[derive(Clone, Debug)]
 pub(crate) struct BoundNames {
     pub(crate) input: String,

@@ -71,7 +71,7 @@ pub struct Contract {
 }
 
 impl Default for Contract {
-    /// Contract of the models that Minuet makes.
+    /// Returns the contract of the models that Minuet makes.
     fn default() -> Self {
         Self {
             input: None,
@@ -83,8 +83,8 @@ impl Default for Contract {
 }
 
 impl Contract {
-    /// SHA-256, in hexadecimal, of everything that a model's outputs depend on: the `digest` of its file, its layout, and
-    /// this contract.
+    /// Returns the SHA-256, in hexadecimal, of everything that a model's outputs depend on: the `digest` of its file, its
+    /// layout, and this contract.
     pub fn identity(&self, digest: &str, layout: &RowLayout) -> String {
         let all = serde_json::json!({ "file": digest, "layout": layout, "contract": self });
         checkpoints::version::sha256_hex(all.to_string().as_bytes())
@@ -107,7 +107,7 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
-    /// Number of outputs per position.
+    /// Returns the number of outputs per position.
     pub fn width(self) -> usize {
         match self {
             Self::Tanh | Self::Probability => 1,
@@ -115,7 +115,7 @@ impl ValueKind {
         }
     }
 
-    /// Value of a position in [-1, 1].
+    /// Returns the value of a position in [-1, 1].
     fn value(self, numbers: &[f32]) -> f32 {
         match (self, numbers) {
             (Self::Tanh, &[value]) => value,
@@ -206,7 +206,7 @@ impl SessionRunner {
         Ok(())
     }
 
-    /// Name of the model's batch dimension. `None` if it has no name.
+    /// Returns the name of the model's batch dimension. `None` if it has no name.
     pub fn batch_symbol(&self) -> Option<String> {
         match self.session.inputs().first()?.dtype() {
             ValueType::Tensor {
@@ -359,7 +359,7 @@ impl Outputs for SessionOutputs {
     }
 }
 
-/// Numbers of an output, whose type was checked when the model was loaded.
+/// Returns the numbers of an output, whose type was checked when the model was loaded.
 fn numbers(value: &DynValue) -> &[f32] {
     value
         .try_extract_tensor::<f32>()
@@ -370,7 +370,7 @@ pub(crate) fn check_metadata(session: &Session, layout: &RowLayout) -> Result<()
     let Ok(metadata) = session.metadata() else {
         return Ok(());
     };
-    // Models of other programs have no metadata. The layout of the manifest counts then.
+    // Models of other programs have no metadata. Then the layout of the manifest applies.
     if let Some(text) = metadata.custom(LAYOUT_KEY) {
         let found = onnx::model::parse_metadata(&text, metadata.custom(STEP_KEY).as_deref())?;
         if found.layout != *layout {
@@ -380,7 +380,7 @@ pub(crate) fn check_metadata(session: &Session, layout: &RowLayout) -> Result<()
     Ok(())
 }
 
-/// Form of the input: rows (int32 `[batch, row]`) or planes (f32 `[batch, planes, 8, 8]`).
+/// Returns the form of the input: rows (int32 `[batch, row]`) or planes (f32 `[batch, planes, 8, 8]`).
 fn input_form(input: &Outlet, stack: &PlaneStack) -> Result<InputForm, ModelError> {
     let rows = [-1, stack.row_len() as i64];
     let planes = [-1, i64::from(stack.planes), 8, 8];

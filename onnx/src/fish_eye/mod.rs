@@ -89,7 +89,7 @@ mod tests {
         proto::{ModelProto, tensor_shape_proto::dimension::Value, type_proto},
     };
 
-    /// Name and inner sizes of each input of a graph.
+    /// Returns the name and the inner sizes of each input of a graph.
     fn inputs(file: &[u8]) -> Vec<(String, Vec<usize>)> {
         let graph = ModelProto::decode(file).unwrap().graph.unwrap();
         graph

@@ -32,7 +32,7 @@ pub struct Position {
 }
 
 impl Sept {
-    /// Sept of the imp with this number (in preorder) of a clan.
+    /// Returns the sept of the imp with this number (in preorder) of a clan.
     pub fn of(clan: &Clan, imp: usize) -> Self {
         let parent_of = |child: usize| clan.parents().get(child).copied().map(usize::from);
         let children = (imp + 1..clan.len()).filter(|&child| parent_of(child) == Some(imp));

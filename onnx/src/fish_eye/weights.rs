@@ -175,26 +175,26 @@ impl FishEyeShape {
         }
     }
 
-    /// Number of planes of a position's grids.
+    /// Returns the number of planes of a position's grids.
     pub fn planes(&self) -> usize {
         self.grids * self.symbols + self.flags
     }
 
-    /// Number of inputs of the policy that belong to the imp alone: sept, context, path, view.
+    /// Returns the number of inputs of the policy that belong to the imp alone: sept, context, path, view.
     pub fn own(&self) -> usize {
         self.width + self.context + self.path + self.view
     }
 
-    /// Prefixes of the names of the encoders: one, or that of the policy and that of the value.
+    /// Returns the prefixes of the names of the encoders: one, or that of the policy and that of the value.
     pub fn encoders(&self) -> &'static [&'static str] {
         if self.shared { &[""] } else { &["", VALUE_ENCODER] }
     }
 
-    /// All layers in order: name, outputs, inputs, side of the kernel (0 for a fully connected layer).
+    /// Returns all layers in order: name, outputs, inputs, side of the kernel (0 for a fully connected layer).
     pub fn layers(&self) -> Vec<(String, usize, usize, usize)> {
         let linear = |name: &str, outputs, inputs| (name.to_owned(), outputs, inputs, 0);
         let mut layers = self.encoder_layers("");
-        // The order gives each layer its first weights, so that new layers stand at the end.
+        // The order determines each layer's first weights, so new layers are added at the end.
         layers.splice(
             2..2,
             [
@@ -218,7 +218,7 @@ impl FishEyeShape {
         layers
     }
 
-    /// Layers of an encoder, whose names begin with `prefix`, in the form of [`FishEyeShape::layers`].
+    /// Returns the layers of an encoder, whose names begin with `prefix`, in the form of [`FishEyeShape::layers`].
     fn encoder_layers(&self, prefix: &str) -> Vec<(String, usize, usize, usize)> {
         let layer =
             |name: String, outputs, inputs, kernel| (format!("{prefix}{name}"), outputs, inputs, kernel);
@@ -243,7 +243,7 @@ impl FishEyeShape {
 }
 
 impl FishEyeWeights {
-    /// Number of weights and biases.
+    /// Returns the number of weights and biases.
     pub fn parameters(&self) -> usize {
         let linears = self
             .linears()
@@ -308,7 +308,7 @@ impl FishEyeWeights {
         Ok(())
     }
 
-    /// Encoders with the prefixes of their layers' names.
+    /// Returns the encoders with the prefixes of their layers' names.
     fn encoders(&self) -> impl Iterator<Item = (&'static str, &EncoderWeights)> {
         let of_value = self.value_encoder.as_ref();
         [("", &self.encoder)]

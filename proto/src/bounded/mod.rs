@@ -14,12 +14,12 @@ use tonic_prost::{ProstCodec, ProstDecoder, ProstEncoder};
 
 pub use unpacked::Shaped;
 
-/// Memory that every message may take, in bytes.
+/// Number of bytes of memory that every message may take.
 const FREE_BYTES: usize = 1 << 20;
-/// Memory that a message may take for each of its bytes, in bytes: that of packed numbers of 64 bits.
+/// Number of bytes of memory that a message may take for each of its bytes. Packed numbers of 64 bits need as many.
 const FOR_EACH_BYTE: usize = 8;
 
-/// Codec of prost which refuses received messages that take more than 1 MiB and eight times their length in memory.
+/// Codec of prost which refuses received messages that take more memory than 1 MiB and eight times their length.
 #[derive(Clone, Debug)]
 pub struct BoundedCodec<T, U>(ProstCodec<T, U>);
 

@@ -1,12 +1,12 @@
 //! The memory that a message takes once it is unpacked, computed from its bytes.
 //!
-//! The build script writes a table of all messages: which of their fields repeat, and the memory of one occurrence. An occurrence
-//! of `bytes` takes at least two bytes on the wire and 32 in memory; an empty tensor of the Open Inference Protocol takes two and
-//! more than 300.
+//! The build script writes a table of all messages: which of their fields repeat, and the memory of one occurrence of each. An occurrence
+//! of `bytes` takes at least two bytes on the wire and 32 in memory. An empty tensor of the Open Inference Protocol takes two bytes on
+//! the wire and more than 300 in memory.
 
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
-/// Levels of nested messages that are looked into. The decoder refuses messages with more levels than 100.
+/// Maximum number of levels of nested messages that are examined. The decoder refuses messages with more than 100 levels.
 const MAX_DEPTH: usize = 16;
 
 /// A message type.
@@ -46,7 +46,7 @@ pub(super) fn takes_at_most<T: Shaped>(bytes: &[u8], most: usize) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct Exceeded;
 
-/// Subtracts the memory of a message from `left`. `None` if it fits or is malformed.
+/// Subtracts the memory of a message from `left`. Returns `None` if the message fits or is malformed.
 fn take(shape: usize, mut bytes: &[u8], left: &mut usize, depth: usize) -> Option<Exceeded> {
     let fields = SHAPES.get(shape)?.fields;
     while !bytes.is_empty() {
@@ -69,7 +69,7 @@ fn take(shape: usize, mut bytes: &[u8], left: &mut usize, depth: usize) -> Optio
             None => return Some(Exceeded),
         }
         if let Some(nested) = field.nested {
-            // The decoder goes further, but none of these types is nested that deep.
+            // The decoder goes deeper, but none of these message types has so many levels.
             let depth = depth.checked_sub(1)?;
             if let Some(exceeded) = take(nested, content, left, depth) {
                 return Some(exceeded);

@@ -1,9 +1,9 @@
-//! A chunk: the games of a run of sequence numbers as columns, in one value of the database.
+//! A chunk: the games of a range of sequence numbers as columns, in one value of the database.
 //!
 //! ```text
 //! value = crc32 of the rest (u32, little-endian) · zstd frame of the columns, a protobuf message ([`Columns`])
 //! ```
-//! Sequence numbers, times and offsets are stored as differences, texts once for each chunk.
+//! Sequence numbers, times and offsets are stored as differences; each text is stored once for each chunk.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use prost::Message as _;
 use super::orders::Listed;
 use crate::log::{frame::Id, volume::Extent};
 
-/// Games in a full chunk. Sled keeps up to 17 values in a page and writes a page of more than a quarter of a segment to
-/// a file of its own; 17 chunks of this size (about 7 KiB each) stay below that.
+/// Number of games in a full chunk. Sled keeps up to 17 values in a page, and writes a page of more than a quarter of a segment to a
+/// separate file; 17 chunks of this size (about 7 KiB each) are smaller.
 pub const CHUNK_GAMES: usize = 256;
 
 /// Level of the zstd compression.
@@ -26,20 +26,20 @@ pub struct Row {
     pub id: Id,
     /// Place in the volume.
     pub extent: Extent,
-    /// Positions with visit counts.
+    /// Number of positions with visit counts.
     pub trainable: u32,
-    /// Bytes of the record.
+    /// Length of the record in bytes.
     pub bytes: u32,
     /// Values by which the game is sorted and filtered.
     pub listed: Listed,
 }
 
-/// The games with sequence numbers from `begin` up to, and without, `end`.
+/// The games with sequence numbers from `begin` (inclusive) to `end` (exclusive).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chunk {
     /// First sequence number.
     pub begin: u64,
-    /// One beyond the last sequence number.
+    /// One more than the last sequence number.
     pub end: u64,
     /// Games, ascending by sequence number.
     pub rows: Vec<Row>,
@@ -92,10 +92,10 @@ struct Texts {
 }
 
 impl Chunk {
-    /// Packs the games from `begin` up to `end`, whose labels are numbers of `labels`.
+    /// Packs the games with sequence numbers from `begin` to `end` (exclusive). The labels of `rows` are indices into `labels`.
     ///
     /// # Errors
-    /// zstd's error.
+    /// The error of zstd.
     pub fn pack(begin: u64, end: u64, rows: &[Row], labels: &[Vec<String>]) -> std::io::Result<Vec<u8>> {
         let mut columns = Columns {
             begin,
@@ -134,7 +134,7 @@ impl Chunk {
         checked(&columns.encode_to_vec())
     }
 
-    /// Unpacks a chunk; `None` if the bytes are none.
+    /// Unpacks a chunk. Returns `None` if the bytes are not a chunk.
     pub fn unpack(value: &[u8]) -> Option<Self> {
         let columns = Columns::decode(unchecked(value)?.as_slice()).ok()?;
         let mut rows = Vec::with_capacity(columns.sequences.len());
@@ -182,7 +182,7 @@ impl Chunk {
     }
 }
 
-/// Values of the game before, from which the differences are taken.
+/// Values of the previous game, from which the differences are taken.
 struct Before {
     sequence: u64,
     end: u64,
@@ -212,7 +212,7 @@ fn difference(value: u64, before: u64) -> i64 {
 /// Compresses bytes and adds a checksum.
 ///
 /// # Errors
-/// zstd's error.
+/// The error of zstd.
 pub fn checked(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     let packed = zstd::bulk::compress(bytes, ZSTD_LEVEL)?;
     let mut value = crc32fast::hash(&packed).to_le_bytes().to_vec();
@@ -220,7 +220,7 @@ pub fn checked(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     Ok(value)
 }
 
-/// Returns the bytes given to [`checked`]; `None` if the checksum fails.
+/// Returns the bytes that were given to [`checked`]; `None` if the checksum is wrong.
 pub fn unchecked(value: &[u8]) -> Option<Vec<u8>> {
     let (crc, packed) = value.split_first_chunk::<4>()?;
     if crc32fast::hash(packed) != u32::from_le_bytes(*crc) {

@@ -4,7 +4,7 @@
 //! 'g' · first sequence number (u64, big-endian) → a chunk of games ([`super::chunk`])
 //! 'l'                                           → lost games
 //! 'd'                                           → deleted games
-//! 'c'                                           → what the index is complete up to ([`Mark`])
+//! 'c'                                           → the part of the log that the index covers ([`Mark`])
 //! ```
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use crate::{
     record::Summary,
 };
 
-/// Version of the keys and values. An index of another version is rebuilt.
+/// Version of the keys and values. An index with another version is rebuilt.
 pub const FORMAT: u32 = 2;
 
 /// Key of the [`Mark`].
@@ -71,26 +71,26 @@ impl Order {
     }
 }
 
-/// Mean over the positions of the policy surprise, in nats; 0 if it was not measured.
+/// Returns the mean of the policy surprise over the positions, in nats; 0 if it was not measured.
 pub fn surprise(game: &Summary) -> f32 {
     let surprises = &game.game.policy_surprises;
     let sum: f64 = surprises.iter().map(|&surprise| f64::from(surprise)).sum();
-    // Adding 0 makes a negative zero positive, whose bits sort first.
+    // Adding 0 turns a negative zero into a positive zero, which has the lowest bits.
     (sum / surprises.len().max(1) as f64) as f32 + 0.0
 }
 
 /// The part of the log that an index covers. Written together with the last chunk of that part.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mark {
-    /// [`FORMAT`].
+    /// Version of the index: [`FORMAT`].
     pub format: u32,
-    /// The volume's first sequence number.
+    /// First sequence number of the volume.
     pub first: u64,
     /// The chunks cover every sequence number below this one.
     pub next: u64,
-    /// Position in the volume's file.
+    /// Position in the volume's file up to which the index is complete.
     pub offset: u64,
-    /// The file's bytes right before that position.
+    /// Bytes of the file right before that position.
     pub check: Vec<u8>,
     /// The newest sealed ledger, packed.
     pub ledger: Vec<u8>,
@@ -103,7 +103,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Marks what a volume holds now.
+    /// Returns the mark of an index that covers everything up to `progress`.
     pub fn new(first: u64, progress: &Progress, games: usize) -> Self {
         Self {
             format: FORMAT,
@@ -121,7 +121,7 @@ impl Mark {
         }
     }
 
-    /// The position in the volume's file.
+    /// Returns the position in the volume's file.
     pub fn position(&self) -> Position {
         Position {
             offset: self.offset,
@@ -129,7 +129,7 @@ impl Mark {
         }
     }
 
-    /// The newest sealed ledger.
+    /// Returns the newest sealed ledger.
     pub fn ledger(&self) -> Option<Ledger> {
         Ledger::unpack(&self.ledger).map(|(ledger, _)| ledger)
     }

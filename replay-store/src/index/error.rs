@@ -1,6 +1,6 @@
-//! [`IndexError`].
+//! Errors of the index.
 
-/// Error: the index cannot answer. The log is not affected.
+/// Error: the index cannot answer a request. The log is not affected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
     /// The database reported an error, panicked, or holds something that is not an index. It will be rebuilt.

@@ -1,4 +1,4 @@
-//! The thread that keeps the index up with the log.
+//! The thread that keeps the index up to date with the log.
 
 use std::{
     io,
@@ -10,16 +10,16 @@ use std::{
 use super::Index;
 use crate::log::volumes::Volumes;
 
-/// Longest time between two looks at the log.
+/// Maximum time between two checks of the log.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Wait after a failure, so that a disk without room is not written to again and again.
+/// Pause after a failure, so that a full disk is not written to again and again.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// Time between two flushes of the index to the disk: bounds how much of the log is read again after a loss of power.
+/// Time between two flushes of the index to the disk. It limits the part of the log that is read again after a loss of power.
 const FLUSH: Duration = Duration::from_secs(30);
 
-/// The running thread.
+/// Handle of the running thread.
 #[derive(Debug)]
 pub struct Following {
     index: Arc<Index>,
@@ -40,11 +40,11 @@ impl Following {
         Ok(Self { index, thread })
     }
 
-    /// Waits until the index is up with the log, flushes it, and ends the thread.
+    /// Waits until the index is up to date with the log, flushes it, and ends the thread.
     pub fn end(self) {
         self.index.is_closing.store(true, Ordering::SeqCst);
         self.index.notify();
-        // A panic was logged by its hook; the next opening completes the index.
+        // The panic hook has logged a panic. The next opening completes the index.
         let _ = self.thread.join();
         self.index.volumes.write().clear();
     }
@@ -82,7 +82,7 @@ fn run(index: &Index, volumes: &Volumes) {
     }
 }
 
-/// Brings every volume's index up to date, and writes it to the disk if `is_due`; returns false if one could not be written.
+/// Brings the index of every volume up to date, and writes it to the disk if `is_due`. Returns false if an index could not be written.
 fn pass(index: &Index, volumes: &Volumes, is_due: bool) -> bool {
     let all = volumes.all();
     remove_retired(index, all.first().map_or(0, |volume| volume.first()));
@@ -115,7 +115,7 @@ fn pass(index: &Index, volumes: &Volumes, is_due: bool) -> bool {
     is_up
 }
 
-/// Removes the indexes of volumes that were removed.
+/// Removes the indexes of volumes that no longer exist.
 fn remove_retired(index: &Index, oldest: u64) {
     let retired: Vec<_> = {
         let mut volumes = index.volumes.write();

@@ -1,15 +1,15 @@
-//! The index of the log: where each game is, and the games in order of time, model, actor, ending, length and surprise.
+//! The index of the log: the place of each game, and the games in order of time, length and surprise, with the texts by which they are
+//! filtered.
 //!
-//! The log is the truth. The index follows it in a thread of its own, after the games were acknowledged, and records up to
-//! which position of each volume it is complete. With it the store opens without reading its games, and lists them in any
-//! order. An index that is missing, damaged, of another version or behind the log is rebuilt, or completed, from the log;
-//! deleting its folder loses nothing.
+//! The log is authoritative. A thread adds games to the index after they were acknowledged, and records for each volume the position up
+//! to which the index is complete. With the index, the store opens without reading its games, and lists them in each order. An index that
+//! is missing, damaged, of another version or behind the log is rebuilt or completed from the log; deleting its folder loses nothing.
 //!
-//! Each volume has a sled database of its own, which is removed with the volume: a sled database that is inserted into at
-//! one end and deleted from at the other does not give its space back. It holds the games in chunks of columns, so that
-//! opening reads few values; orders are sorted in memory.
+//! Each volume has a sled database of its own, which is removed with the volume. One common database would not do, because sled does not
+//! release the space of deleted entries if insertions are at one end and deletions at the other. A database holds the games in chunks of
+//! columns, so that opening reads few values; orders are sorted in memory.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
 //! | [`entry`] | keys of the database, and the record of what it covers |
 //! | [`chunk`] | games as one value of the database |
@@ -47,7 +47,7 @@ use volume::VolumeIndex;
 #[derive(Debug)]
 pub struct Index {
     folder: PathBuf,
-    /// False for an index in memory, which nothing on the disk belongs to.
+    /// False for an index in memory, which has no files.
     is_kept: bool,
     volumes: RwLock<BTreeMap<u64, Arc<VolumeIndex>>>,
     /// All games below this sequence number are indexed.
@@ -63,12 +63,12 @@ pub struct Index {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The log may have grown.
+    /// True if the log may have grown.
     has_news: bool,
 }
 
 impl Index {
-    /// An index in `folder`, which is created if it is missing.
+    /// Opens the index in `folder`, which is created if it does not exist.
     ///
     /// # Errors
     /// The file system's error.
@@ -81,7 +81,7 @@ impl Index {
         })
     }
 
-    /// An index that is kept in memory only, for a store that is open for reading.
+    /// Returns an index in memory only, for a store that is open for reading.
     pub fn in_memory() -> Self {
         Self {
             folder: PathBuf::new(),
@@ -120,7 +120,7 @@ impl Index {
         indexed
     }
 
-    /// Discards the index of a volume, because the volume is not the one that the index was made from.
+    /// Discards the index of a volume, because it was made from another volume.
     pub fn reset(&self, first: u64) {
         let volume = VolumeIndex::closed(&self.volume_folder(first), first);
         self.volumes.write().insert(first, Arc::new(self.discard(volume)));
@@ -134,14 +134,14 @@ impl Index {
         }
     }
 
-    /// Removes an index's files; the thread that follows the log opens it anew.
+    /// Removes the files of an index. The thread that follows the log opens it again.
     fn discard(&self, volume: VolumeIndex) -> VolumeIndex {
         volume.discard();
         self.rebuilt.fetch_add(1, Ordering::SeqCst);
         volume
     }
 
-    /// Removes folders of volumes that are gone; called once all volumes are loaded.
+    /// Removes the folders of volumes that no longer exist. Called after all volumes are loaded.
     pub fn sweep(&self) {
         let known: Vec<PathBuf> = self
             .volumes
@@ -165,7 +165,7 @@ impl Index {
         }
     }
 
-    /// Tells the thread that the log has grown.
+    /// Tells the thread that follows the log that the log has grown.
     pub fn notify(&self) {
         self.state.lock().has_news = true;
         self.wake.notify_one();
@@ -191,12 +191,12 @@ impl Index {
         Ok(())
     }
 
-    /// Number of indexes that were discarded since the store was opened.
+    /// Returns the number of indexes that were discarded since the store was opened.
     pub fn rebuilt(&self) -> u64 {
         self.rebuilt.load(Ordering::SeqCst)
     }
 
-    /// All games below this sequence number are indexed.
+    /// Returns the sequence number below which all games are indexed.
     pub fn reached(&self) -> u64 {
         self.reached.load(Ordering::SeqCst)
     }

@@ -1,8 +1,8 @@
 //! The games of a volume in memory, sorted on demand.
 //!
-//! Games are sorted in runs of [`RUN_GAMES`]; a page merges the runs. A new game makes only the last run be sorted again,
-//! so that a page costs little while games are appended. Memory: 40 bytes a game, and 4 for each of the three orders that
-//! was asked for.
+//! Games are sorted in runs of [`RUN_GAMES`], and a page merges the runs. After a new game only the last run is sorted again, so that a
+//! page costs little while games are appended. Memory: 40 bytes for each game, and 4 more for each of the three orders that was
+//! requested.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -13,7 +13,7 @@ use std::{
 use super::entry::{ORDERS, Order, Place};
 use crate::record::{Summary, filter::Filter};
 
-/// Games that are sorted together.
+/// Number of games in a run, which are sorted together.
 pub const RUN_GAMES: usize = 8192;
 
 /// Values by which a game is sorted and filtered.
@@ -27,7 +27,7 @@ pub struct Listed {
     pub positions: u32,
     /// Mean policy surprise, in nats.
     pub surprise: f32,
-    /// Numbers of the lists of its models, its actor and its ending, in this order.
+    /// Indices of the lists of its models, its actor and its ending, in this order.
     pub labels: [u32; 3],
 }
 
@@ -45,7 +45,7 @@ impl Listed {
     }
 }
 
-/// Lists of texts with a number for each.
+/// Lists of texts, each with an index.
 #[derive(Debug, Default)]
 pub struct Labels {
     numbers: HashMap<Vec<String>, u32>,
@@ -53,7 +53,7 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Returns the number of a list of texts, which is added if it is new.
+    /// Returns the index of a list of texts, which is added if it is new.
     pub fn number(&mut self, texts: &[String]) -> u32 {
         if let Some(number) = self.numbers.get(texts) {
             return *number;
@@ -64,7 +64,7 @@ impl Labels {
         number
     }
 
-    /// Returns the numbers of a game's models, actor and ending.
+    /// Returns the indices of a game's models, actor and ending.
     pub fn of(&mut self, game: &Summary) -> [u32; 3] {
         let game = &game.game;
         [
@@ -74,7 +74,7 @@ impl Labels {
         ]
     }
 
-    /// Returns all lists; the number of a list is its index.
+    /// Returns all lists in the order of their indices.
     pub fn texts(&self) -> &[Vec<String>] {
         &self.texts
     }
@@ -86,14 +86,14 @@ pub struct Orders {
     /// Texts of the games.
     pub labels: Labels,
     games: Vec<Listed>,
-    /// Sorted runs of each order: indices into `games`.
+    /// Sorted runs of each order, as indices into `games`.
     sorted: [Vec<Arc<[u32]>>; ORDERS],
 }
 
-/// The part of a filter that is decided without a game's record.
+/// The part of a filter that can be decided without a game's record.
 #[derive(Clone, Debug)]
 pub struct Selection {
-    /// For models, actor and ending: true for each number of a list that fits; `None` if any fits.
+    /// For models, actor and ending: true for each index of a list that the filter selects; `None` if it selects all.
     labels: [Option<Vec<bool>>; 3],
     positions: (u64, u64),
     finished: (u64, u64),
@@ -113,17 +113,17 @@ impl Selection {
 }
 
 impl Orders {
-    /// Adds a game; sequence numbers ascend.
+    /// Adds a game. Sequence numbers must ascend.
     pub fn add(&mut self, game: Listed) {
         self.games.push(game);
     }
 
-    /// Number of games.
+    /// Returns the number of games.
     pub fn count(&self) -> usize {
         self.games.len()
     }
 
-    /// Resolves a filter against this volume's texts; `None` if no game of the volume fits.
+    /// Resolves a filter against this volume's texts. Returns `None` if the filter selects no game of the volume.
     pub fn select(&self, filter: &Filter) -> Option<Selection> {
         let mut is_possible = true;
         let labels = [filter.models(), filter.actors(), filter.endings()].map(|wanted| {
@@ -144,7 +144,7 @@ impl Orders {
         })
     }
 
-    /// Returns the sorted runs of an order; sorts those that have grown.
+    /// Returns the sorted runs of an order, after sorting the runs that have grown.
     pub fn runs(&mut self, order: Order) -> Vec<Arc<[u32]>> {
         let Some(sorted) = self.sorted.get_mut(order as usize) else {
             return Vec::new();
@@ -177,7 +177,7 @@ impl Orders {
         }
     }
 
-    /// Takes at most `limit` places of fitting games from a run's `rest`.
+    /// Takes at most `limit` places of selected games from a run's `rest`.
     pub fn take(
         &self,
         run: &[u32],

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::record::filter::Filter;
 
-/// Places that are taken from a run at a time.
+/// Number of places that are taken from a run at a time.
 const BATCH: usize = 32;
 
 /// Length of a [`Cursor`] in bytes.
@@ -22,9 +22,9 @@ const CURSOR_VERSION: u8 = 1;
 /// The place after which the next page begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
-    /// The sort order, as the wire numbers it: a cursor is valid for the order that it was made in.
+    /// Number of the sort order in the wire format. A cursor is valid for this order only.
     pub sort: u8,
-    /// Last place of the page before.
+    /// Last place of the previous page.
     pub place: Place,
 }
 
@@ -37,7 +37,7 @@ impl Cursor {
         bytes
     }
 
-    /// Unpacks a cursor; `None` if the bytes are none of this version.
+    /// Unpacks a cursor. Returns `None` if the bytes are not a cursor of this version.
     pub fn unpack(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; CURSOR_BYTES] = bytes.try_into().ok()?;
         let [CURSOR_VERSION, sort, ..] = *bytes else {
@@ -53,7 +53,7 @@ impl Cursor {
     }
 }
 
-/// The places of an order over all volumes, one after the other.
+/// Iterator over the places of an order in all volumes.
 pub struct Places {
     order: Order,
     descending: bool,
@@ -65,15 +65,15 @@ struct Run {
     volume: Arc<VolumeIndex>,
     selection: Arc<Selection>,
     games: Arc<[u32]>,
-    /// Part of `games` that was not looked at.
+    /// Range of `games` that has not been searched yet.
     rest: Range<usize>,
     /// Places that were found and not yet returned.
     places: VecDeque<Place>,
 }
 
 impl Index {
-    /// Returns the places of an order from after `after` on, or from its beginning. Games whose models, actor, ending, time
-    /// or length do not fit the filter are left out.
+    /// Returns the places of an order after `after`, or from the beginning if that is `None`. Games whose models, actor, ending, time or
+    /// length do not fit the filter are left out.
     pub fn places(&self, order: Order, after: Option<Place>, descending: bool, filter: &Filter) -> Places {
         let mut runs = Vec::new();
         for volume in self.volumes() {

@@ -1,11 +1,10 @@
 //! The index of one volume: the games in memory, and a sled database from which they are read when the store opens.
 //!
-//! The database is written when a chunk is full, when the volume is sealed, at intervals, and when the store closes. Writing
-//! more often would gain nothing, since games that a crash loses from it are read from the log again. The database of a
-//! sealed volume is closed after use.
+//! The database is written when a chunk is full, when the volume is sealed, at intervals, and when the store closes. More frequent writes
+//! would gain nothing, because games that a crash removes from it are read from the log again. The database of a sealed volume is closed
+//! after use.
 //!
-//! sled 0.34 can panic on damaged files, so every call into it is contained, and a panic becomes an error. Its background
-//! flush is off.
+//! sled 0.34 can panic on damaged files, so a panic in a call of sled is caught and becomes an error. Its background flush is off.
 
 use std::{
     collections::HashSet,
@@ -35,16 +34,16 @@ use crate::{
     record,
 };
 
-/// Size of sled's segments: small, so that the index of a small volume stays small.
+/// Size of sled's segments in bytes. It is small, so that the index of a small volume is small.
 const SEGMENT_BYTES: usize = 512 * 1024;
 
-/// sled's page cache for each open database.
+/// Size of sled's page cache for each open database, in bytes.
 const PAGE_CACHE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Longest time that a database which this process has just closed may take to release its lock.
+/// Maximum time that a database which this process has just closed may take to release its lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Games that are looked up in the volume at a time.
+/// Number of games that are looked up in the volume at a time.
 const BATCH_GAMES: usize = 512;
 
 /// The index of one volume.
@@ -60,7 +59,7 @@ pub struct VolumeIndex {
     orders: Mutex<Orders>,
     /// Every game below this sequence number is in `orders`.
     next: AtomicU64,
-    /// A game that the index has cannot be read: no mark is written, so that the next opening scans the volume.
+    /// True if the index has a game that cannot be read. No mark is written then, so that the next opening scans the volume.
     is_distrusted: AtomicBool,
 }
 
@@ -73,7 +72,7 @@ struct Written {
     is_dirty: bool,
     /// First sequence number of the last chunk, which is not full.
     begin: u64,
-    /// Games from there on, whether they are in the database or not.
+    /// Games from `begin` on, in the database or not.
     rows: Vec<Row>,
 }
 
@@ -87,7 +86,7 @@ impl Written {
 }
 
 impl VolumeIndex {
-    /// An empty index with a closed database in `folder`.
+    /// Returns an empty index with a closed database in `folder`.
     pub fn closed(folder: &Path, first: u64) -> Self {
         Self {
             first,
@@ -100,7 +99,7 @@ impl VolumeIndex {
         }
     }
 
-    /// An empty index without a database.
+    /// Returns an empty index without a database.
     pub fn in_memory(first: u64) -> Self {
         Self::closed(Path::new(""), first)
     }
@@ -147,7 +146,7 @@ impl VolumeIndex {
         Ok(opened)
     }
 
-    /// Closes the database and removes its files; forgets the games.
+    /// Closes the database and removes its files and the games in memory.
     pub fn discard(&self) {
         let mut written = self.written.lock();
         *self.database.lock() = None;
@@ -162,7 +161,7 @@ impl VolumeIndex {
         }
     }
 
-    /// Reads the whole index of the volume, and closes the database; `None` if it is new.
+    /// Reads the whole index of the volume and closes the database. Returns `None` if the database is new.
     ///
     /// # Errors
     /// [`IndexError::Damaged`] if it cannot be read, is incomplete, or is of another version.
@@ -253,8 +252,8 @@ impl VolumeIndex {
         Ok(Some(Indexed { known, survivors }))
     }
 
-    /// Brings the index up to the end of the volume's log. `is_sealed`: the volume will not grow; `is_due`: the database is
-    /// to be brought up to date as well, and written to the disk.
+    /// Brings the index up to the end of the volume's log. `is_sealed` means that the volume will not grow. With `is_due`, the database
+    /// is brought up to date as well and flushed to the disk.
     ///
     /// # Errors
     /// [`IndexError::Damaged`] with sled's message.
@@ -289,7 +288,7 @@ impl VolumeIndex {
         Ok(())
     }
 
-    /// Reads the games up to `progress` that are new; returns their number.
+    /// Reads the new games up to `progress` and returns their number.
     fn read_games(&self, volume: &Volume, progress: &Progress, rows: &mut Vec<Row>) -> usize {
         let mut read = 0;
         while self.next() < progress.next {
@@ -363,7 +362,7 @@ impl VolumeIndex {
             let value = Chunk::pack(begin, progress.next, &[], &[]).map_err(|error| failed(&error))?;
             batch.insert(entry::chunk_key(begin), value);
         }
-        // These may be newer than `progress`; what the log holds behind that position is read again and changes nothing.
+        // These lists may be newer than `progress`. The part of the log after that position is read again, which does not change them.
         let (lost, deleted) = (volume.all_lost(), volume.all_deleted());
         let mark = Mark {
             lost: lost.len(),
@@ -410,17 +409,17 @@ impl VolumeIndex {
         self.orders.lock()
     }
 
-    /// Every game below this sequence number is in memory.
+    /// Returns the sequence number below which every game is in memory.
     pub fn next(&self) -> u64 {
         self.next.load(Ordering::SeqCst)
     }
 
-    /// First sequence number of the volume.
+    /// Returns the first sequence number of the volume.
     pub fn first(&self) -> u64 {
         self.first
     }
 
-    /// Folder of the database.
+    /// Returns the folder of the database.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -435,7 +434,7 @@ fn list<T: serde::de::DeserializeOwned>(database: &Db, key: &[u8]) -> Result<Vec
         .ok_or_else(|| IndexError::Damaged("a list of games cannot be read".into()))
 }
 
-/// Runs a call into sled; a panic becomes an error.
+/// Calls sled, and turns a panic into an error.
 fn contained<T>(call: impl FnOnce() -> sled::Result<T>) -> Result<T, IndexError> {
     contained_with(|| call().map_err(|error| error.to_string()))
 }

@@ -1,5 +1,5 @@
-//! The file system behind the log and the ledger: an interface, so that tests can replace it by a disk that loses
-//! power, fails or is full. (The index is sled's, which opens its files itself.)
+//! The file system behind the log and the ledger. It is an interface, so that tests can replace it by a disk that loses power, fails or
+//! is full. The index does not use it, because sled opens its files itself.
 
 use std::{
     fmt::Debug,
@@ -14,26 +14,26 @@ use rustix::io::Errno;
 
 use crate::error::VolumeError;
 
-/// A lock that is held until it is dropped.
+/// A lock on a file. Dropping it releases the lock.
 pub trait LockGuard: Debug + Send + Sync {}
 
 impl<T: Debug + Send + Sync> LockGuard for T {}
 
 /// A file that is open for reading and writing.
 pub trait OpenFile: Debug + Send + Sync {
-    /// Reads into `bytes` from `offset` on; gives how many there were, 0 at the end.
+    /// Reads into `bytes` from `offset` on. Returns the number of bytes read; 0 at the end of the file.
     ///
     /// # Errors
     /// The error of the file system.
     fn read_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<usize>;
 
-    /// Writes all of `bytes` at `offset`; durable only after [`OpenFile::sync`].
+    /// Writes all of `bytes` at `offset`. The write is durable only after [`OpenFile::sync`].
     ///
     /// # Errors
-    /// What the file system reports; any part of it may be written then.
+    /// The error of the file system. Any part of `bytes` may have been written then.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Cuts the file off, or lengthens it with zeros.
+    /// Truncates the file to `length` bytes, or extends it with zeros.
     ///
     /// # Errors
     /// The error of the file system.
@@ -45,10 +45,10 @@ pub trait OpenFile: Debug + Send + Sync {
     /// The error of the file system.
     fn length(&self) -> io::Result<u64>;
 
-    /// Makes all that was written durable, and the length.
+    /// Makes all earlier writes and the length durable.
     ///
     /// # Errors
-    /// What the file system reports; nothing may be believed of unsynced writes then, nor of another attempt.
+    /// The error of the file system. Writes since the last successful sync may be lost then, even if a later sync succeeds.
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -63,7 +63,7 @@ pub struct Entry {
 
 /// A file system.
 pub trait Files: Debug + Send + Sync {
-    /// Opens a file, made empty if it is not there and `create` says so.
+    /// Opens a file. If the file does not exist and `create` is true, creates it empty.
     ///
     /// # Errors
     /// The error of the file system.
@@ -77,8 +77,8 @@ pub trait Files: Debug + Send + Sync {
         self.open(path, false)
     }
 
-    /// Locks an existing file against [`Files::lock`]; other readers may lock it too. Returns `None` if another process holds
-    /// the lock.
+    /// Takes a shared lock on an existing file: other readers can lock it too, but [`Files::lock`] cannot lock it. Returns `None` if
+    /// another process holds the exclusive lock.
     ///
     /// # Errors
     /// The error of the file system.
@@ -86,13 +86,13 @@ pub trait Files: Debug + Send + Sync {
         self.lock(path)
     }
 
-    /// Locks a file for this process, made if it is not there; `None` where another process holds it.
+    /// Locks a file exclusively, after creating it if it does not exist. Returns `None` if another process has locked it.
     ///
     /// # Errors
     /// The error of the file system.
     fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>>;
 
-    /// Makes a folder and those above it.
+    /// Creates a folder and all folders above it that do not exist.
     ///
     /// # Errors
     /// The error of the file system.
@@ -107,7 +107,7 @@ pub trait Files: Debug + Send + Sync {
     /// True if there is a file or folder at `path`.
     fn exists(&self, path: &Path) -> bool;
 
-    /// Renames a file or folder, over a file of the new name.
+    /// Renames a file or folder. Replaces an existing file with the new name.
     ///
     /// # Errors
     /// The error of the file system.
@@ -119,19 +119,19 @@ pub trait Files: Debug + Send + Sync {
     /// The error of the file system.
     fn remove_file(&self, path: &Path) -> io::Result<()>;
 
-    /// Removes a folder with all that is in it.
+    /// Removes a folder and its contents.
     ///
     /// # Errors
     /// The error of the file system.
     fn remove_folder(&self, folder: &Path) -> io::Result<()>;
 
-    /// Makes creations, renames and removals in a folder durable.
+    /// Makes the creations, renames and removals of names in a folder durable.
     ///
     /// # Errors
     /// The error of the file system.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 
-    /// All of a file.
+    /// Returns the contents of a file.
     ///
     /// # Errors
     /// The error of the file system.
@@ -149,7 +149,7 @@ pub trait Files: Debug + Send + Sync {
         Ok(bytes)
     }
 
-    /// Replaces a file by these bytes: a reader sees the old or the new, whatever happens in between.
+    /// Replaces a file atomically: a reader sees the old contents or the new ones, even after a crash.
     ///
     /// # Errors
     /// The error of the file system.
@@ -175,7 +175,7 @@ pub fn volume_error(error: io::Error) -> VolumeError {
     }
 }
 
-/// True if an error says that the disk is full: nothing is broken, and a later attempt may succeed.
+/// True if the error says that the disk is full. Nothing is broken then, and a later attempt may succeed.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -183,18 +183,18 @@ pub fn is_full(error: &io::Error) -> bool {
     )
 }
 
-/// True if an error says that the process or the system has no file descriptor left.
+/// True if the error says that the process or the system has no file descriptor left.
 pub fn lacks_descriptor(error: &io::Error) -> bool {
     let limits = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
     error.raw_os_error().is_some_and(|code| limits.contains(&code))
 }
 
-/// True if nothing is broken and a later attempt may succeed.
+/// True if the error is a full disk or a lack of file descriptors. Nothing is broken then, and a later attempt may succeed.
 pub fn is_temporary(error: &io::Error) -> bool {
     is_full(error) || lacks_descriptor(error)
 }
 
-/// Returns a file whose lock was tried for.
+/// Returns `file` as a guard if `locked` says that its lock was taken; `None` if another process holds the lock.
 fn held(file: File, locked: Result<(), TryLockError>) -> io::Result<Option<Box<dyn LockGuard>>> {
     match locked {
         Ok(()) => Ok(Some(Box::new(file))),
@@ -203,11 +203,11 @@ fn held(file: File, locked: Result<(), TryLockError>) -> io::Result<Option<Box<d
     }
 }
 
-/// A file system that changes nothing: a missing file is opened as an empty one, and every change is an error.
+/// A file system that refuses every change. A missing file that would be created is opened as an empty one.
 #[derive(Clone, Debug)]
 pub struct ReadOnly(pub Arc<dyn Files>);
 
-/// A file that does not exist.
+/// An empty file that stands for one that does not exist.
 #[derive(Debug)]
 struct Missing;
 
@@ -289,7 +289,7 @@ impl Files for ReadOnly {
     }
 }
 
-/// The operating system's file system.
+/// The file system of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Real;
 

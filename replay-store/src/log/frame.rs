@@ -305,7 +305,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A frame with another version digit. Its checksum, at `crc`, covers the magic.
+    /// Returns a frame with another version digit. Its checksum, at `crc`, covers the magic.
     fn with_version(frame: &[u8], version: u8, crc: usize) -> Vec<u8> {
         let mut frame = frame.to_vec();
         frame[3] = version;
@@ -314,7 +314,7 @@ mod tests {
         frame
     }
 
-    /// A frame in version 1, whose checksum does not cover the magic.
+    /// Returns a frame in version 1, whose checksum does not cover the magic.
     fn of_version_1(frame: &[u8], crc: usize) -> Vec<u8> {
         let mut frame = frame.to_vec();
         frame[3] = b'1';
@@ -323,7 +323,7 @@ mod tests {
         frame
     }
 
-    /// A frame of an unknown kind in the general form.
+    /// Returns a frame of an unknown kind in the general form.
     fn general(payload: &[u8]) -> Vec<u8> {
         let mut frame = b"MnQ1".to_vec();
         frame.extend((payload.len() as u32).to_le_bytes());

@@ -122,7 +122,7 @@ impl KnownIds {
         self.sequences.insert(id, sequence);
     }
 
-    /// Number of known ids.
+    /// Returns the number of known ids.
     pub fn count(&self) -> usize {
         self.sequences.len()
     }

@@ -1,14 +1,14 @@
-//! The segment log: the durable truth of the store. Everything else can be rebuilt from it.
+//! The segment log: the durable contents of the store. Everything else can be rebuilt from it.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
 //! | [`files`] | the file system, which tests replace by a simulated disk |
-//! | [`room`] | free space: games are refused before the disk is full |
-//! | [`frame`] | checksummed frames: damage costs the damaged game alone |
-//! | [`volume`] | one segment: the games of a run of sequence numbers |
+//! | [`room`] | free disk space: games are refused before the disk is full |
+//! | [`frame`] | checksummed frames, so that damage loses only the damaged game |
+//! | [`volume`] | one segment: the games of a range of sequence numbers |
 //! | [`volumes`] | the volumes in order |
 //! | [`recover`] | opening a volume after any interruption |
-//! | [`ledger`] | counts of inserted and sampled games and positions, surviving every restart |
+//! | [`ledger`] | counts of inserted and sampled games and positions, which survive every restart |
 //! | [`drawn`] | training batches that were drawn, for learners that resume |
 //! | [`ids`] | ids of stored and retired games, so that no game is stored twice |
 

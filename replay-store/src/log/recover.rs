@@ -1,12 +1,12 @@
-//! Opening a volume after any interruption: whole games are kept, lost games are named and recorded.
+//! Opening a volume after any interruption: whole games are kept, and lost games are named and recorded.
 //!
-//! A volume is first read without any change ([`read`]), and mended ([`Found::mend`]) only when all volumes of the store could be
-//! read: a volume that a newer build wrote to is refused as it is.
+//! A volume is first read without any change ([`read`]). It is mended ([`Found::mend`]) only after all volumes of the store could be
+//! read, so that a store is left unchanged if a newer build wrote to one of its volumes.
 //!
-//! Games that the index does not know are read once each. A game that was acknowledged and cannot be read is recorded in
-//! the volume as lost, so that it is reported once; the damaged bytes stay where they are. Frames of a commit that was
-//! interrupted before its acknowledgement are passed over: their sequence numbers are recorded as lost too, without
-//! being counted, so that they are not given out again.
+//! Each game that the index does not know is read once. A game that was acknowledged and cannot be read is recorded in the volume as
+//! lost, so that the loss is reported once; the damaged bytes stay where they are. Frames of a commit that was interrupted before its
+//! acknowledgement are ignored. Their sequence numbers are also recorded as lost, so that they are not used again, but they are not
+//! counted as losses.
 
 use std::{
     collections::BTreeSet,
@@ -51,7 +51,7 @@ pub struct Found {
     pub volume: Volume,
     /// Whole games, ascending by sequence number.
     pub survivors: Vec<Survivor>,
-    /// Acknowledged games that cannot be read and are not recorded as lost.
+    /// Acknowledged games that cannot be read and are not recorded as lost yet.
     pub losses: Vec<Loss>,
     /// Deleted games, ascending by sequence number.
     pub deleted: Vec<(u64, Id)>,
@@ -59,7 +59,7 @@ pub struct Found {
     pub is_from_index: bool,
     /// Sequence numbers of an interrupted commit, which was never acknowledged.
     passed_over: std::ops::Range<u64>,
-    /// Folder of the volume for writing.
+    /// Folder of the volume, which is opened for writing later.
     folder: PathBuf,
 }
 
@@ -68,11 +68,11 @@ pub struct Found {
 pub struct Indexed {
     /// Places of the games.
     pub known: Known,
-    /// The games that are neither lost nor deleted, ascending.
+    /// Games that are neither lost nor deleted, ascending by sequence number.
     pub survivors: Vec<Survivor>,
 }
 
-/// Folder in which a volume lies: `folder`, or the rebuilt copy that a crash of an older build left in its place.
+/// Returns the folder that contains a volume: `folder`, or the rebuilt copy beside it that a crash of an older build left.
 fn place(files: &dyn Files, folder: &Path) -> PathBuf {
     let rebuilt = folder.with_extension("rebuild");
     if !files.exists(folder) && files.exists(&rebuilt) {
@@ -102,11 +102,10 @@ pub fn check(files: &dyn Files, folder: &Path, formats: &Formats) -> Result<(), 
     volume::check_end(files, &folder, formats).map_err(failed(&folder))
 }
 
-/// Reads the volume in `folder` whose first sequence number is `first`, and changes nothing. `ledger` is merged with the
-/// volume's.
+/// Reads the volume in `folder` whose first sequence number is `first`, and changes nothing. `ledger` is merged with the ledger in the
+/// volume.
 ///
-/// `end` is one beyond its last sequence number if it is sealed; otherwise the ledger says up to which number games were
-/// acknowledged.
+/// `end` is one more than the last sequence number of a sealed volume. If it is `None`, the ledger gives the last acknowledged game.
 ///
 /// # Errors
 /// [`OpenError`] if the file system fails, or a newer build wrote to the volume.
@@ -149,8 +148,8 @@ pub fn read(
 }
 
 impl Found {
-    /// Opens the volume for writing, and records its losses and the sequence numbers that are passed over. `ledger` is that
-    /// of the store.
+    /// Opens the volume for writing, and records its losses and the sequence numbers of an interrupted commit. `ledger` is that of the
+    /// store.
     ///
     /// # Errors
     /// [`OpenError`] if the file system fails.
@@ -176,7 +175,7 @@ impl Found {
         };
         match self.volume.commit(commit) {
             Ok(()) => *ledger = mended,
-            // No game is lost, and there is no room to record the numbers that are passed over: their frames are cut off.
+            // No game is lost, and there is no space to record the sequence numbers of the interrupted commit, so its frames are cut off.
             Err(VolumeError::Full) if self.losses.is_empty() => {
                 let acknowledged = self.passed_over.start;
                 truncate(files.as_ref(), &self.folder, acknowledged).map_err(OpenError::io(&self.folder))?;
@@ -189,7 +188,7 @@ impl Found {
     }
 }
 
-/// Result of a look at every game of a volume.
+/// Result of the check of every game of a volume.
 #[derive(Default)]
 struct Survey {
     survivors: Vec<Survivor>,
@@ -201,7 +200,7 @@ struct Survey {
 /// the versions of records that the build reads.
 ///
 /// # Errors
-/// Names the version of an intact record that a newer build wrote.
+/// The version of an intact record that a newer build wrote.
 fn survey(
     volume: &Volume,
     sequences: std::ops::Range<u64>,
@@ -213,13 +212,13 @@ fn survey(
     for sequence in sequences {
         let trusted = trusted.next_if(|survivor| survivor.sequence == sequence);
         if volume.deleted(sequence) {
-            // A deleted game without a name is not recognised when it is sent again; nothing else follows.
+            // A deleted game without a name is not recognised when it is sent again. There is no other consequence.
             survey
                 .deleted
                 .extend(volume.name(sequence).map(|id| (sequence, id)));
             continue;
         }
-        // Also if it can be read: it was not acknowledged before its number was given up.
+        // This holds even if the game can be read, because it was not acknowledged before its number was recorded as lost.
         if volume.lost(sequence).is_some() {
             continue;
         }
@@ -256,8 +255,8 @@ fn survivor(sequence: u64, record: &[u8]) -> Option<Survivor> {
     })
 }
 
-/// Truncates a volume durably at the first frame numbered `next` or higher. The process that wrote it was
-/// interrupted in that commit, so nothing behind it was acknowledged either.
+/// Truncates a volume durably at the first frame numbered `next` or higher. The process that wrote this frame was interrupted during the
+/// commit, so nothing after it was acknowledged either.
 fn truncate(files: &dyn Files, folder: &Path, next: u64) -> io::Result<()> {
     let path = folder.join(volume::FILE);
     let bytes = files.read(&path)?;
@@ -265,7 +264,7 @@ fn truncate(files: &dyn Files, folder: &Path, next: u64) -> io::Result<()> {
     for at in memchr::memmem::find_iter(&bytes, b"Mn") {
         let rest = &bytes[at..];
         let (sequence, length) = match (frame::decode_part(rest), frame::decode_name(rest)) {
-            // Bytes inside a whole frame are no frame.
+            // Bytes inside a whole frame cannot begin another frame.
             _ if at < done => continue,
             (Some((part, length)), _) => (part.sequence, length),
             (None, Some((sequence, _))) => (sequence, frame::NAME_BYTES),
@@ -290,13 +289,13 @@ fn finish_rebuild(files: &dyn Files, folder: &Path) -> Result<(), OpenError> {
     if files.exists(folder) {
         files.remove_folder(&rebuilt).map_err(OpenError::io(&rebuilt))
     } else {
-        // The old volume was moved away only once the new one was complete.
+        // The old volume was moved away only after the new one was complete.
         files.rename(&rebuilt, folder).map_err(OpenError::io(folder))
     }
 }
 
-/// Removes the folder of a retired volume in two steps, so that it is there whole or not at all: half of one would be
-/// taken for a damaged volume.
+/// Removes the folder of a retired volume by a rename and a removal, so that the name of the volume disappears at once. An incomplete
+/// folder under that name would be taken for a damaged volume.
 ///
 /// # Errors
 /// The file system's error.
@@ -332,7 +331,7 @@ pub fn firsts(files: &dyn Files, folder: &Path) -> io::Result<BTreeSet<u64>> {
     Ok(firsts)
 }
 
-/// Finishes removals of volumes that were interrupted.
+/// Finishes interrupted removals of volumes.
 ///
 /// # Errors
 /// The file system's error.
@@ -350,5 +349,5 @@ fn is_retired(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == RETIRED)
 }
 
-/// Extension of a volume's folder while it is removed.
+/// Extension of the name of a volume's folder while it is being removed.
 const RETIRED: &str = "retired";

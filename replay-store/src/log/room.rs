@@ -1,5 +1,5 @@
-//! Room on the disk: games are refused before the disk is full, for a database that runs out of it in
-//! the middle of a write is lost to this process.
+//! Free disk space. A store refuses games temporarily before its disk is full or its own limit is reached, because a full disk interrupts
+//! a commit, which must then be undone.
 
 use std::{
     fs, io,
@@ -10,26 +10,26 @@ use std::{
 
 /// Time for which a measurement is valid.
 const FRESH: Duration = Duration::from_millis(250);
-/// Bytes written after which it is taken again.
+/// Number of bytes written after which a measurement is no longer valid.
 const FRESH_BYTES: u64 = 4 << 20;
 
-/// Why there is no room.
+/// Reason why no more games may be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoRoom {
-    /// The store has reached its own limit.
+    /// The store has reached its own limit (`replay.max_disk_mib`).
     #[error("the store takes {used} MiB of the {limit} MiB it may (replay.max_disk_mib)")]
     Limit {
-        /// MiB in use.
+        /// Size of the store in MiB.
         used: u64,
-        /// MiB allowed.
+        /// Largest size that is allowed, in MiB.
         limit: u64,
     },
-    /// The file system is nearly full.
+    /// The file system has too little free space (`replay.min_free_mib`).
     #[error("{free} MiB are free on the store's disk, {needed} MiB must stay (replay.min_free_mib)")]
     Disk {
-        /// MiB free.
+        /// Free space in MiB.
         free: u64,
-        /// MiB that must stay free.
+        /// Space that must stay free, in MiB.
         needed: u64,
     },
 }
@@ -37,29 +37,29 @@ pub enum NoRoom {
 /// Result of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// Bytes of disk that the store takes.
+    /// Number of bytes that the store takes on the disk.
     pub used: u64,
-    /// Bytes free on its file system.
+    /// Number of free bytes on the store's file system.
     pub free: u64,
 }
 
 /// Measures the space of a folder.
 pub trait Probe: Send {
-    /// Bytes taken and bytes free.
+    /// Returns the size of the folder and the free space of its file system.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     fn space(&mut self) -> io::Result<Space>;
 }
 
-/// The file system itself.
+/// Measures a folder on the operating system's file system.
 #[derive(Debug)]
 pub struct FileSystem {
     folder: PathBuf,
 }
 
 impl FileSystem {
-    /// For the store in `folder`.
+    /// Returns a probe for the store in `folder`.
     pub fn new(folder: &Path) -> Self {
         Self {
             folder: folder.into(),
@@ -77,10 +77,11 @@ impl Probe for FileSystem {
     }
 }
 
-/// Bytes of disk below `folder`, as the file system allots them.
+/// Returns the number of bytes that the file system has allocated below `folder`. Files and folders that disappear during the call are
+/// not counted.
 ///
 /// # Errors
-/// What the file system reports; what vanishes in the meantime counts nothing.
+/// The error of the file system.
 pub fn taken(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(folder)? {
@@ -99,7 +100,7 @@ pub fn taken(folder: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Says whether there is room, measuring only now and then.
+/// Checks whether games may be written. A measurement of the disk is used several times before the next one.
 pub struct Room {
     probe: Box<dyn Probe>,
     limit: u64,
@@ -109,7 +110,7 @@ pub struct Room {
 }
 
 impl Room {
-    /// At most `limit` bytes for the store, at least `needed` bytes left free.
+    /// Returns the check for a store that may take at most `limit` bytes on a disk of which `needed` bytes must stay free.
     pub fn new(probe: Box<dyn Probe>, limit: u64, needed: u64) -> Self {
         Self {
             probe,
@@ -120,11 +121,11 @@ impl Room {
         }
     }
 
-    /// Returns an error if `bytes` more bytes must not be written.
+    /// Returns an error if no more games may be written now. `bytes` is the length of the next write, which brings forward the next
+    /// measurement. If the disk could never be measured, the write is permitted.
     ///
     /// # Errors
-    /// [`NoRoom`]; asking again later may go well. Where the space cannot be measured there is room: the
-    /// write itself will tell.
+    /// [`NoRoom`]. A later call may succeed.
     pub fn check(&mut self, bytes: u64) -> Result<(), NoRoom> {
         self.since += bytes;
         let Some(space) = self.measured() else {
@@ -146,13 +147,14 @@ impl Room {
         Ok(())
     }
 
-    /// Bytes that the store may come to take: its own limit, or less where the file system ends before.
+    /// Returns the number of bytes that the store may take in all: its own limit, or less if the file system has less space.
     pub fn allowed(&self, space: Space) -> u64 {
         let until_full = (space.used + space.free).saturating_sub(self.needed);
         self.limit.min(until_full)
     }
 
-    /// The space as last measured, measured again if that is old.
+    /// Returns the last measurement, or a new one if that is no longer valid. If the disk cannot be measured, returns the last
+    /// measurement; `None` if there is none.
     pub fn measured(&mut self) -> Option<Space> {
         let fresh = self
             .last
@@ -173,7 +175,7 @@ impl Room {
         }
     }
 
-    /// Forgets the last measurement, after something was removed.
+    /// Discards the last measurement, because something was removed.
     pub fn changed(&mut self) {
         self.last = None;
     }

@@ -1,4 +1,5 @@
-//! A volume: one segment of the log. Holds the games of a run of sequence numbers; is only appended to, and removed as a whole.
+//! A volume: one segment of the log. It contains the games of a range of sequence numbers. Data is only appended to a volume, and a
+//! volume is removed as a whole.
 //!
 //! ```text
 //! file    = commit …
@@ -6,14 +7,13 @@
 //! ledger  = [`Ledger::pack`]
 //! ```
 //!
-//! A commit is written in one piece at the end of the file and synced; its games are acknowledged after that. Opening reads
-//! the file: bytes that fail their checksum are skipped by searching for the next valid frame, so damage costs the
-//! frames it hit and none behind them. A torn end (loss of power) is overwritten by the next commit. A
-//! ledger counts only if its seal proves that the whole commit before it was written: a disk may have kept the end of a
-//! commit and lost its beginning, and the games of such a commit were never acknowledged.
-//! A full disk undoes the commit that it interrupted: the file is truncated to its length before that commit.
+//! A commit is written by one write at the end of the file and synced; its games are acknowledged after that. When a volume is opened,
+//! bytes that fail their checksum are skipped by searching for the next valid frame, so that damage loses only the frames that it hits.
+//! An incomplete commit at the end (after a loss of power) is overwritten by the next commit. A ledger counts only if its seal proves
+//! that the whole commit before it was written: a disk may have kept the end of a commit and lost its beginning, and the games of such a
+//! commit were never acknowledged. If the disk becomes full during a commit, the file is truncated to its length before that commit.
 //!
-//! With a [`Known`] from the index, opening reads only what follows the position that the index is complete up to.
+//! With a [`Known`] from the index, opening reads only the part of the file after [`Known::position`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -40,7 +40,7 @@ pub const FILE: &str = "games.log";
 /// Number of bytes before a position that identify the log's contents up to it.
 const CHECK_BYTES: u64 = 32;
 
-/// A game as it is written.
+/// A game to be written.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Sequence number.
@@ -51,7 +51,7 @@ pub struct Entry {
     pub record: Vec<u8>,
 }
 
-/// The contents of one write; all of it becomes durable together.
+/// The contents of one write. All of it becomes durable together.
 #[derive(Clone, Copy, Debug)]
 pub struct Commit<'a> {
     /// Games.
@@ -64,30 +64,31 @@ pub struct Commit<'a> {
     pub ledger: &'a Ledger,
 }
 
-/// Place of a whole game in the file: its framed parts stand back to back.
+/// Place of a whole game in the file. The frames of its parts are adjacent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// Offset of the first part's frame, in bytes.
     pub offset: u64,
-    /// Bytes of all its frames.
+    /// Total length of the frames in bytes.
     pub length: u32,
     /// Number of parts.
     pub parts: u16,
 }
 
-/// A position at the end of a commit, and what proves that a file is the one it was taken from.
+/// A position at the end of a commit, with the bytes before it. These bytes show whether a file is the one that the position was taken
+/// from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Offset in the file, in bytes.
     pub offset: u64,
-    /// The (at most 32) bytes right before it.
+    /// The bytes right before the position, at most 32.
     pub check: Vec<u8>,
 }
 
 /// The contents of a volume up to a position, as its index recorded them.
 #[derive(Debug, Default)]
 pub struct Known {
-    /// The position up to which the rest is complete.
+    /// Position up to which the other fields are complete.
     pub position: Position,
     /// Whole games by sequence number, ascending.
     pub games: Vec<(u64, Id, Extent)>,
@@ -99,12 +100,12 @@ pub struct Known {
     pub ledger: Option<Ledger>,
 }
 
-/// A consistent view of how far a volume has come.
+/// A consistent snapshot of the contents of a volume, for its index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// End of the last commit.
     pub position: Position,
-    /// One beyond the highest sequence number found in the volume; the volume's first number if it is empty.
+    /// One more than the highest sequence number found in the volume; the volume's first number if it is empty.
     pub next: u64,
     /// The newest sealed ledger.
     pub ledger: Option<Ledger>,
@@ -125,7 +126,7 @@ pub struct Volume {
     end: Mutex<Position>,
 }
 
-/// Places of everything in the file.
+/// Places of the games in the file, and the other contents of its frames.
 #[derive(Debug, Default)]
 struct Contents {
     games: BTreeMap<u64, Extent>,
@@ -163,7 +164,8 @@ impl Contents {
         contents
     }
 
-    /// Takes the frames of a run of bytes that begins at `offset` of the file; returns the end of the last whole frame.
+    /// Reads the frames in `bytes`, which begin at `offset` of the file. Returns the end of the last whole frame, counted from the
+    /// beginning of `bytes`.
     ///
     /// # Errors
     /// The magic of an intact frame that is not among `known`.
@@ -172,7 +174,7 @@ impl Contents {
         let mut ledger = None;
         // The game whose parts are being read: its sequence number, its place so far, and the number of parts expected.
         let mut reading: Option<(u64, Extent, u16)> = None;
-        // Every frame begins with these two letters.
+        // Every frame begins with these two bytes.
         for at in memchr::memmem::find_iter(bytes, b"Mn") {
             if at < done {
                 continue;
@@ -244,7 +246,7 @@ impl Volume {
     /// Opens the volume in `folder` for writing, or creates it durably. See [`Volume::read_only`].
     ///
     /// # Errors
-    /// [`VolumeError`] with the file system's message. A damaged file is no error, and is left as it is.
+    /// [`VolumeError`] with the file system's message. A damaged file is not an error and is left unchanged.
     pub fn open(
         files: &Arc<dyn Files>,
         folder: &Path,
@@ -256,9 +258,9 @@ impl Volume {
         Ok((volume, is_known))
     }
 
-    /// Opens the volume in `folder` without changing anything. A missing file is an empty volume. `known` is what the index
-    /// recorded of it; the result says whether it was used, which it is if the file still has the bytes that the index was
-    /// made from. `frames` are the frames that the build reads.
+    /// Opens the volume in `folder` without changing anything. A missing file is an empty volume. `known` are the contents that the index
+    /// recorded; they are used if the file still has the bytes at the index's position. The result says whether they were used. `frames`
+    /// are the frames that the build reads.
     ///
     /// # Errors
     /// [`VolumeError::Newer`] if a newer build wrote to the volume, otherwise the file system's error.
@@ -284,7 +286,7 @@ impl Volume {
         let is_known = known.is_some();
         let start = known.as_ref().map_or(0, |known| known.position.offset);
         let mut contents = Contents::new(first, known);
-        // A volume is bounded (`settings::MAX_VOLUME_BYTES`), and so is this.
+        // The length of a volume is limited (`settings::MAX_VOLUME_BYTES`), and so is the memory of these bytes.
         let bytes = read_range(file.as_ref(), start, length).map_err(files::volume_error)?;
         let taken = contents
             .take(&bytes, start, frames)
@@ -313,10 +315,10 @@ impl Volume {
         self.file = files
             .open(&folder.join(FILE), true)
             .map_err(files::volume_error)?;
-        // A killed process may have left bytes that it wrote and did not sync. They count from here on.
+        // A killed process may have left bytes that it wrote and did not sync. They are used from here on, so they must be durable.
         self.file.sync().map_err(files::volume_error)?;
         if self.end.get_mut().offset == 0 {
-            // The file may be new, and its name not on the disk yet.
+            // The file may be new, so that its name is not durable yet.
             files.sync_folder(folder).map_err(files::volume_error)?;
             if let Some(parent) = folder.parent() {
                 files.sync_folder(parent).map_err(files::volume_error)?;
@@ -325,7 +327,7 @@ impl Volume {
         Ok(())
     }
 
-    /// Writes a commit; all of it is durable when this returns.
+    /// Writes a commit. All of it is durable when the call returns.
     ///
     /// # Errors
     /// [`VolumeError`]. After [`VolumeError::Full`] the volume is as it was before. After any other error its state is
@@ -338,14 +340,14 @@ impl Volume {
             if error != VolumeError::Full {
                 return Err(error);
             }
-            // The part that was written must neither stay nor take room.
+            // The part that was written must be removed, because it takes space on the full disk.
             self.file
                 .set_len(end.offset)
                 .map_err(|error| VolumeError::Broken(error.to_string()))?;
             return Err(VolumeError::Full);
         }
-        // Room that is missed only at the sync is no longer a full disk: what has been written is unknown. The next
-        // process to open the log must not find in memory what the disk does not have.
+        // A lack of space that is reported only by the sync is not treated as a full disk, because it is unknown what has been written.
+        // The next process to open the log must not find data in the page cache that is not on the disk.
         if let Err(error) = self.file.sync() {
             let undone = self.file.set_len(end.offset);
             let left = undone.map_or_else(|error| format!(", nor be undone: {error}"), |()| String::new());
@@ -416,12 +418,12 @@ impl Volume {
         self.contents.read().ledger
     }
 
-    /// One beyond the highest sequence number found in the volume; its first number if it is empty.
+    /// Returns one more than the highest sequence number found in the volume; its first number if it is empty.
     pub fn next(&self) -> u64 {
         self.contents.read().next
     }
 
-    /// Returns how far the volume has come, for its index.
+    /// Returns a consistent snapshot of the volume's contents, for its index.
     pub fn progress(&self) -> Progress {
         let end = self.end.lock();
         let contents = self.contents.read();
@@ -456,18 +458,18 @@ impl Volume {
         self.contents.read().deleted.iter().copied().collect()
     }
 
-    /// First sequence number that belongs to the volume.
+    /// Returns the first sequence number that belongs to the volume.
     pub fn first(&self) -> u64 {
         self.first
     }
 
-    /// Folder of the volume.
+    /// Returns the folder of the volume.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 }
 
-/// True if the file has the bytes that the position was taken from.
+/// True if the file contains, right before the position, the bytes that were recorded with the position.
 fn is_from(file: &dyn OpenFile, length: u64, position: &Position) -> io::Result<bool> {
     let begin = position.offset.saturating_sub(CHECK_BYTES);
     if position.offset > length || position.check.len() as u64 != position.offset - begin {
@@ -494,8 +496,8 @@ fn read_range(file: &dyn OpenFile, begin: u64, end: u64) -> io::Result<Vec<u8>> 
 /// Number of bytes at the end of a log that [`check_end`] reads.
 const END_BYTES: u64 = 256 * 1024;
 
-/// Checks the end of the log in `folder` for frames and records of a newer build, without an index. A build that wrote to
-/// the log left its frames there, since every commit ends with a ledger and a seal.
+/// Checks the end of the log in `folder` for frames and records of a newer build, without an index. Every commit ends with a ledger and a
+/// seal, so a build that wrote to the log left its frames at the end.
 ///
 /// # Errors
 /// [`VolumeError::Newer`], or the file system's error.

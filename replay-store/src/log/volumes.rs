@@ -1,4 +1,5 @@
-//! The volumes in order: the youngest is written to, all are read from, the oldest leaves as a whole.
+//! The volumes in the order of their games. Games are written to the newest volume and read from all; old games are removed by removing
+//! the oldest volume as a whole.
 
 use std::sync::Arc;
 
@@ -6,29 +7,29 @@ use parking_lot::RwLock;
 
 use crate::{error::ReadError, log::volume::Volume};
 
-/// The open volumes. Readers hold on to a volume while they use it, so removing one disturbs nobody.
+/// The open volumes. A reader holds a reference to a volume while it reads, so that removing the volume does not disturb it.
 #[derive(Debug, Default)]
 pub struct Volumes {
     volumes: RwLock<Vec<Arc<Volume>>>,
 }
 
 impl Volumes {
-    /// Adds the youngest volume.
+    /// Adds the newest volume.
     pub fn push(&self, volume: Volume) {
         self.volumes.write().push(Arc::new(volume));
     }
 
-    /// The volume that is written to.
+    /// Returns the volume that is written to, which is the newest one.
     pub fn youngest(&self) -> Option<Arc<Volume>> {
         self.volumes.read().last().map(Arc::clone)
     }
 
-    /// All volumes, oldest first.
+    /// Returns all volumes, oldest first.
     pub fn all(&self) -> Vec<Arc<Volume>> {
         self.volumes.read().clone()
     }
 
-    /// The oldest volume, and the first sequence number of the one after it; `None` where there are not two.
+    /// Returns the oldest volume and the first sequence number of the next one; `None` if there are fewer than two volumes.
     pub fn oldest(&self) -> Option<(Arc<Volume>, u64)> {
         match self.volumes.read().as_slice() {
             [oldest, next, ..] => Some((Arc::clone(oldest), next.first())),
@@ -36,7 +37,7 @@ impl Volumes {
         }
     }
 
-    /// The volumes that are not written to any more, oldest first, each with the first sequence number after it.
+    /// Returns the sealed volumes, which are no longer written to, oldest first, each with the first sequence number of the next volume.
     pub fn sealed(&self) -> Vec<(Arc<Volume>, u64)> {
         let volumes = self.volumes.read();
         let pairs = volumes.iter().zip(volumes.iter().skip(1));
@@ -45,7 +46,7 @@ impl Volumes {
             .collect()
     }
 
-    /// Takes the oldest volume off; it is closed when its last reader is done.
+    /// Removes the oldest volume from the list. The volume is closed when its last reader has finished.
     pub fn remove_oldest(&self) {
         let mut volumes = self.volumes.write();
         if !volumes.is_empty() {
@@ -53,17 +54,18 @@ impl Volumes {
         }
     }
 
-    /// Closes all volumes.
+    /// Removes all volumes from the list, which closes those without readers.
     pub fn clear(&self) {
         self.volumes.write().clear();
     }
 
-    /// Number of volumes.
+    /// Returns the number of volumes.
     pub fn count(&self) -> usize {
         self.volumes.read().len()
     }
 
-    /// The volume that is for this number.
+    /// Returns the volume whose range contains this sequence number; `None` if the number is before the oldest volume, or there are no
+    /// volumes.
     pub fn holding(&self, sequence: u64) -> Option<Arc<Volume>> {
         let volumes = self.volumes.read();
         let after = volumes.partition_point(|volume| volume.first() <= sequence);
@@ -74,7 +76,7 @@ impl Volumes {
     /// Reads a game's record.
     ///
     /// # Errors
-    /// [`ReadError`]; missing where no volume is for this number.
+    /// [`ReadError`]; [`ReadError::Missing`] if no volume's range contains the sequence number.
     pub fn read(&self, sequence: u64) -> Result<Vec<u8>, ReadError> {
         self.holding(sequence).ok_or(ReadError::Missing)?.read(sequence)
     }

@@ -1,4 +1,5 @@
-//! Search results ([`proto::v1::Decisions`]): their check at admission, their stored form, and the copy that batches are made from.
+//! Search results ([`proto::v1::Decisions`]): their check before they are stored, their stored form, and the copy that batches are made
+//! from.
 //!
 //! ```text
 //! names   = section: kinds · counts of unvisited actions · unvisited actions · places of the played actions
@@ -21,11 +22,11 @@ use super::{
     validate::{Refusal, VALUE_SLACK},
 };
 
-/// Greatest excess of the sum of a position's priors over 1. Actors accept replies within 0.01; rounding adds to it. A sum below 1 is
-/// right: an action that a proof refutes is recorded with the prior 0.
+/// Amount by which the sum of a position's priors may exceed 1. Actors accept replies whose sum is within 0.01 of 1, and rounding adds to
+/// that. A sum below 1 is valid, because an action that a proof refutes is recorded with the prior 0.
 const SUM_SLACK: f32 = 0.02;
 
-/// Checks the results of one search. `visited` is the number of visited actions, `least` the least value that a position can have.
+/// Checks the results of one search. `visited` is the number of visited actions, `least` the lowest value that a position can have.
 pub(super) fn check(ply: u32, decision: &Decision<'_>, visited: usize, least: f32) -> Result<(), Refusal> {
     let refuse = |field, problem| {
         Err(Refusal {
@@ -81,7 +82,7 @@ pub(super) fn check(ply: u32, decision: &Decision<'_>, visited: usize, least: f3
     Ok(())
 }
 
-/// Appends the names of a game's decisions.
+/// Appends the first section of a game's decisions: kinds and actions.
 pub(super) fn put_names(decisions: &Decisions, plain: &mut Vec<u8>) {
     plain.extend_from_slice(&decisions.kinds);
     planes::put(&decisions.unvisited_counts, plain);
@@ -89,7 +90,7 @@ pub(super) fn put_names(decisions: &Decisions, plain: &mut Vec<u8>) {
     planes::put(&decisions.played, plain);
 }
 
-/// Appends the numbers of a game's decisions.
+/// Appends the second section of a game's decisions: evaluations, priors and values.
 pub(super) fn put_numbers(decisions: &Decisions, plain: &mut Vec<u8>) {
     for column in [
         &decisions.evaluations,
@@ -102,7 +103,7 @@ pub(super) fn put_numbers(decisions: &Decisions, plain: &mut Vec<u8>) {
     }
 }
 
-/// Reads the names of the decisions of `positions` positions with `unvisited` unvisited actions in all.
+/// Reads the first section of the decisions of `positions` positions with `unvisited` unvisited actions in all.
 pub(super) fn take_names(
     section: &mut Reader<'_>,
     positions: usize,
@@ -117,7 +118,7 @@ pub(super) fn take_names(
     })
 }
 
-/// Reads the numbers of the decisions of `positions` positions with `visited` visited actions in all.
+/// Reads the second section of the decisions of `positions` positions with `visited` visited actions in all.
 pub(super) fn take_numbers(
     section: &mut Reader<'_>,
     decisions: &mut Decisions,
@@ -175,7 +176,7 @@ impl Kept {
         }
     }
 
-    /// Memory that this takes beyond its own size.
+    /// Returns the memory that the columns take beyond the size of this type, in bytes.
     pub fn bytes(&self) -> usize {
         self.kinds.len()
             + size_of_val(&*self.ends)
@@ -186,8 +187,8 @@ impl Kept {
             + size_of_val(&*self.evaluations)
     }
 
-    /// Appends the decision of the position with number `at`, whose visited actions are those from `visited.0` to `visited.1`;
-    /// `false` if there is no such position.
+    /// Appends the decision of the position with index `at`, whose visited actions are those from `visited.0` to `visited.1`. Returns
+    /// false if there is no such position.
     #[must_use]
     pub fn append(&self, at: usize, visited: (usize, usize), recorder: &mut Recorder) -> bool {
         let (Some(&kind), Some(&end), Some(&evaluation)) =

@@ -1,4 +1,4 @@
-//! A game as batches are made from it: its trainable positions only, in flat arrays.
+//! A game in the form that batches are made from: its trainable positions only, in flat arrays.
 
 use proto::{
     columns::ColumnError,
@@ -13,7 +13,7 @@ use crate::record::{
     values::{self, End, Step},
 };
 
-/// Numbers that take two bytes each where all of them fit.
+/// A column of numbers, which take two bytes each if all of them fit, and otherwise four.
 #[derive(Debug)]
 pub(super) enum Numbers {
     Narrow(Box<[u16]>),
@@ -54,13 +54,13 @@ struct Position {
     visits_end: u32,
     /// Result of the game; the root value if it has none.
     result: f32,
-    /// The position's own part of a mixture of root values.
+    /// Contribution of the position to a mixture of root values.
     step: Step,
-    /// The number of the position in which the other player replied; 0, which is nobody's reply, where there is none.
+    /// Index of the trainable position in which the other player replied; 0 if there is none. The position with index 0 is never a reply.
     reply: u32,
 }
 
-/// Begin and end of a position's numbers in a column.
+/// Begin and end of a position's entries in a column.
 type Span = (usize, usize);
 
 /// The trainable positions of a game, with values from the point of view of the player to act.
@@ -74,7 +74,8 @@ pub struct Decoded {
     end: End,
     /// Search results, if they are recorded.
     decisions: Option<Kept>,
-    /// For each position the sum of the weights up to and with it, ascending to 1; none where all weigh the same.
+    /// Sum of the weights of all positions up to and including each position, ascending to 1. Empty if all positions have the same
+    /// weight.
     weights: Box<[f32]>,
 }
 
@@ -145,12 +146,13 @@ impl Decoded {
         })
     }
 
-    /// Number of trainable positions.
+    /// Returns the number of trainable positions.
     pub fn positions(&self) -> u32 {
         self.positions.len() as u32
     }
 
-    /// The position at a place in the game's own distribution; `None` where all its positions weigh the same.
+    /// Returns the position at a place in the game's weighted distribution, given as a fraction of 2^64; `None` if all positions have the
+    /// same weight.
     pub fn choose(&self, within: u64) -> Option<u32> {
         let place = within as f64 / 2f64.powi(64);
         let last = self.weights.len().checked_sub(1)?;
@@ -158,7 +160,7 @@ impl Decoded {
         Some(at.min(last) as u32)
     }
 
-    /// Memory that this takes.
+    /// Returns the memory that the game takes, in bytes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + size_of_val(&*self.positions)
@@ -169,13 +171,13 @@ impl Decoded {
             + self.decisions.as_ref().map_or(0, Kept::bytes)
     }
 
-    /// Visit entries and row values of a position, to reserve room by.
+    /// Returns the numbers of row values and of visit entries of a position, so that space can be reserved.
     pub fn sizes(&self, position: u32) -> (usize, usize) {
         self.spans(position)
             .map_or((0, 0), |(_, row, visits)| (row.1 - row.0, visits.1 - visits.0))
     }
 
-    /// Appends a position to a batch; `false` where there is no such position.
+    /// Appends a position to a batch. Returns false if there is no such position.
     #[must_use]
     pub fn append(&self, position: u32, sequence: u64, batch: &mut Batch) -> bool {
         let Some((found, row, visits)) = self.spans(position) else {
@@ -199,7 +201,7 @@ impl Decoded {
         true
     }
 
-    /// Appends the search results of a position to those of a batch; `false` if there is no such position.
+    /// Appends the search results of a position to those of a batch. Returns false if there is no such position.
     #[must_use]
     pub fn append_decision(&self, position: u32, recorder: &mut Recorder) -> bool {
         let Some((_, _, visits)) = self.spans(position) else {
@@ -214,7 +216,7 @@ impl Decoded {
         }
     }
 
-    /// Appends the mixture of a position's result with later root values ([`values`]) to a batch; `false` if there is no such
+    /// Appends the mixture of a position's result with later root values ([`values`]) to a batch. Returns false if there is no such
     /// position.
     #[must_use]
     pub fn append_future(&self, position: u32, horizon: f32, batch: &mut Batch) -> bool {
@@ -231,8 +233,8 @@ impl Decoded {
         true
     }
 
-    /// Appends what auxiliary heads are trained towards in a position: the visits of the other player's reply, and how
-    /// many actions are left. `false` where there is no such position.
+    /// Appends the targets of auxiliary heads in a position: the visits of the other player's reply, and the number of actions that are
+    /// left. Returns false if there is no such position.
     #[must_use]
     pub fn append_auxiliary(&self, position: u32, batch: &mut Batch) -> bool {
         let Some(found) = self.positions.get(position as usize) else {
@@ -250,7 +252,7 @@ impl Decoded {
         true
     }
 
-    /// Appends the targets of a position to their columns, which are parallel to `targets`; `false` if there is no such position.
+    /// Appends the targets of a position to their columns, which are parallel to `targets`. Returns false if there is no such position.
     #[must_use]
     pub fn append_targets(&self, position: u32, targets: &[Target], columns: &mut [TargetColumn]) -> bool {
         let Some(found) = self.positions.get(position as usize) else {
@@ -290,13 +292,13 @@ impl Decoded {
     }
 }
 
-/// A reply is the first later position in which the other player acts. Where that one is no training target there is none:
-/// what follows it answers something else.
+/// Finds the reply to each position: the first later position in which the other player acts. If that position is not trainable, there is
+/// no reply, because later positions answer other actions.
 fn find_replies(game: &Game, positions: &mut [Position]) {
     let mut left = positions.len();
     let mut reply = 0;
-    // Of the ply after the one at hand: who acts, and the number of its position, 0 where it is no target. (Number 0
-    // itself has no target before it that it could be a reply to.)
+    // Properties of the ply after the present one: the player who acts, and the index of its trainable position (0: it is not trainable).
+    // The position with index 0 has no trainable position before it, so it cannot be a reply.
     let mut after: Option<(u8, u32)> = None;
     for (ply, &mover) in game.movers.iter().enumerate().rev() {
         if let Some((other, number)) = after
@@ -315,7 +317,7 @@ fn find_replies(game: &Game, positions: &mut [Position]) {
     }
 }
 
-/// The game's own distribution over its trainable positions.
+/// Returns the game's own distribution over its trainable positions, as sums that ascend to 1.
 fn weights(game: &Game, positions: &[Position], surprise: &Surprise) -> Box<[f32]> {
     if surprise.is_off() || positions.is_empty() {
         return Box::default();
@@ -337,7 +339,7 @@ fn weights(game: &Game, positions: &[Position], surprise: &Surprise) -> Box<[f32
     let mut rest = 1.0;
     for (share, surprises) in [(surprise.policy, &policy), (surprise.value, &value)] {
         let sum: f64 = surprises.iter().map(|&surprise| f64::from(surprise)).sum();
-        // Where nothing was a surprise, or nobody measured it, that share is spread evenly too.
+        // A share is spread evenly if no position was surprising or surprise was not measured.
         if share > 0.0 && sum > 0.0 && sum.is_finite() {
             rest -= f64::from(share);
             for (weight, &surprise) in weights.iter_mut().zip(surprises) {
@@ -404,7 +406,7 @@ mod tests {
         }
     }
 
-    /// The weights are KataGo's: a share spread evenly, a share by policy surprise, a share by value surprise.
+    /// The weights are KataGo's: one share is spread evenly, one by policy surprise and one by value surprise.
     #[test]
     fn surprising_positions_are_chosen_more_often() {
         let mut game = synthetic::game(3, 20);
@@ -417,7 +419,7 @@ mod tests {
         let draws = 40_000u64;
         let mut counts = [0u32; 20];
         for draw in 0..draws {
-            // Evenly over the whole range.
+            // The numbers are spread evenly over the whole range.
             let within = (u128::from(draw) * (1 << 64) / u128::from(draws)) as u64;
             counts[decoded.choose(within).unwrap() as usize] += 1;
         }
@@ -448,7 +450,7 @@ mod tests {
         assert_eq!(Decoded::new(&game, &Surprise::default()).unwrap().choose(0), None);
     }
 
-    /// The columns of some plies of a game, drawn anew: who acts, and whether the position is a target at all.
+    /// Returns random columns for some plies of a game: the player who acts, and visits at the trainable positions.
     fn scattered(number: u64, plies: usize) -> Game {
         let mut random = ChaCha8Rng::seed_from_u64(number);
         let mut game = synthetic::game(number, plies);
@@ -469,7 +471,7 @@ mod tests {
         game
     }
 
-    /// Walked forward from every position, ply by ply.
+    /// The expected replies are found by walking forward from every position, ply by ply.
     #[test]
     fn replies_are_the_other_players_next_position() {
         let (mut replied, mut alone) = (0, 0);
@@ -537,14 +539,15 @@ mod tests {
             recorder.finish_batch()
         };
         assert_eq!(found(&game), expected.finish_batch());
-        // A record of an earlier release says so of each position.
+        // A record of an earlier release has no search results at any position.
         game.decisions = None;
         let nothing = found(&game);
         assert!(nothing.kinds.iter().all(|&kind| kind == 0) && nothing.unvisited_actions.is_empty());
         assert_eq!(nothing.values.len(), 2 * game.visits.len());
     }
 
-    /// A game with runs of one player's actions and with positions that were not searched, by the rule of [`values`].
+    /// The games have runs of one player's actions, and positions that were not searched. The expected values follow the rule of
+    /// [`values`].
     #[test]
     fn mixed_values_are_computed_over_the_searched_positions() {
         let mut game = scattered(9, 40);

@@ -1,33 +1,33 @@
 //! Limits of a record, and the errors of decoding.
 
-/// Most positions a game may have.
+/// Maximum number of positions of a game.
 pub const MAX_POSITIONS: usize = 1 << 16;
 
-/// Most values a game's rows, or its visit entries, may have in all.
+/// Maximum number of values in a game's rows, and maximum number of its visit entries.
 pub const MAX_VALUES: usize = 1 << 24;
 
-/// Bytes that are not a record of this or an earlier version.
+/// Error: the bytes are not a record of this or of an earlier version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The bytes end early.
     #[error("the record ends early")]
     Short,
-    /// Bytes are left over.
+    /// Bytes are left over at the end.
     #[error("the record has bytes left over")]
     Trailing,
-    /// A number that cannot stand where it stands.
+    /// A number is out of its range.
     #[error("a number in the record is out of its range")]
     Number,
-    /// A head that is no message.
+    /// The head is not a message.
     #[error("the head of the record is no message")]
     Head,
-    /// An edit that leaves its reference row.
+    /// An edit refers to values outside its reference row.
     #[error("a row edit in the record leaves its row")]
     Edit,
-    /// A section that zstd does not unpack.
+    /// A section cannot be unpacked by zstd.
     #[error("a section of the record does not unpack")]
     Packed,
-    /// A version this build does not know.
+    /// This build does not know the version.
     #[error("record version {0} is unknown to this build")]
     Version(u8),
 }

@@ -1,22 +1,22 @@
-//! Which games are meant: listed, exported or deleted by where they came from.
+//! Filters that select the games to list, export or delete.
 
 use bytes::Bytes;
 use proto::v1::{Game, GameFilter};
 
-/// A filter that is asked of every game's head.
+/// A filter, which is applied to the head of every game.
 #[derive(Clone, Debug, Default)]
 pub struct Filter(GameFilter);
 
-/// A filter that cannot be used.
+/// Error: a filter cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("filter.ids: an id has {0} bytes, 16 expected")]
 pub struct FilterError(usize);
 
 impl Filter {
-    /// Takes a request's filter; none fits every game.
+    /// Checks a request's filter. `None` selects every game.
     ///
     /// # Errors
-    /// [`FilterError`]
+    /// [`FilterError`] if an id does not have 16 bytes.
     pub fn new(filter: Option<GameFilter>) -> Result<Self, FilterError> {
         let mut filter = filter.unwrap_or_default();
         if let Some(id) = filter.ids.iter().find(|id| id.len() != 16) {
@@ -26,27 +26,27 @@ impl Filter {
         Ok(Self(filter))
     }
 
-    /// The ids it asks for; none where it does not ask for ids.
+    /// Returns the ids of the selected games, ascending; empty if the filter does not select by id.
     pub fn ids(&self) -> &[Bytes] {
         &self.0.ids
     }
 
-    /// Models of which one must have answered during the game; empty for any.
+    /// Returns the models of which at least one must have evaluated positions of the game; empty if any model will do.
     pub fn models(&self) -> &[String] {
         &self.0.model_versions
     }
 
-    /// Actors of which one must have played the game; empty for any.
+    /// Returns the actors of which one must have played the game; empty if any actor will do.
     pub fn actors(&self) -> &[String] {
         &self.0.actors
     }
 
-    /// Endings of which the game must have one; empty for any.
+    /// Returns the endings of which the game must have one; empty if any ending will do.
     pub fn endings(&self) -> &[String] {
         &self.0.endings
     }
 
-    /// Smallest and largest number of positions.
+    /// Returns the smallest and the largest number of positions.
     pub fn positions(&self) -> (u64, u64) {
         let most = match self.0.max_positions {
             0 => u64::MAX,
@@ -55,7 +55,7 @@ impl Filter {
         (self.0.min_positions.into(), most)
     }
 
-    /// First and last time of the end of the game, in milliseconds since the Unix epoch.
+    /// Returns the earliest and the latest time at which the game may have ended, in milliseconds since the Unix epoch.
     pub fn finished(&self) -> (u64, u64) {
         let last = match self.0.finished_before_ms {
             0 => u64::MAX,
@@ -64,12 +64,12 @@ impl Filter {
         (self.0.finished_from_ms, last)
     }
 
-    /// True if the filter admits every game.
+    /// True if the filter selects every game.
     pub fn is_empty(&self) -> bool {
         self.0 == GameFilter::default()
     }
 
-    /// True if the filter admits a game. Only fields in the head of a record are compared.
+    /// True if the filter selects this game. Only fields in the head of a record are compared.
     pub fn fits(&self, id: &[u8], positions: u32, game: &Game) -> bool {
         let Self(filter) = self;
         let among = |wanted: &[String], fits: &dyn Fn(&str) -> bool| {

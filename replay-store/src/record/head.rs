@@ -1,5 +1,5 @@
-//! The head of a record: the counts that the columns are read by, and the message without its columns and
-//! its id, as protobuf writes it. A field that the message gains later is kept here without more ado.
+//! The head of a record: the lengths of the columns, and the protobuf message without its columns and its id. A field that is added to
+//! the message later becomes a part of the head without a change of this code.
 
 use prost::Message as _;
 use proto::v1::{Decisions, Game};
@@ -14,9 +14,9 @@ use super::{
 pub struct Summary {
     /// The game's id.
     pub id: [u8; 16],
-    /// Positions recorded.
+    /// Number of recorded positions.
     pub positions: u32,
-    /// Positions with visit counts: those that are sampled.
+    /// Number of positions with visit counts, which are the ones that can be sampled.
     pub trainable: u32,
     /// The message without its per-position fields and its id.
     pub game: Game,
@@ -30,12 +30,12 @@ pub(super) struct Counts {
     pub row_values: usize,
     pub visit_entries: usize,
     pub models_of_position: usize,
-    /// Unvisited actions of all positions, if the game has search results.
+    /// Number of unvisited actions of all positions, if the game has search results.
     pub unvisited_entries: Option<usize>,
     pub varying_rows: bool,
 }
 
-/// A head as read.
+/// A head that was read.
 pub(super) struct Head {
     pub counts: Counts,
     pub game: Game,
@@ -45,7 +45,7 @@ const VARYING_ROWS: u8 = 1;
 const HAS_MODELS: u8 = 2;
 const HAS_DECISIONS: u8 = 4;
 
-/// A game's columns, apart from the rest.
+/// The columns of a game, without its other fields.
 pub(super) struct Columns {
     pub actions: Vec<u32>,
     pub movers: bytes::Bytes,
@@ -60,7 +60,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Takes the columns out of a message.
+    /// Removes the columns from a message and returns them.
     pub fn take(game: &mut Game) -> Self {
         use std::mem::take;
 
@@ -79,7 +79,7 @@ impl Columns {
     }
 }
 
-/// Appends the head of a game whose columns and id were taken out.
+/// Appends the head of a game whose columns and id were removed.
 pub(super) fn put(rest: &Game, columns: &Columns, out: &mut Vec<u8>) {
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     out.push(
@@ -102,7 +102,7 @@ pub(super) fn put(rest: &Game, columns: &Columns, out: &mut Vec<u8>) {
     out.extend_from_slice(&rest.encode_to_vec());
 }
 
-/// Reads a head; all of `plain` must be one.
+/// Reads a head, which takes all of `plain`.
 pub(super) fn take(plain: &[u8]) -> Result<Head, DecodeError> {
     let mut reader = Reader::new(plain);
     let flags = reader.byte()?;

@@ -1,4 +1,4 @@
-//! The stored form of a game: compact, versioned, exact.
+//! The stored form of a game, which is compact, versioned and exact.
 //!
 //! ```text
 //! record  = version u8 · id [16] · head · columns
@@ -12,10 +12,9 @@
 //! section = plain length varint · packed length varint · zstd frame
 //! ```
 //!
-//! Numbers are LEB128 ([`reader`]) or byte planes ([`planes`]). A record says nothing of its own
-//! integrity: [`crate::log::frame`] carries checksums. Decoding is total all the same: any bytes give a game or
-//! a [`DecodeError`]. A column that is added later needs a new version; old ones stay readable. Version 1 had no
-//! search results, and is otherwise equal.
+//! Numbers are LEB128 ([`reader`]) or byte planes ([`planes`]). A record has no checksum; the checksums are in the frames of the log
+//! ([`crate::log::frame`]). Decoding nevertheless accepts any bytes, and returns a game or a [`DecodeError`]. A new column needs a new
+//! version, and old versions stay readable. Version 1 has no search results and is otherwise equal.
 
 mod decisions;
 pub mod decoded;
@@ -37,16 +36,16 @@ use head::Columns;
 pub use head::Summary;
 use reader::Reader;
 
-/// The version that is written.
+/// Version of records that this build writes.
 pub const VERSION: u8 = 2;
 
-/// The versions that this build reads.
+/// Versions of records that this build reads.
 pub const VERSIONS: &[u8] = &[1, VERSION];
 
-/// Packs a game that [`crate::record::validate::check`] has passed.
+/// Packs a game that [`crate::record::validate::check`] has accepted.
 ///
 /// # Errors
-/// What zstd reports, which for memory buffers of sufficient size is only a lack of memory.
+/// The error of zstd. The buffers are large enough, so this can only be a lack of memory.
 pub fn encode(mut game: Game) -> std::io::Result<Vec<u8>> {
     let id = std::mem::take(&mut game.id);
     let columns = Columns::take(&mut game);
@@ -88,10 +87,10 @@ fn put_rows(columns: &Columns, plain: &mut Vec<u8>) {
     rows::put(&columns.rows, &lengths, &columns.movers, plain);
 }
 
-/// Unpacks a whole game, equal in every field to the one that was packed.
+/// Unpacks a whole game. It equals the packed game in every field.
 ///
 /// # Errors
-/// [`DecodeError`] where the bytes are no record.
+/// [`DecodeError`] if the bytes are not a record.
 pub fn decode(record: &[u8]) -> Result<Game, DecodeError> {
     let (mut reader, mut unpacker, id, head) = open(record)?;
     let counts = head.counts;
@@ -168,7 +167,7 @@ fn take_rows(section: &mut Reader<'_>, game: &Game, values: usize) -> Result<Vec
 /// Returns the summary of a game from the head of its record, without reading the columns.
 ///
 /// # Errors
-/// [`DecodeError`] where the bytes are no record.
+/// [`DecodeError`] if the bytes are not a record.
 pub fn summary(record: &[u8]) -> Result<Summary, DecodeError> {
     let (_, _, id, head) = open(record)?;
     Ok(Summary {

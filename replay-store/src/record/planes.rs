@@ -1,6 +1,6 @@
-//! Columns of numbers as byte planes: all low bytes, then all second bytes, and so on.
+//! Columns of numbers as byte planes: all low bytes, then all second bytes, and so on (the shuffle filter of Blosc).
 //!
-//! Small numbers cost one plane, and zstd sees bytes of one kind together. (The idea is Blosc's shuffle.)
+//! Small numbers take one plane only, and zstd compresses bytes of one kind better together.
 
 use half::f16;
 
@@ -38,7 +38,7 @@ pub(crate) fn take(reader: &mut Reader<'_>, count: usize) -> Result<Vec<u32>, De
 const HALVES: u8 = 2;
 const SINGLES: u8 = 4;
 
-/// Appends `values` exactly: as halves where every one is a half, else as singles; planes in both cases.
+/// Appends `values` exactly, as planes: in half precision if every value can be represented in it, otherwise in single precision.
 pub(crate) fn put_floats(values: &[f32], out: &mut Vec<u8>) {
     let is_half = |value: f32| f16::from_f32(value).to_f32().to_bits() == value.to_bits();
     if values.iter().all(|&value| is_half(value)) {

@@ -1,38 +1,39 @@
-//! Reading bytes that may be damaged: every step is checked, nothing panics, nothing is allocated on a length's word alone.
+//! Reader of bytes that may be damaged. Every step is checked, nothing panics, and a length is compared with a limit before memory is
+//! reserved.
 
 use super::error::DecodeError;
 
-/// A cursor over bytes.
+/// A reader with a position in a slice of bytes.
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    /// Starts at the first of `bytes`.
+    /// Returns a reader that starts at the first of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    /// The next `count` bytes.
+    /// Reads the next `count` bytes.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
         let (taken, rest) = self.rest.split_at_checked(count).ok_or(DecodeError::Short)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    /// The next `N` bytes.
+    /// Reads the next `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(DecodeError::Short)?;
         self.rest = rest;
         Ok(*taken)
     }
 
-    /// One byte.
+    /// Reads one byte.
     pub fn byte(&mut self) -> Result<u8, DecodeError> {
         self.array::<1>().map(|[byte]| byte)
     }
 
-    /// A LEB128 number.
+    /// Reads a LEB128 number.
     pub fn varint(&mut self) -> Result<u64, DecodeError> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
@@ -45,7 +46,7 @@ impl<'a> Reader<'a> {
         Err(DecodeError::Number)
     }
 
-    /// A count that may be at most `limit`.
+    /// Reads a count of at most `limit`.
     pub fn count(&mut self, limit: usize) -> Result<usize, DecodeError> {
         match usize::try_from(self.varint()?) {
             Ok(count) if count <= limit => Ok(count),
@@ -53,12 +54,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// All that is left.
+    /// Returns all bytes that are left.
     pub fn rest(self) -> &'a [u8] {
         self.rest
     }
 
-    /// Succeeds where nothing is left.
+    /// Returns an error if bytes are left.
     pub fn end(&self) -> Result<(), DecodeError> {
         if self.rest.is_empty() {
             Ok(())

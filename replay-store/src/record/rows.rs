@@ -1,9 +1,9 @@
 //! Rows as edits of an earlier row: copy some values, skip some of the earlier row, insert some new ones.
 //!
-//! A row is a sorted list of piece entries and a few constants, and one action moves one or two pieces,
-//! so nearly all of a row stands in an earlier one, a little shifted. Where rows are seen from the
-//! mover's side the earlier row must be the same player's; [`Reference`] says which is taken. Nothing
-//! here knows a game: any lists of numbers come back as they were.
+//! A row is a sorted list of piece entries and a few constants, and one action moves one or two pieces. So nearly all values of a row
+//! occur in an earlier row, at slightly different places. If rows are seen from the side of the player to act, the earlier row must be
+//! one of the same player; [`Reference`] names the choice. The code does not depend on a game: any lists of numbers are reproduced
+//! exactly.
 
 use proto::columns::Lengths;
 
@@ -12,17 +12,17 @@ use super::{error::DecodeError, planes, reader::Reader};
 /// Maximum distance at which a value is searched for in the reference row.
 const REACH: usize = 12;
 
-/// Which earlier row a row is written against.
+/// Choice of the earlier row that a row is edited from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reference {
-    /// The one before it.
+    /// The row before it.
     Previous,
-    /// The latest in which the same player acted.
+    /// The latest row in which the same player acted.
     SameMover,
 }
 
 impl Reference {
-    /// The number it is stored as.
+    /// Returns the number by which the choice is stored.
     pub fn code(self) -> u8 {
         match self {
             Self::Previous => 0,
@@ -30,7 +30,7 @@ impl Reference {
         }
     }
 
-    /// The reference with this number.
+    /// Returns the choice with this number.
     pub fn from_code(code: u8) -> Result<Self, DecodeError> {
         match code {
             0 => Ok(Self::Previous),
@@ -40,7 +40,7 @@ impl Reference {
     }
 }
 
-/// The edits of many rows, a column for each kind of number.
+/// The edits of many rows, as one column for each kind of number.
 #[derive(Default)]
 struct Edits {
     copies: Vec<u32>,
@@ -49,7 +49,7 @@ struct Edits {
     literals: Vec<u32>,
 }
 
-/// Keeps, for each player, where the last row began; `None` before there was one.
+/// Tracks where the last row of each player is; `None` before the first one.
 struct Tracker {
     reference: Reference,
     last: [Option<(usize, usize)>; 2],
@@ -63,7 +63,7 @@ impl Tracker {
         }
     }
 
-    /// The span to write a row of `mover` against; `span` is the row's own.
+    /// Returns the span of the earlier row for a row of `mover`, and records the row's own `span`.
     fn next(&mut self, mover: u8, span: (usize, usize)) -> (usize, usize) {
         let slot = match self.reference {
             Reference::Previous => 0,
@@ -76,7 +76,7 @@ impl Tracker {
     }
 }
 
-/// Appends the rows (one for each of `movers`), in whichever way is shorter.
+/// Appends the rows (one for each of `movers`) with the reference that gives the shorter edits.
 pub(crate) fn put(rows: &[u32], lengths: &Lengths<'_>, movers: &[u8], out: &mut Vec<u8>) {
     let previous = edits(rows, lengths, movers, Reference::Previous);
     let same = edits(rows, lengths, movers, Reference::SameMover);
@@ -111,7 +111,7 @@ fn edits(rows: &[u32], lengths: &Lengths<'_>, movers: &[u8], reference: Referenc
     edits
 }
 
-/// Appends the edits that make `row` out of `earlier`.
+/// Appends the edits that turn `earlier` into `row`.
 fn edit(mut row: &[u32], mut earlier: &[u32], edits: &mut Edits) {
     while !row.is_empty() {
         let copy = row.iter().zip(earlier).take_while(|(a, b)| a == b).count();
@@ -136,7 +136,7 @@ fn edit(mut row: &[u32], mut earlier: &[u32], edits: &mut Edits) {
     }
 }
 
-/// Reads the rows back; `total` is the number of values in all of them.
+/// Reads the rows. `total` is the number of values in all of them.
 pub(crate) fn take(
     reader: &mut Reader<'_>,
     lengths: &Lengths<'_>,

@@ -1,4 +1,4 @@
-//! Sections of a record: plain bytes, packed by zstd one by one, so that each kind of number gets its own statistics.
+//! Sections of a record. Each section is packed by zstd separately, so that each kind of number has its own statistics.
 
 use std::{cell::RefCell, io};
 
@@ -9,13 +9,13 @@ use super::{
     reader::{Reader, put_varint},
 };
 
-/// zstd's level: the knee of size against time for sections of a few kilobytes.
+/// Compression level of zstd. Higher levels take much more time for little gain on sections of a few kilobytes.
 const LEVEL: i32 = 3;
 
-/// Most plain bytes of a section: four planes of [`MAX_VALUES`] and their row edits.
+/// Maximum length of a section before packing, in bytes: four planes of [`MAX_VALUES`] and their row edits.
 const MAX_PLAIN: usize = 20 * MAX_VALUES;
 
-/// Packs sections; kept for each thread, for zstd's tables are worth re-using.
+/// Packer of sections. Each thread keeps one, because zstd's tables can be reused.
 pub(super) struct Packer {
     zstd: Compressor<'static>,
     plain: Vec<u8>,
@@ -40,7 +40,7 @@ pub(super) fn with_packer<T>(work: impl FnOnce(&mut Packer) -> io::Result<T>) ->
 }
 
 impl Packer {
-    /// Appends a section of what `write` writes.
+    /// Appends a section with the bytes that `write` appends.
     pub fn put(&mut self, record: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         self.plain.clear();
         write(&mut self.plain);
@@ -48,13 +48,13 @@ impl Packer {
         put_varint(self.plain.len() as u64, record);
         put_varint(packed.len() as u64, record);
         record.extend_from_slice(&packed);
-        // One long game must not hold its memory for ever.
+        // After a long game, the memory is released again.
         self.plain.shrink_to(1 << 20);
         Ok(())
     }
 }
 
-/// Unpacks sections.
+/// Unpacker of sections.
 #[derive(Default)]
 pub(super) struct Unpacker {
     zstd: Option<Decompressor<'static>>,
@@ -62,7 +62,7 @@ pub(super) struct Unpacker {
 }
 
 impl Unpacker {
-    /// The plain bytes of the next section.
+    /// Unpacks the next section.
     pub fn take(&mut self, reader: &mut Reader<'_>) -> Result<&[u8], DecodeError> {
         let length = reader.count(MAX_PLAIN)?;
         let packed = reader.count(MAX_PLAIN)?;
@@ -74,8 +74,8 @@ impl Unpacker {
                 .insert(Decompressor::new().map_err(|_| DecodeError::Packed)?),
         };
         self.plain.clear();
-        // zstd packs at most about 2^17 bytes into a block of 4, so a longer claim is a lie; refusing it
-        // here keeps a damaged length from reserving memory.
+        // zstd packs at most about 2^17 bytes into a block of 4, so a larger length is wrong. It is refused here, so that a damaged
+        // length does not reserve memory.
         if length / (1 << 15) > packed.len() {
             return Err(DecodeError::Packed);
         }

@@ -1,4 +1,4 @@
-//! A record gives back the very game; damaged bytes give an error or a game, never a panic.
+//! Tests of records: a record gives back the same game, and damaged bytes give an error or a game but never a panic.
 
 use proptest::prelude::*;
 use proto::v1::{Decisions, VisitTotals};

@@ -11,20 +11,20 @@ use crate::{
     record::{MAX_POSITIONS, MAX_VALUES, decisions},
 };
 
-/// Longest of the short texts (name, ending, actor, build, one model version), in bytes.
+/// Maximum length of the short texts (name, ending, actor, build, one model version) in bytes.
 const MAX_TEXT: usize = 1024;
-/// Longest of the long texts (rules, search settings, start position), in bytes.
+/// Maximum length of the long texts (rules, search settings, start position) in bytes.
 const MAX_LONG_TEXT: usize = 64 * 1024;
-/// Most model versions of one game.
+/// Maximum number of model versions of a game.
 const MAX_VERSIONS: usize = 4096;
 /// Amount by which rounding may move a value out of its range. The learner accepts it too.
 pub(super) const VALUE_SLACK: f32 = 1e-3;
 
-/// Why a game is not taken; sending it again will not help.
+/// Error: a game is refused for good, so that sending it again does not help.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct Refusal {
-    /// The message's field.
+    /// Name of the message's field.
     pub field: &'static str,
     /// Description of the fault.
     pub problem: String,
@@ -33,11 +33,11 @@ pub struct Refusal {
 /// Properties of a valid game.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// The game's id.
+    /// Id of the game.
     pub id: [u8; 16],
-    /// Positions in it.
+    /// Number of positions.
     pub positions: u32,
-    /// Positions with visit counts: those that are sampled.
+    /// Number of positions with visit counts, which are the ones that can be sampled.
     pub trainable: u32,
 }
 
@@ -75,7 +75,7 @@ impl Validator {
             .map_err(UnknownLayout)
     }
 
-    /// Checks a game against itself and against the representation.
+    /// Checks that a game is consistent and fits the representation.
     ///
     /// # Errors
     /// [`Refusal`] naming the first field that is wrong.
@@ -125,7 +125,7 @@ impl Validator {
         let rows = column(game.row_columns())?;
         let policies = column(game.policy_columns())?;
         let (codec, actions) = (self.layout.codec(), self.layout.actions);
-        // Rows of one length share the actions of the layout. Of other rows, each has actions of its own.
+        // Rows of one length share the actions of the layout. If rows differ in length, each has its own actions.
         let mut expander = codec.row_len().is_none().then(|| codec.expander());
         // Marks each policy index with the last position that named it.
         let mut named = vec![0u32; actions as usize];
@@ -247,7 +247,7 @@ fn texts(game: &Game) -> Result<(), Refusal> {
     )
 }
 
-/// The columns with one entry for each position; gives the number of positions.
+/// Checks the columns with one entry for each position. Returns the number of positions.
 fn lengths(game: &Game) -> Result<usize, Refusal> {
     let positions = game.actions.len();
     require((1..=MAX_POSITIONS).contains(&positions), "actions", || {
@@ -299,7 +299,7 @@ fn lengths(game: &Game) -> Result<usize, Refusal> {
     Ok(positions)
 }
 
-/// Checks the lengths of the rows. `length` is that of every row; `None` if rows differ.
+/// Checks the lengths of the rows. `length` is the length of every row; `None` if rows differ in length.
 fn row_lengths(game: &Game, positions: usize, length: Option<usize>) -> Result<(), Refusal> {
     let values = game.rows.len();
     require(values <= MAX_VALUES, "rows", || {
@@ -325,7 +325,7 @@ fn row_lengths(game: &Game, positions: usize, length: Option<usize>) -> Result<(
     }
 }
 
-/// Checks the values and the result. `least` is the least value that a position can have.
+/// Checks the values and the result. `least` is the lowest value that a position can have.
 fn values(game: &Game, players: u8, least: f32) -> Result<(), Refusal> {
     let is_value = |value: f32| (least - VALUE_SLACK..=1.0 + VALUE_SLACK).contains(&value);
     if let Some(ply) = game.root_values.iter().position(|&value| !is_value(value)) {
@@ -518,7 +518,7 @@ mod tests {
                 "unvisited_priors"
             );
         }
-        // A probability, but the sum is above 1.
+        // Each prior is a probability, but their sum is above 1.
         assert_eq!(
             columns(&|columns| first(&mut columns.unvisited_priors, 0.9)),
             "visited_priors"
@@ -572,7 +572,7 @@ mod tests {
     #[test]
     fn what_a_learner_cannot_train_on_is_refused() {
         let last = |game: &Game| game.rows.len() - 1;
-        // Index of a plane that is not sparse, an index beyond all planes, a constant above its largest value.
+        // The indices are: one of a plane that is not sparse, and one beyond all planes. The constant is above its largest value.
         assert_eq!(refused(|game| game.rows[40] = 25 * 64), "rows");
         assert_eq!(refused(|game| game.rows[40] = 4_000_000_000), "rows");
         assert_eq!(
@@ -594,7 +594,7 @@ mod tests {
         assert!(Validator::new("paco-sako", 8).is_err());
     }
 
-    /// A game with one player and rows of varying length.
+    /// Returns a game with one player and rows of varying length.
     fn generator() -> Game {
         use games::{Symmetry, generator::GeneratorGame};
 
@@ -629,7 +629,7 @@ mod tests {
         };
         assert_eq!(refused(&|game| game.row_lengths.clear()), "row_lengths");
         assert_eq!(refused(&|game| game.rows[1] = u32::MAX), "rows");
-        // Below the number of actions of the layout, but no move of an imp of this position.
+        // The index is below the layout's number of actions, but it is not a move of an imp of this position.
         assert_eq!(
             refused(&|game| game.visit_actions[0] = validator.layout.actions - 1),
             "visit_actions"

@@ -96,7 +96,7 @@ mod tests {
         super::future(steps.iter().copied(), end, horizon)
     }
 
-    /// The recursion of the module's documentation, from the end to the beginning, in the first player's view.
+    /// Computes the recursion of the module's documentation from the end to the beginning, in the first player's view.
     fn plain(steps: &[Step], end: End, horizon: f64) -> f64 {
         let sign = |mover: u8| if mover == 0 { 1.0 } else { -1.0 };
         let first = |step: &Step| sign(step.mover) * f64::from(step.value);
@@ -151,7 +151,7 @@ mod tests {
             prop_assert!((f64::from(wins - losses) - expected).abs() < 1e-5, "{} {}", wins - losses, expected);
         }
 
-        /// A long horizon leaves the result, a horizon of one turn the root value.
+        /// With a long horizon the target is the result; with a horizon of one turn it is the root value.
         #[test]
         fn extreme_horizons_are_the_result_and_the_root_value((steps, end) in game()) {
             let step = steps[0];
@@ -165,7 +165,8 @@ mod tests {
         }
     }
 
-    /// By hand: a horizon of two turns halves the weight with each turn. The first player acts twice, then the second, and wins.
+    /// The expected values are computed by hand. A horizon of two turns halves the weight with each turn. The first player acts twice,
+    /// then the second player acts and wins.
     #[test]
     fn signs_follow_the_player_and_weights_the_turns() {
         let step = |ply, mover, turn, value| Step {
@@ -180,9 +181,10 @@ mod tests {
             score: Some(-1.0),
             discount: 1.0,
         };
-        // The second player: half its own value, half its win.
+        // The second player's target is half its own value and half its win.
         assert_eq!(future(&steps[2..], end, 2.0), [0.75, 0.0]);
-        // The first player's second action: 1 - √½ of its value, the rest of the loss.
+        // The target at the first player's second action has a share 1 - √½ of its own value. The other share is the second player's
+        // target, whose win is a loss here.
         let kept = 0.5f64.sqrt();
         let [wins, losses] = future(&steps[1..], end, 2.0);
         assert!((f64::from(wins) - (1.0 - kept) * 0.4).abs() < 1e-6);

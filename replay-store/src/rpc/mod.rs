@@ -1,6 +1,6 @@
 //! `minuet.v1.ReplayStore`: the gRPC service of the store. Calls that block on the disk run on blocking threads.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
 //! | [`appending`] | one `Append` stream: games in, acknowledgements out |
 //! | [`sampling`] | one `Sample` stream: batches out |

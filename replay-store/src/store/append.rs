@@ -1,4 +1,4 @@
-//! A game on its way into the store, and what its sender is told.
+//! A game that is being stored, and the message that its sender receives.
 
 use bytes::Bytes;
 use proto::v1::AppendAck;
@@ -15,7 +15,7 @@ pub enum Verdict {
     Duplicate,
     /// The game was refused.
     Refused {
-        /// Why.
+        /// Reason of the refusal.
         reason: String,
         /// True if the reason is temporary, so that the sender should send the game again.
         retry: bool,
@@ -23,7 +23,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// A refusal for good.
+    /// Returns a refusal for good, so that the sender does not send the game again.
     pub fn refused(reason: impl ToString) -> Self {
         Self::Refused {
             reason: reason.to_string(),
@@ -31,7 +31,7 @@ impl Verdict {
         }
     }
 
-    /// The message for the sender of the game with this id.
+    /// Returns the acknowledgement for the sender of the game with this id.
     pub fn ack(self, id: Bytes) -> AppendAck {
         let ack = AppendAck {
             id,
@@ -52,7 +52,7 @@ impl Verdict {
     }
 }
 
-/// Tells the sender; dropped without a call where the store fails first.
+/// Callback that sends the verdict to the game's sender. If the store fails first, it is dropped without a call.
 pub type Reply = Box<dyn FnOnce(Verdict) + Send>;
 
 /// A checked and packed game that waits to be made durable.
@@ -61,14 +61,14 @@ pub struct Pending {
     pub checked: Checked,
     /// The packed game.
     pub record: Vec<u8>,
-    /// Tells the sender.
+    /// Callback that receives the verdict.
     pub reply: Reply,
-    /// Share of the queue's memory.
+    /// Permit for the game's share of the memory of the queue.
     pub room: OwnedSemaphorePermit,
 }
 
 impl Pending {
-    /// The game's id.
+    /// Returns the id of the game.
     pub fn id(&self) -> Id {
         self.checked.id
     }

@@ -1,4 +1,4 @@
-//! Which sealed volumes are in the archive: one small file for each, `archived/<first sequence number>`.
+//! Markers of the sealed volumes that are in the archive: one small file for each volume, `archived/<first sequence number>`.
 //!
 //! ```text
 //! marker = {"format": 1, "archive": LOCATION}
@@ -16,10 +16,10 @@ use crate::log::files::Files;
 
 const FOLDER: &str = "archived";
 
-/// Version that is written.
+/// Version of markers that this build writes.
 const FORMAT: u32 = 1;
 
-/// Versions that this build reads.
+/// Versions of markers that this build reads.
 pub const FORMATS: &[u32] = &[FORMAT];
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,9 +1,9 @@
 //! Archives sealed volumes, one after the other. A volume may be removed only when all its games are archived.
 //!
-//! `archived/<first sequence number>` records that a volume is archived, and where: after a change of the archive everything is
-//! written again. A crash between the two writes causes a second write of the same file. Failed writes and failed reads are tried
-//! again without end, and meanwhile no volume is removed; the limit of the disk bounds that ([`crate::log::room`]). A volume with a
-//! damaged game is not archived: it stays until the next opening of the store has recorded the game as lost.
+//! `archived/<first sequence number>` records that a volume is archived, and where: after a change of the archive everything is written
+//! again. A crash between the two writes causes a second write of the same file. Failed writes and failed reads are repeated without end.
+//! Meanwhile no volume is removed, and the limit of the disk ([`crate::log::room`]) bounds their size. A volume with a damaged game is
+//! not archived: it stays until the next opening of the store has recorded the game as lost.
 
 use std::{
     collections::BTreeSet,
@@ -86,7 +86,7 @@ pub struct Archiver {
     archive_store: ArchiveStore,
     name: String,
     shared: Arc<Shared>,
-    /// Weak, since the writer ends when nobody can send to it any more.
+    /// A weak sender, because the writer ends when no other sender exists.
     queue: mpsc::WeakSender<Command>,
 }
 
@@ -125,7 +125,7 @@ impl Archiver {
     /// Starts the thread.
     ///
     /// # Errors
-    /// What the operating system reports.
+    /// The error of the operating system.
     pub fn start(self) -> io::Result<Archiving> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -192,7 +192,7 @@ impl Archiver {
         }
     }
 
-    /// Writes a volume until that succeeds.
+    /// Writes a volume to the archive, and repeats the attempt until it succeeds.
     async fn archive(&self, volume: &Volume, end: u64, shutdown: &CancellationToken) -> Outcome {
         let (first, last) = (volume.first(), end.saturating_sub(1));
         let mut backoff = Backoff::for_connections();
@@ -216,7 +216,7 @@ impl Archiver {
             };
             let reason = match written {
                 Ok((bytes, games)) => {
-                    // Not an error: a full disk is a reason to remove the volume.
+                    // A failed write is not an error of archiving: the disk may be full, and that is a reason to remove the volume.
                     if let Err(error) = self.remember(first) {
                         tracing::warn!(first, %error, "cannot remember that a volume is in the archive");
                     }
@@ -227,7 +227,7 @@ impl Archiver {
                 Err(reason) => reason,
             };
             self.shared.metrics.archive_failed();
-            // At 1, 2, 4, 8, … attempts: an outage of a day must not fill the disk with its own log.
+            // Attempts 1, 2, 4, 8, … are logged, so that a long outage does not fill the disk with log lines.
             if (backoff.attempts() + 1).is_power_of_two() {
                 tracing::warn!(
                     archive = self.archive_store.location(),
@@ -253,7 +253,7 @@ impl Archiver {
             options: settings.options,
             written_by: format!("minuet {}", env!("CARGO_PKG_VERSION")),
         };
-        // A volume is bounded (`settings::MAX_VOLUME_BYTES`), and so is this.
+        // The length of a volume is limited (`settings::MAX_VOLUME_BYTES`), and so is the memory of the archive file.
         let mut writer = Writer::new(Vec::new(), &header)?;
         for sequence in present(volume, end) {
             writer.add(&read(volume, sequence)?)?;

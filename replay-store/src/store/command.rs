@@ -1,4 +1,4 @@
-//! Commands to the thread that writes.
+//! Commands to the writer thread.
 
 use tokio::sync::oneshot;
 
@@ -6,20 +6,20 @@ use crate::{error::VolumeError, store::append::Pending};
 
 /// A command to the writer.
 pub enum Command {
-    /// Make a game durable.
+    /// Makes a game durable.
     Append(Pending),
-    /// Delete games; answered once that is durable.
+    /// Deletes games. The reply is sent when the deletion is durable.
     Delete(Vec<u64>, oneshot::Sender<Result<Deleted, VolumeError>>),
-    /// More volumes are in the archive: those that are retired can be removed.
+    /// Reports that more volumes are in the archive, so that retired ones can be removed.
     Archived,
-    /// Commit the games that wait, and close the store.
+    /// Commits the waiting games and closes the store.
     Close,
 }
 
-/// Numbers of deleted games.
+/// Counts of what a deletion removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deleted {
-    /// Games.
+    /// Number of games.
     pub games: u64,
     /// Number of their positions with visit counts.
     pub positions: u64,

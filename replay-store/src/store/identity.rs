@@ -9,14 +9,15 @@ use crate::{
     log::files::{Files, LockGuard},
 };
 
-/// Version that is written. It stands for the whole folder: a change of any frame or file raises it, so that an older build
-/// refuses the folder at once. Version 1 had frames without a checksum of their magic, version 2 records without search results.
+/// Version of `store.json` that this build writes. It stands for the whole folder: a change of any frame or file raises it, so that an
+/// older build refuses the folder at once. Version 1 has frames whose checksums do not cover the magic. Version 2 has records without
+/// search results.
 const FORMAT: u32 = 3;
 
-/// Versions that this build reads.
+/// Versions of `store.json` that this build reads.
 pub const FORMATS: &[u32] = &[1, 2, FORMAT];
 
-/// The one game and representation whose positions a store holds.
+/// The game and representation of all positions in a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
@@ -36,7 +37,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// For a store without games.
+    /// Returns the identity of a store without games.
     pub fn new(game: &str, options: u32) -> Self {
         Self {
             format: FORMAT,
@@ -47,15 +48,15 @@ impl Identity {
         }
     }
 
-    /// Raises the format to that which this build writes. Returns true if it was an older one.
+    /// Raises the format to the version that this build writes. Returns true if the version was older.
     pub fn upgrade(&mut self) -> bool {
         std::mem::replace(&mut self.format, FORMAT) < FORMAT
     }
 
-    /// Writes it whole or not at all, durably.
+    /// Writes the identity atomically and durably.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// The error of the file system.
     pub fn save(&self, files: &dyn Files, folder: &Path) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(self)?;
         files.replace(&folder.join(FILE), &text)
@@ -71,12 +72,12 @@ pub struct Claim {
     _lock: Option<Box<dyn LockGuard>>,
 }
 
-/// The store that a folder must hold.
+/// The store that a folder is expected to contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// Name of the game.
     pub game: &'a str,
-    /// Representation options of its rows.
+    /// Representation options of the rows.
     pub options: u32,
     /// Versions of `store.json` that the build reads.
     pub formats: &'a [u32],
@@ -126,7 +127,7 @@ pub fn claim(files: &dyn Files, folder: &Path, wanted: Wanted<'_>) -> Result<(Cl
 /// copy, is not locked.
 ///
 /// # Errors
-/// [`OpenError`] as of [`claim`], and if there is no store.
+/// [`OpenError`] as for [`claim`], and if there is no store.
 pub fn claim_to_read(
     files: &dyn Files,
     folder: &Path,

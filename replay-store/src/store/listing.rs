@@ -17,17 +17,17 @@ use crate::{
 /// Maximum time for which a request waits until the index has caught up with the log.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Most candidates of one page, so that a filter that few games fit cannot hold a request for long.
+/// Maximum number of candidates of one page. It limits the time of a request whose filter selects few games.
 const MAX_CANDIDATES: usize = 20_000;
 
 /// A request for a page.
 #[derive(Clone, Copy, Debug)]
 pub struct Listing {
-    /// The order; not [`GameSort::Sequence`], which needs no index.
+    /// Order of the games. [`GameSort::Sequence`] is not possible, because it needs no index.
     pub sort: GameSort,
     /// True to begin with the newest, longest or most surprising games.
     pub descending: bool,
-    /// Most games of the page.
+    /// Maximum number of games of the page.
     pub limit: usize,
     /// End of the previous page; `None` for the first page.
     pub after: Option<Place>,
@@ -45,18 +45,18 @@ pub struct Page {
 }
 
 impl Store {
-    /// Returns a page of the window's games that fit the filter. Every game that was acknowledged before the call is
-    /// considered. Blocks on the disk.
+    /// Returns a page of the window's games that the filter selects. The call considers every game that was acknowledged before it.
+    /// Blocks on the disk.
     ///
     /// # Errors
-    /// [`IndexError`] if the index cannot answer now.
+    /// [`IndexError`] if the index cannot answer at present.
     pub fn page(&self, listing: &Listing, filter: &Filter) -> Result<Page, IndexError> {
         let index = self.shared.index.as_ref().ok_or(IndexError::Off)?;
         let newest = self.shared.window.read().range().map(|(_, newest)| newest);
         index.wait(newest.map_or(0, |newest| newest + 1), TIMEOUT)?;
         let order = order(listing.sort);
         let (low, high) = range(order, filter);
-        // The page begins at the edge of the range, or after the page before.
+        // The page begins where the filter's range begins in this order, or after the previous page.
         let edge = match listing.descending {
             true => high.checked_add(1).map(|value| Place { value, sequence: 0 }),
             false => low.checked_sub(1).map(|value| Place {
@@ -93,7 +93,7 @@ impl Store {
         Ok(page)
     }
 
-    /// Returns the game at a place of the index, if it is in the window, belongs there and fits the filter.
+    /// Returns the game at a place of the index if it is in the window, its sort key is that of the place, and the filter selects it.
     fn fitting(&self, order: Order, place: Place, filter: &Filter, unreadable: &mut u32) -> Option<Summary> {
         let sequence = place.sequence;
         if !self.shared.window.read().holds(sequence) {
@@ -108,7 +108,7 @@ impl Store {
                 && filter.fits(&game.id, game.positions, &game.game))
             .then_some(game),
             Err(reason) => {
-                // A game that was retired meanwhile is not lost.
+                // A game that was retired in the meantime is not lost.
                 if self.shared.window.read().holds(sequence) {
                     self.shared.mark_unreadable(sequence, &reason);
                     *unreadable += 1;
@@ -157,7 +157,7 @@ fn order(sort: GameSort) -> Order {
     }
 }
 
-/// Returns the lowest and the highest sort key that fit a filter.
+/// Returns the lowest and the highest sort key that the filter allows.
 fn range(order: Order, filter: &Filter) -> (u64, u64) {
     match order {
         Order::Length => filter.positions(),

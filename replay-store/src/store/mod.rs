@@ -1,14 +1,14 @@
-//! [`Store`]: the store without its wire. Games go in, batches come out, from any number of threads.
+//! [`Store`]: the store without its gRPC service. Any number of threads can store games and draw batches.
 //!
-//! | module | what it is for |
+//! | module | contents |
 //! |---|---|
-//! | [`open`] | opening a store: every volume, the window, what was lost |
-//! | [`identity`] | the game that a folder is for, and the lock that keeps a second process out |
-//! | [`append`], [`command`], [`writer`] | games on their way to the log; one thread writes |
+//! | [`open`] | opening a store: reads every volume, fills the window, finds lost games |
+//! | [`identity`] | the game and representation of a folder, and the lock that excludes a second process |
+//! | [`append`], [`command`], [`writer`] | storing games: the queue, and the thread that writes |
 //! | [`sampling`] | drawing batches |
 //! | [`reading`] | games by id and by filter |
 //! | [`listing`] | pages of games in an order, from the index |
-//! | [`archiver`], [`archived`] | sealed volumes on their way to the archive |
+//! | [`archiver`], [`archived`] | writing sealed volumes to the archive |
 //! | [`shared`] | the parts that the threads of a store share |
 
 pub mod append;
@@ -73,7 +73,7 @@ pub struct Store {
     archiver: Mutex<Option<Archiving>>,
     /// The thread that keeps the index up with the log.
     indexer: Mutex<Option<Following>>,
-    /// Lock of a store that is open for reading. That of a store that is open for writing is the writer's.
+    /// Lock of a store that is open for reading. If the store is open for writing, the writer has the lock.
     reading: Option<Claim>,
     damage: Damage,
 }
@@ -86,7 +86,7 @@ pub struct Opening {
     pub probe: Box<dyn Probe>,
     /// Versions of files that the build reads.
     pub formats: Formats,
-    /// False to refuse a damaged store instead of mending it.
+    /// True if a damaged store is mended, false if it is refused.
     pub mends: bool,
 }
 
@@ -114,10 +114,10 @@ pub enum DeleteError {
 }
 
 impl Store {
-    /// Opens the store that `settings` describe, or makes it. Mends what can be mended.
+    /// Opens the store that `settings` describe, or creates it. Mends damage.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`OpenError`]
     pub fn open(settings: Settings) -> Result<Self, OpenError> {
         let opening = Opening::of(&settings.folder);
         Self::open_with(settings, opening)
@@ -127,11 +127,11 @@ impl Store {
     /// sampled or deleted. Every game is read once.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`OpenError`]
     pub fn open_to_read(settings: Settings) -> Result<Self, OpenError> {
         let Opening { files, formats, .. } = Opening::of(&settings.folder);
         let opened = open::open_to_read(settings, files, &formats)?;
-        // Without a receiver, the queue takes nothing.
+        // Without a receiver the queue refuses every game.
         let (queue, _) = mpsc::channel(1);
         let store = Self::new(Arc::new(opened.shared), queue, opened.damage);
         store.start_indexer()?;
@@ -141,10 +141,10 @@ impl Store {
         })
     }
 
-    /// Opens a store as [`Store::open`] does, by other means.
+    /// Opens a store as [`Store::open`] does, with the given parts.
     ///
     /// # Errors
-    /// [`OpenError`].
+    /// [`OpenError`]
     pub fn open_with(settings: Settings, opening: Opening) -> Result<Self, OpenError> {
         let room = Room::new(opening.probe, settings.max_disk_bytes, settings.min_free_bytes);
         let opened = open::open(settings, opening.files, &opening.formats, opening.mends)?;
@@ -246,8 +246,8 @@ impl Store {
         self.reading.is_some()
     }
 
-    /// Queues a checked and packed game; waits while the queue is full. `reply` is called once the game's
-    /// fate is durable, and dropped if the store fails first.
+    /// Queues a checked and packed game, and waits while the queue is full. `reply` is called when the verdict is durable, and is dropped
+    /// without a call if the store fails first.
     ///
     /// # Errors
     /// [`StoreFailed`] if the store has stopped or is closing.
@@ -274,7 +274,7 @@ impl Store {
         self.queue.send(Command::Append(pending)).await.map_err(stopped)
     }
 
-    /// Checks that a learner can use a game.
+    /// Checks that a game is valid and that a learner can train on it.
     ///
     /// # Errors
     /// [`Refusal`] naming the first field that is wrong.
@@ -282,7 +282,7 @@ impl Store {
         self.shared.validator.check(game)
     }
 
-    /// Checks, packs and stores one game, and waits until its fate is durable.
+    /// Checks, packs and stores one game, and waits until the verdict is durable.
     ///
     /// # Errors
     /// [`StoreFailed`] if the store has stopped.
@@ -320,7 +320,7 @@ impl Store {
             || self.shared.settings.bounds.may_insert(&self.shared.ledger.now())
     }
 
-    /// Deletes games of the window, durably. They stay known, so that they are not taken for new ones.
+    /// Deletes games of the window durably. Their ids stay known, so that the games are not stored again.
     ///
     /// # Errors
     /// [`DeleteError`]
@@ -343,7 +343,7 @@ impl Store {
     /// Returns the statistics of the store. Blocks on the disk.
     pub fn stats(&self) -> StatsReply {
         let ledger = self.shared.ledger.now();
-        // Opening for reading does not record losses in the ledger.
+        // A store that is opened for reading does not record losses in the ledger.
         let unrecorded = if self.is_read_only() {
             self.damage.losses.len()
         } else {

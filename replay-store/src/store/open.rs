@@ -1,6 +1,6 @@
-//! Opening a store: claims the folder, reads every volume, names what was lost, fills the window.
+//! Opening a store: locks the folder, reads every volume, finds lost games and fills the window.
 //!
-//! Everything is read before anything is written. A folder of which a newer build wrote a part is therefore refused as it is.
+//! Everything is read before anything is written, so that a folder is left unchanged if a newer build wrote a part of it.
 
 use std::{
     collections::BTreeSet,
@@ -36,7 +36,7 @@ use crate::{
     window::{Window, cache::Cache, uses_bound::UsesBound},
 };
 
-/// An opened store, before anything runs.
+/// A store that is open and has no threads yet.
 pub struct Opened {
     /// State that the threads of the store share.
     pub shared: Shared,
@@ -46,7 +46,7 @@ pub struct Opened {
     pub identity: Identity,
     /// Contents of the newest volume.
     pub fill: Fill,
-    /// Damage that was found just now.
+    /// Damage that was found by this opening.
     pub damage: Damage,
     /// Archive of sealed volumes; `None` without an archive.
     pub archive_store: Option<ArchiveStore>,
@@ -65,8 +65,8 @@ struct Contents {
     damage: Damage,
 }
 
-/// Opens the store that `settings` describe, or makes it. `formats` are the versions that the build reads. Without `mends` a
-/// store with damage is refused.
+/// Opens the store that `settings` describe, or creates it. `formats` are the versions that the build reads. If `mends` is false, a
+/// damaged store is refused.
 ///
 /// # Errors
 /// [`OpenError`]. After [`OpenError::Newer`] and [`OpenError::Damaged`] nothing is changed; after other errors some volumes may
@@ -95,7 +95,7 @@ pub fn open(
         identity.archive_name = Some(format!("store-{:016x}", rand::random::<u64>()));
         is_changed = true;
     }
-    // Written before the first frame, so that an older build refuses the folder from here on.
+    // The identity is written before the first frame, so that from here on an older build refuses the folder.
     if is_changed {
         identity
             .save(files.as_ref(), &folder)
@@ -140,7 +140,7 @@ pub fn open(
 /// Opens an existing store for reading. Nothing on the disk is changed, and damage is not mended. The index is made in memory.
 ///
 /// # Errors
-/// [`OpenError`].
+/// [`OpenError`]
 pub fn open_to_read(
     settings: Settings,
     files: Arc<dyn Files>,
@@ -172,8 +172,7 @@ fn wanted<'a>(settings: &'a Settings, formats: &Formats) -> Wanted<'a> {
     }
 }
 
-/// Reads the whole folder and changes nothing. The index is opened by `index` once no newer build is known to have written
-/// any file.
+/// Reads the whole folder and changes nothing. `index` opens the index after the check that no newer build has written any file.
 fn read(
     settings: &Settings,
     files: &Arc<dyn Files>,
@@ -245,7 +244,7 @@ fn read(
     })
 }
 
-/// Makes the state of the open store from what was read.
+/// Builds the state of the open store from the contents of the folder.
 fn assemble(
     settings: Settings,
     files: Arc<dyn Files>,

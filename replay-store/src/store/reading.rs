@@ -1,4 +1,4 @@
-//! Games by id, by sequence number and by filter.
+//! Reading games by id, by sequence number and by filter.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,10 @@ use crate::{
     record::{self, filter::Filter},
 };
 
-/// Error: there is no such game.
+/// Error: a game cannot be returned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GetError {
-    /// No game with this id was ever stored, or it is forgotten.
+    /// No game with this id was ever stored, or the store no longer knows the id.
     #[error("no game with this id is known")]
     Unknown,
     /// The game was stored and then retired or deleted.
@@ -39,7 +39,7 @@ impl Store {
 
     pub(super) fn record(&self, sequence: u64) -> Result<Vec<u8>, GetError> {
         self.shared.volumes.read(sequence).map_err(|error| {
-            // A volume may go between a look at the window and this.
+            // The volume may have been removed after the window was read.
             if error == ReadError::Missing && !self.shared.window.read().holds(sequence) {
                 GetError::Retired
             } else {
@@ -51,10 +51,10 @@ impl Store {
         })
     }
 
-    /// The game with this id, equal to the message that was stored. Blocks on the disk.
+    /// Returns the game with this id, equal to the message that was stored. Blocks on the disk.
     ///
     /// # Errors
-    /// [`GetError`].
+    /// [`GetError`]
     pub fn get(&self, id: &Id) -> Result<Game, GetError> {
         let sequence = self
             .shared
@@ -72,9 +72,8 @@ impl Store {
         read
     }
 
-    /// The window's games that fit a filter, which must not be empty: their sequence numbers and positions with visit
-    /// counts.
-    /// Blocks on the disk.
+    /// Returns the window's games that the filter selects, as sequence numbers and numbers of positions with visit counts. The filter
+    /// must not be empty. Blocks on the disk.
     pub fn find(&self, filter: &Filter) -> Vec<(u64, u32)> {
         let slots: Vec<(u64, u32)> = {
             let window = self.shared.window.read();
@@ -105,11 +104,11 @@ impl Store {
             .collect()
     }
 
-    /// Games of the window in short: those after sequence number `after`, oldest first; or, newest first, those
-    /// before it (0: from the newest). Games that cannot be read are reported and left out, and so are those that do not fit. Blocks
-    /// on the disk.
+    /// Returns summaries of at most `limit` games of the window that the filter selects: the oldest ones after sequence number `after` in
+    /// ascending order, or with `newest_first` the newest ones before it (0: from the newest) in descending order. Games that cannot be
+    /// read are marked as unreadable and left out. Blocks on the disk.
     pub fn list(&self, after: u64, limit: usize, newest_first: bool, filter: &Filter) -> Vec<GameSummary> {
-        // Filtered here, every game may have to be looked at.
+        // With a filter, every game may have to be read.
         let most = if filter.is_empty() { limit } else { usize::MAX };
         let sequences: Vec<u64> = {
             let window = self.shared.window.read();
@@ -139,7 +138,7 @@ impl Store {
                         self.shared.mark_unreadable(sequence, &reason);
                         None
                     }
-                    // The game has left the window meanwhile.
+                    // The game has left the window in the meantime.
                     Err(GetError::Retired | GetError::Unknown) => None,
                 }
             })
@@ -147,8 +146,8 @@ impl Store {
             .collect()
     }
 
-    /// The next games from sequence number `from` up to `to`, at most `limit`, oldest first; `None` at the end. Games that do not
-    /// fit are left out. Blocks on the disk.
+    /// Returns the next part of an export: of the next `limit` games from sequence number `from` to `to`, oldest first, those that the
+    /// filter selects. Returns `None` if there are no more games. Blocks on the disk.
     pub fn export(&self, from: u64, to: u64, limit: usize, filter: &Filter) -> Option<Exported> {
         let sequences: Vec<u64> = self
             .shared
@@ -176,7 +175,7 @@ impl Store {
                     self.shared.mark_unreadable(sequence, &reason);
                     exported.unreadable += 1;
                 }
-                // The game has left the window meanwhile.
+                // The game has left the window in the meantime.
                 Err(GetError::Retired | GetError::Unknown) => {}
             }
         }

@@ -162,12 +162,12 @@ impl Shared {
     }
 }
 
-/// The folder of the volumes.
+/// Returns the folder of the volumes.
 pub fn volumes_folder(folder: &Path) -> PathBuf {
     folder.join("volumes")
 }
 
-/// The folder of the volume that begins with this sequence number.
+/// Returns the folder of the volume that begins with this sequence number.
 pub fn volume_folder(folder: &Path, first: u64) -> PathBuf {
     volumes_folder(folder).join(format!("{first:020}"))
 }

@@ -95,7 +95,7 @@ impl Writer {
                         .err()
                         .filter(|error| **error != VolumeError::Full)
                         .cloned();
-                    // The caller may have been cancelled.
+                    // Sending fails if the caller has been cancelled.
                     let _ = reply.send(deleted);
                     if let Some(error) = failure {
                         return Err(failed("deleting games")(error));
@@ -198,7 +198,7 @@ impl Writer {
         Ok(true)
     }
 
-    /// Answers the games that cannot be stored and returns the controls.
+    /// Answers the games that are duplicates or for which there is no space, and returns the others.
     fn admit(&mut self, waiting: Vec<Pending>) -> Admitted {
         let mut admitted = Admitted::default();
         let mut ids: HashSet<Id> = HashSet::new();
@@ -243,7 +243,7 @@ impl Writer {
         }
     }
 
-    /// Adds committed games to the window, and removes the games that these retire.
+    /// Adds committed games to the window, and removes the games that leave it.
     fn publish(&mut self, entries: &[Entry], uses: &[PositionCounts]) {
         {
             let mut known = self.shared.known_ids.write();
@@ -273,7 +273,7 @@ impl Writer {
         self.shared.notify_index();
     }
 
-    /// Writes the deletion of games to their volumes and removes them from the window.
+    /// Writes the deletion of games to their volumes, and removes the games from the window.
     fn delete(&mut self, sequences: Vec<u64>) -> Result<Deleted, VolumeError> {
         let ledger = self.shared.ledger.change(|ledger| ledger.durable());
         let mut by_volume: BTreeMap<u64, (Arc<Volume>, Vec<u64>)> = BTreeMap::new();

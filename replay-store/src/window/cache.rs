@@ -74,7 +74,7 @@ impl Cache {
         }
     }
 
-    /// Number of bytes in use.
+    /// Returns the number of bytes in use.
     pub fn bytes(&self) -> usize {
         self.inner.lock().bytes
     }

@@ -13,7 +13,7 @@ pub struct HeldOut {
     share: f64,
 }
 
-/// Numbers of a game's positions with visit counts, by purpose.
+/// Numbers of a game's positions with visit counts, by their use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PositionCounts {
     /// Positions for training.
@@ -32,14 +32,14 @@ impl From<u32> for PositionCounts {
 }
 
 impl HeldOut {
-    /// Holds out the given share of all games, 0 to 1.
+    /// Returns a split that holds out the given share of all games, 0 to 1.
     pub fn new(share: f64) -> Self {
         Self { share }
     }
 
     /// True if the game with this id is held out.
     pub fn contains(self, id: &Id) -> bool {
-        // Hashed, because the id's bits are not random: they name the actor and the time.
+        // The id is hashed because its bits are not random: they name the actor and the time.
         let digest: [u8; 32] = Sha256::new_with_prefix(b"held out")
             .chain_update(id)
             .finalize()
@@ -51,7 +51,7 @@ impl HeldOut {
         (drawn as f64) < self.share * 2f64.powi(64)
     }
 
-    /// Returns the purposes of the `positions` positions of the game with this id.
+    /// Returns how the `positions` positions of the game with this id are used.
     pub fn split(self, id: &Id, positions: u32) -> PositionCounts {
         let (trainable, held_out) = match self.contains(id) {
             true => (0, positions),
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The ids differ in one number only, like the ids of one actor.
+        /// The ids differ in one number only, as the ids of one actor do.
         #[test]
         fn the_held_out_share_of_games_is_as_configured(share in 0.01f64..0.5, actor: u64) {
             let id = |game: u64| {

@@ -120,27 +120,27 @@ impl Window {
         gone
     }
 
-    /// Number of trainable positions in the window.
+    /// Returns the number of trainable positions in the window.
     pub fn positions(&self) -> u64 {
         self.positions
     }
 
-    /// Number of validation positions in the window.
+    /// Returns the number of validation positions in the window.
     pub fn held_out(&self) -> u64 {
         self.held_out
     }
 
-    /// Number of games in the window.
+    /// Returns the number of games in the window.
     pub fn games(&self) -> u64 {
         self.slots.len() as u64
     }
 
-    /// Total length of the records in bytes.
+    /// Returns the total length of the records in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Number of offsets in the window: [`Window::at`] takes draws below this number.
+    /// Returns the number of offsets in the window: [`Window::at`] takes draws below this number.
     pub fn span(&self) -> u64 {
         self.end() - self.begin
     }

@@ -189,7 +189,7 @@ pub enum UnknownTarget {
 }
 
 impl WantedTargets {
-    /// Reads a request.
+    /// Reads the targets of a request.
     ///
     /// # Errors
     /// [`UnknownTarget`] with the first fault.

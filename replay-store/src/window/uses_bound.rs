@@ -10,9 +10,9 @@
 //! they were sampled that often. Without forgone uses, games that arrived while no learner ran would allow a learner to use the
 //! positions of the present window far more than `max_uses` times.
 //!
-//! The condition on waiting batches excludes a deadlock for every combination of settings and counts: while a batch waits, for
-//! positions or for `max_uses`, games are accepted. A client that needs positions without requesting a batch reports this with its
-//! request for statistics, and games are then accepted for a limited time ([`UsesBound::record_waiting_learner`]).
+//! While a batch waits, for positions or for `max_uses`, games are accepted. This excludes a deadlock for every combination of settings
+//! and counts. A client that needs positions without requesting a batch reports this with its request for statistics, and games are then
+//! accepted for a limited time ([`UsesBound::record_waiting_learner`]).
 //!
 //! The counts are those of the ledger, so that they survive restarts. Positions are counted as sampled before they are sent.
 

@@ -22,7 +22,7 @@ use tonic::transport::Channel;
 
 pub type Client = ReplayStoreClient<Channel>;
 
-/// A store of synthetic games in `folder`, with a window of `window_positions`.
+/// Returns the settings of a store of synthetic games in `folder`, with a window of `window_positions`.
 pub fn settings(folder: &Path, window_positions: u64) -> Settings {
     Settings {
         folder: folder.join("replay"),
@@ -43,8 +43,8 @@ pub fn settings(folder: &Path, window_positions: u64) -> Settings {
 
 /// Opens a store.
 ///
-/// A process that another test starts holds a copy of this process's locks until it runs its own program, so a store that
-/// was closed a moment ago may still seem to be in use: that is tried again for two seconds.
+/// A child process of another test holds a copy of this process's locks until it runs its own program. A store that was closed a moment
+/// ago may therefore still seem to be in use, so opening is tried again for two seconds.
 pub fn open(settings: &Settings) -> Store {
     for _ in 0..200 {
         match Store::open(settings.clone()) {
@@ -61,7 +61,7 @@ pub fn client(address: SocketAddr) -> Client {
         .max_decoding_message_size(MAX_MESSAGE_BYTES)
 }
 
-/// A service in this process.
+/// A store that is served by this process.
 pub struct Served {
     pub address: SocketAddr,
     pub shutdown: CancellationToken,

@@ -1,5 +1,5 @@
-//! Games that look like Paco Ŝako's to a store: 38-value rows seen from the mover's side, a lift and a
-//! place in each turn, about nine legal actions, a hundred visits spread over them.
+//! Synthetic games, which to a store look like those of Paco Ŝako: rows of 38 values seen from the side of the player to act, a lift and
+//! a place in each turn, about nine legal actions, and a hundred visits spread over them.
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use proto::{
@@ -11,7 +11,7 @@ use rand_chacha::ChaCha8Rng;
 
 const KINDS: [u32; 16] = [1, 2, 3, 4, 5, 3, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0];
 
-/// One player's sixteen pieces: kind and square, as White numbers squares.
+/// The sixteen pieces of one player: kind, and square as White numbers squares.
 type Army = [(u32, u32); 16];
 
 fn start() -> [Army; 2] {
@@ -50,7 +50,7 @@ fn row(armies: &[Army; 2], mover: usize, lifted: Option<usize>, counter: u32, ro
     rows.extend([1, 1, 1, 1, counter]);
 }
 
-/// Splits `total` visits over some actions, most to a few of them; unvisited actions are left out.
+/// Splits `total` visits over some actions, so that a few of them get most. Unvisited actions are left out.
 fn visits(rng: &mut ChaCha8Rng, legal: &[u32], total: u32, game: &mut Game) -> u32 {
     let weights: Vec<f64> = legal
         .iter()
@@ -77,7 +77,7 @@ fn visits(rng: &mut ChaCha8Rng, legal: &[u32], total: u32, game: &mut Game) -> u
     best.1
 }
 
-/// A game of `positions` positions, wholly determined by `number`.
+/// Returns a game of `positions` positions, which is determined by `number`.
 pub fn game(number: u64, positions: usize) -> Game {
     let mut rng = ChaCha8Rng::seed_from_u64(number);
     let mut game = header(number, &mut rng);

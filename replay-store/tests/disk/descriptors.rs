@@ -18,7 +18,7 @@ fn without_file_descriptors_games_are_refused_and_later_stored() {
     assert!(story.refused.is_empty());
     let (mut stored, mut refused) = (0, 0);
     for round in 0..60u64 {
-        // Descriptors run out before, or in the middle of, starting a volume and removing one.
+        // Descriptors run out before or while a volume is started or removed.
         disk.limit_descriptors(Some(round % 12));
         let before = story.acknowledged.len();
         story.live(&store, &runtime, 6);
@@ -26,7 +26,7 @@ fn without_file_descriptors_games_are_refused_and_later_stored() {
         stored += story.acknowledged.len() - before;
         refused += story.refused.len();
         story.refused.clear();
-        // Power may be lost meanwhile.
+        // Power may be lost in the meantime.
         let left = disk.lose_power(round);
         let found = open(&left).unwrap();
         story.holds(&found, &format!("round {round}"));

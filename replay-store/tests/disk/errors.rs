@@ -29,7 +29,7 @@ fn a_disk_error_stops_the_store_and_loses_no_acknowledged_game() {
             let (_, failed) = disk.operations();
             // Games that are queued together are committed in groups of varying size.
             injected += failed;
-            // The process ends, and another looks at the same disk without faults; or power was lost on top.
+            // The process ends. Another process opens the same disk without faults, once after a loss of power and once without.
             for power in [false, true] {
                 let disk = if power { disk.lose_power(at) } else { disk.clone() };
                 disk.inject(Fault::None);

@@ -17,7 +17,7 @@ fn a_full_disk_refuses_games_and_serves_batches_until_there_is_space() {
     story.live(&store, &runtime, 5);
     let mut refused = 0;
     for round in 0..40u64 {
-        // A little room, and ever another little: the disk is full at every kind of write.
+        // The remaining space is small and differs from round to round, so that the disk becomes full at every kind of write.
         disk.limit(Some(disk.used() + (round as usize * 613) % 6_000));
         story.live(&store, &runtime, 4);
         assert!(!story.failed, "round {round}");

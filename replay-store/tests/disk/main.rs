@@ -46,7 +46,7 @@ impl Probe for NoLimit {
 fn settings() -> Settings {
     let mut settings = common::settings(Path::new("run"), 300);
     settings.cache_bytes = 0;
-    // sled opens its files itself, and would not find the simulated disk.
+    // sled opens its files itself, so it would not use the simulated disk.
     settings.index = None;
     settings
 }
@@ -68,7 +68,7 @@ fn runtime() -> Runtime {
         .unwrap()
 }
 
-/// Game `number`; short, so that much happens in little time.
+/// Returns game `number`, which is short, so that a test needs little time for many commits.
 fn game(number: u64) -> Game {
     common::synthetic::game(number, 4 + (number % 13) as usize)
 }
@@ -143,7 +143,7 @@ impl Story {
                 assert!(found.insert(number), "{context}: game {number} is there twice");
             }
         }
-        // The oldest have left the window.
+        // The oldest games have left the window.
         let oldest = found.first().copied().unwrap_or(u64::MAX);
         for number in self.acknowledged.iter().filter(|&&number| number >= oldest) {
             assert!(
@@ -164,7 +164,7 @@ impl Story {
             stats.positions_sampled,
             self.sampled
         );
-        // A hundred and twenty-eighth for each time it was killed.
+        // Each time that the store was killed, the count may be too high by 1/128.
         assert!(
             stats.positions_sampled <= self.sampled + self.sampled / 8 + 100,
             "{context}"

@@ -8,14 +8,14 @@ use crate::{
     simulated::{Fault, Simulated},
 };
 
-/// Runs a store until power is lost at operation `at`. Returns the disk as it is found afterwards.
+/// Runs a store until power is lost at operation `at`. Returns the disk after the loss.
 fn until_power_is_lost(disk: &Simulated, story: &mut Story, at: u64, seed: u64) -> Simulated {
     let runtime = runtime();
     disk.inject(Fault::Power(at));
     if let Ok(store) = open(disk) {
         story.failed = false;
         story.live(&store, &runtime, 12);
-        // It may fail at this too.
+        // Closing may fail as well.
         let _ = store.close();
     }
     disk.lose_power(seed)

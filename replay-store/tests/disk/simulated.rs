@@ -2,10 +2,10 @@
 //!
 //! [`Simulated::lose_power`] decides at random which changes survive that no sync has made durable:
 //!
-//! - of a file's unsynced writes any subset survives, each of them whole, torn into its 512-byte sectors of which any
-//!   subset survives, or not at all, and the file's length with them or not;
-//! - of creations, renames and removals of names (a folder goes name by name) the first few survive, in their order, as file systems that journal their
-//!   metadata have it; syncing a folder makes durable all up to its own last one.
+//! - Of a file's unsynced writes, any subset survives. Each of them survives whole, or as any subset of its 512-byte sectors. The
+//!   file's length may survive without the data.
+//! - Of creations, renames and removals of names, the first ones survive, in their order, as in file systems that journal their
+//!   metadata. A folder is removed name by name. Syncing a folder makes all changes durable up to its own last one.
 
 use std::{
     collections::BTreeMap,
@@ -49,7 +49,7 @@ enum Naming {
 /// Kind of fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// No fault.
     #[default]
     None,
     /// The operation with this number (from the last [`Simulated::inject`]) fails once.
@@ -71,20 +71,20 @@ struct State {
     fault: Fault,
     operations: u64,
     faults: u64,
-    /// Number of times that a descriptor can still be taken; `None` for no limit.
+    /// Number of descriptors that can still be taken; `None` for no limit.
     descriptors: Option<u64>,
     /// True if every read fails.
     is_unreadable: bool,
-    /// Reads that failed.
+    /// Number of reads that failed.
     failed_reads: u64,
 }
 
-/// The disk; clones share it.
+/// The simulated disk. Clones share its state.
 #[derive(Clone, Debug, Default)]
 pub struct Simulated(Arc<Mutex<State>>);
 
 impl Simulated {
-    /// Sets the fault from now on; operations are counted from 0 again.
+    /// Sets the fault for the following operations, which are counted from 0 again.
     pub fn inject(&self, fault: Fault) {
         let mut state = self.0.lock();
         state.fault = fault;
@@ -92,7 +92,8 @@ impl Simulated {
         state.faults = 0;
     }
 
-    /// Operations that change something, or make it durable, since the last [`Simulated::inject`]; and those that failed.
+    /// Returns the number of operations since the last [`Simulated::inject`] that change something or make it durable, and the number of
+    /// those that failed.
     pub fn operations(&self) -> (u64, u64) {
         let state = self.0.lock();
         (state.operations, state.faults)
@@ -104,27 +105,27 @@ impl Simulated {
         self.0.lock().descriptors = left;
     }
 
-    /// Makes every read fail, or ends that.
+    /// Makes every read fail if `fail` is true; otherwise reads succeed again.
     pub fn fail_reads(&self, fail: bool) {
         self.0.lock().is_unreadable = fail;
     }
 
-    /// Number of reads that failed.
+    /// Returns the number of reads that failed.
     pub fn failed_reads(&self) -> u64 {
         self.0.lock().failed_reads
     }
 
-    /// Bytes that all files may take together; `None` for no limit.
+    /// Sets the number of bytes that all files may take together; `None` for no limit.
     pub fn limit(&self, capacity: Option<usize>) {
         self.0.lock().capacity = capacity;
     }
 
-    /// Bytes that all files take.
+    /// Returns the number of bytes that all files take.
     pub fn used(&self) -> usize {
         self.0.lock().used()
     }
 
-    /// The disk as it may be found after a loss of power.
+    /// Returns the disk in a state in which it may be found after a loss of power.
     pub fn lose_power(&self, seed: u64) -> Self {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let state = self.0.lock();
@@ -172,7 +173,7 @@ fn survivor(change: &Change, bytes: &mut Vec<u8>, random: &mut ChaCha8Rng) {
             _ => {
                 let mut at = 0;
                 while at < written.len() {
-                    // To the end of the sector on the disk.
+                    // The range ends with the sector of the disk.
                     let place = *offset as usize + at;
                     let end = (at + SECTOR - place % SECTOR).min(written.len());
                     if random.random_bool(0.5) {
@@ -329,7 +330,7 @@ impl OpenFile for Handle {
         let mut state = self.disk.0.lock();
         let failed = state.operate();
         if state.is_off() {
-            // Power goes in the middle of the write: some of it may have been on its way.
+            // Power is lost in the middle of the write, so a part of it may reach the disk.
             if state.operations == state_power(&state) + 1 {
                 let change = Change::Write(offset, bytes.to_vec());
                 state.contents.get_mut(&self.number).unwrap().pending.push(change);

@@ -25,12 +25,12 @@ use serde_json::Value;
 use crate::common::{copy_folder, open, snapshot, synthetic};
 use write::{fingerprint, golden_settings, hex, id};
 
-/// Folder with one golden folder for each release.
+/// Returns the folder with one golden folder for each release.
 fn golden() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-/// Version of this release, without its last number.
+/// Returns the version of this release without its last number.
 fn release() -> &'static str {
     env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0
 }
@@ -65,7 +65,7 @@ fn there_is_a_golden_folder_of_this_release_in_the_current_format() {
     assert_eq!(found["format"], current["format"], "write a new golden folder");
 }
 
-/// Settings of a copy of a golden store. The copy is not archived again.
+/// Copies a golden store and returns the settings of the copy. The copy is not archived again.
 fn copy(golden: &Path, to: &Path) -> Settings {
     copy_folder(golden, to);
     Settings {

@@ -16,12 +16,12 @@ use crate::common::{open, settings, synthetic};
 /// Number of games that were ever stored.
 const GAMES: u64 = 24;
 
-/// Settings of the golden store in `folder`. Four volumes are kept and older ones are removed.
+/// Returns the settings of the golden store in `folder`. Four volumes are kept and older ones are removed.
 pub fn golden_settings(folder: &Path) -> Settings {
     Settings {
         folder: folder.join("store"),
         index: Some(folder.join("store/index")),
-        // Not a folder: its path would stand in the markers.
+        // The archive is not a folder, because the markers would contain its path.
         archive: "memory:///games".into(),
         ..settings(folder, 64)
     }

@@ -113,7 +113,7 @@ impl<const PLAYERS: u8> TreeGame<PLAYERS> {
     }
 }
 
-/// The evaluator of [`TreeGame`].
+/// Evaluates a leaf of a [`TreeGame`].
 pub fn evaluate<const PLAYERS: u8>(
     request: &LeafRequest<'_, TreeGame<PLAYERS>>,
     priors: &mut Vec<f32>,
@@ -234,7 +234,7 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
         self.depth += 1;
     }
 
-    /// Half of the states in the last two layers know their outcome; in every other tree, all of them.
+    /// Returns the outcome for half of the states in the last two layers; in every other tree, for all of these states.
     fn known(&self) -> Option<Known> {
         let mut legal = Vec::new();
         self.legal_actions(&mut legal);

@@ -1,5 +1,5 @@
-//! The Gumbel root: division of the visits, draws, choice. `reference.rs` has a second implementation of the whole; the tests here are of
-//! errors that other implementations had.
+//! The Gumbel root: division of the visits, draws, choice. `reference.rs` has a second implementation of the whole; the tests here check
+//! for errors that other implementations had.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -256,7 +256,7 @@ fn each_decision_counts_its_visits_from_zero() {
     };
     let [gray, keep, drop] = [Reuse::Gray, Reuse::Keep, Reuse::Drop].map(evaluations);
     assert!(gray < drop, "{gray} {drop}");
-    // Visits go on below what is kept, and so come to new leaves.
+    // Visits continue below the kept nodes, and so reach new leaves.
     assert!(gray < keep, "{gray} {keep}");
 }
 

@@ -209,7 +209,7 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         self.root = root;
     }
 
-    /// Sequential halving, one visit after the other.
+    /// Runs sequential halving, one visit after the other.
     fn halve(&mut self, root: &mut Node) {
         let state = self.state.clone();
         for edge in &mut root.edges {

@@ -131,7 +131,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Greatest time for a request.
+    /// Returns the greatest time for a request.
     pub(super) fn request_time(&self) -> Duration {
         self.calls.limits.request_time
     }

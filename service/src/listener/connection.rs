@@ -21,7 +21,8 @@ use super::{
     slots::ConnectionSlot,
 };
 
-/// Length of the HTTP/2 connection preface (RFC 9113, 3.4) and of the header of the frame after it, in bytes.
+/// Length of the HTTP/2 connection preface (RFC 9113, 3.4) and of the header of the frame after it, in bytes. A request in HTTP/1.1
+/// is longer, so its first bytes have the same time limit.
 const PREFACE_BYTES: usize = 24 + 9;
 
 pub(super) enum Wire {

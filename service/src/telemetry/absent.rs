@@ -23,7 +23,7 @@ pub struct TelemetryError {
 pub enum Telemetry {}
 
 impl Telemetry {
-    /// Refuses, because spans need the feature `otlp`.
+    /// Returns an error, because spans need the feature `otlp`.
     ///
     /// # Errors
     /// [`TelemetryError`], always.

@@ -47,7 +47,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval at which servers and clients of these tests read their files again.
 const RENEWAL: Duration = Duration::from_millis(10);
 
-/// Rules of methods that every token may call.
+/// Returns the rules of methods that every token may call.
 fn any_token(_: &str) -> Method {
     Method::new(Access::AnyToken)
 }

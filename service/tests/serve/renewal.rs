@@ -139,7 +139,7 @@ async fn server_and_client_go_on_when_the_authority_is_replaced() {
     // A client that trusts the new authority alone shows that the server uses it.
     let fresh = files.link(&server.address);
     until_ok(|| call(&fresh)).await;
-    // Open calls go on over the connections of before.
+    // Open calls continue on the old connections.
     server.health.set_serving(false).await;
     for mut watched in open {
         let second = tokio::time::timeout(TIMEOUT, watched.message()).await.unwrap();

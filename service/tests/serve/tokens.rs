@@ -30,7 +30,7 @@ fn services() -> ServerReflectionRequest {
     }
 }
 
-/// A call that needs a token.
+/// Makes a call that needs a token.
 async fn reflect(link: &Link) -> Result<(), Code> {
     let mut client = ServerReflectionClient::new(link.clone());
     let replies = client

@@ -18,8 +18,8 @@ use crate::game::{Game, Known, Outcome};
 /// Columns from the centre outwards, because more lines pass through the centre.
 const CENTRE_FIRST: [u32; COLUMNS as usize] = [3, 2, 4, 1, 5, 0, 6];
 
-/// Outcome of a position in which the game is not over, if the next disc wins, or if the opponent wins with the disc after it
-/// whatever the next one is.
+/// Returns the outcome of a position in which the game is not over, if the next disc wins, or if the opponent wins with the
+/// disc after it whatever the next one is.
 pub(super) fn at_once(state: &ConnectFour) -> Option<Known> {
     let position = Position::new(state);
     let mover = state.to_move();
@@ -38,8 +38,8 @@ pub(super) fn at_once(state: &ConnectFour) -> Option<Known> {
 
 /// Computes exact scores. A table of fixed size keeps results between calls.
 ///
-/// A score is positive if the player to act wins: 22 minus the number of discs that the winner places in the whole game, so
-/// 1 for a win with the very last disc. It is negative, computed likewise, if the opponent wins, and 0 for a draw.
+/// A score is positive if the player to act wins: 22 minus the number of discs that the winner places in the whole game, so 1
+/// for a win with the very last disc. It is negative, computed in the same way, if the opponent wins, and 0 for a draw.
 ///
 /// A position with ten discs takes a tenth of a second on average, one with five discs up to a minute, and the empty board
 /// some minutes.
@@ -65,8 +65,8 @@ pub struct Solver {
 }
 
 impl Solver {
-    /// Solver whose table takes at most `bytes` bytes. 64 MiB are enough for any position; a smaller table makes the solver
-    /// slower.
+    /// Makes a solver whose table takes at most `bytes` bytes. 64 MiB are enough for any position; a smaller table makes the
+    /// solver slower.
     pub fn new(bytes: usize) -> Self {
         Self {
             table: Table::new(bytes),
@@ -76,20 +76,20 @@ impl Solver {
         }
     }
 
-    /// Score of a position, for the player to act. The game may be over.
+    /// Returns the score of a position, for the player to act. The game may be over.
     pub fn score(&mut self, state: &ConnectFour) -> i8 {
         let widest = soonest(state.discs() as i32 - 1);
         self.score_within(state, -widest, widest)
     }
 
-    /// Sign of the score: 1 if the player to act wins, -1 if the opponent does, 0 for a draw. Usually faster than
+    /// Returns the sign of the score: 1 if the player to act wins, -1 if the opponent does, 0 for a draw. Usually faster than
     /// [`Solver::score`].
     pub fn winner(&mut self, state: &ConnectFour) -> i8 {
         self.score_within(state, -1, 1).signum()
     }
 
-    /// Sign of the score as [`Solver::winner`] gives it. `None` if `stop` was set before it was found; what was found on the
-    /// way stays in the table.
+    /// Returns the sign of the score as [`Solver::winner`] gives it. `None` if `stop` was set before it was found; what was
+    /// found on the way stays in the table.
     pub fn winner_unless(&mut self, state: &ConnectFour, stop: &Arc<AtomicBool>) -> Option<i8> {
         self.stop = Some(Arc::clone(stop));
         let winner = self.winner(state);
@@ -97,17 +97,17 @@ impl Solver {
         (!std::mem::take(&mut self.is_stopped)).then_some(winner)
     }
 
-    /// Score of each column, for the player to act. `None` for columns that cannot be played.
+    /// Returns the score of each column, for the player to act. `None` for columns that cannot be played.
     pub fn scores(&mut self, state: &ConnectFour) -> [Option<i8>; COLUMNS as usize] {
         self.for_each_column(state, |solver, next| -solver.score(next))
     }
 
-    /// Sign of the score of each column, for the player to act. `None` for columns that cannot be played.
+    /// Returns the sign of the score of each column, for the player to act. `None` for columns that cannot be played.
     pub fn winners(&mut self, state: &ConnectFour) -> [Option<i8>; COLUMNS as usize] {
         self.for_each_column(state, |solver, next| -solver.winner(next))
     }
 
-    /// Number of positions visited so far.
+    /// Returns the number of positions visited so far.
     pub const fn visited(&self) -> u64 {
         self.visited
     }
@@ -124,7 +124,7 @@ impl Solver {
         })
     }
 
-    /// Score, limited to the range from `low` to `high`.
+    /// Returns the score, limited to the range from `low` to `high`.
     fn score_within(&mut self, state: &ConnectFour, mut low: i8, mut high: i8) -> i8 {
         let position = Position::new(state);
         if state.outcome().is_some() {
@@ -153,8 +153,8 @@ impl Solver {
         low
     }
 
-    /// Bound on the score of a position whose player cannot win at once: a lower bound if it is at least `beta`, an upper
-    /// bound if it is at most `alpha`.
+    /// Returns a bound on the score of a position whose player cannot win at once: a lower bound if it is at least `beta`, an
+    /// upper bound if it is at most `alpha`.
     fn search(&mut self, position: &Position, mut alpha: i8, mut beta: i8) -> i8 {
         self.visited += 1;
         if self.visited.is_multiple_of(STOP_EVERY) {
@@ -224,12 +224,13 @@ const OFFSET: i8 = 22;
 /// Offset of lower bounds, which distinguishes them from upper bounds.
 const LOWER: i8 = 2 * OFFSET;
 
-/// Score of a player who wins with the next disc, when `discs` are on the board.
+/// Returns the score of a player who wins with the next disc, when `discs` are on the board.
 const fn soonest(discs: i32) -> i8 {
     ((position::CELLS + 1 - discs) / 2) as i8
 }
 
-/// Landings in the order of the threats they make, most first. Those with equally many are ordered from the centre.
+/// Returns the landings in the order of the threats they make, most first. Those with equally many are ordered from the
+/// centre.
 fn ordered(position: &Position, safe: u64) -> impl Iterator<Item = u64> {
     let mut moves = [(0, 0); COLUMNS as usize];
     let mut count = 0;

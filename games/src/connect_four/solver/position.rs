@@ -41,24 +41,26 @@ impl Position {
         }
     }
 
-    /// Key of the position. A position and its mirror image have equal keys; any two others have different ones.
+    /// Returns the key of the position. A position and its mirror image have equal keys; any two others have different
+    /// ones.
     pub(super) fn key(&self) -> u64 {
         // A column of h discs adds 2^h - 1 and a number not above that, so no two columns give the same sum.
         let key = self.own + self.occupied;
         key.min(mirror(key))
     }
 
-    /// Cells on which a disc can land: one for each column that is not full.
+    /// Returns the cells on which a disc can land: one for each column that is not full.
     pub(super) const fn landings(&self) -> u64 {
         (self.occupied + BOTTOM) & BOARD
     }
 
-    /// Landings that complete a line of the player to act.
+    /// Returns the landings that complete a line of the player to act.
     pub(super) const fn wins_at_once(&self) -> u64 {
         self.landings() & completions(self.own, self.occupied)
     }
 
-    /// Landings after which the opponent cannot win at once. To be called if the player to act cannot win at once.
+    /// Returns the landings after which the opponent cannot win at once. Call it only if the player to act cannot win
+    /// at once.
     pub(super) const fn safe_landings(&self) -> u64 {
         let landings = self.landings();
         let threats = completions(self.own ^ self.occupied, self.occupied);
@@ -74,12 +76,12 @@ impl Position {
         answers & !(threats >> 1)
     }
 
-    /// Number of cells that would complete a line of the player to act after a disc on `landing`.
+    /// Returns the number of cells that would complete a line of the player to act after a disc on `landing`.
     pub(super) const fn threats_after(&self, landing: u64) -> u32 {
         completions(self.own | landing, self.occupied).count_ones()
     }
 
-    /// Position after a disc on `landing`.
+    /// Returns the position after a disc on `landing`.
     pub(super) const fn after(&self, landing: u64) -> Self {
         Self {
             own: self.own ^ self.occupied,
@@ -89,7 +91,7 @@ impl Position {
     }
 }
 
-/// Those of `cells` that lie in a column, 0 to 6.
+/// Returns those of `cells` that lie in a column, 0 to 6.
 pub(super) const fn in_column(cells: u64, column: u32) -> u64 {
     cells & (((1 << HEIGHT) - 1) << (column * COLUMN_BITS))
 }
@@ -99,7 +101,7 @@ fn by_column(cells: u64) -> u64 {
     crate::bits::squares(cells).fold(0, |bits, cell| bits | 1 << ((cell % 8) * COLUMN_BITS + cell / 8))
 }
 
-/// Mirror image: the columns are in reverse order, each with its seven bits unchanged.
+/// Returns the mirror image: the columns are in reverse order, each with its seven bits unchanged.
 const fn mirror(bits: u64) -> u64 {
     const COLUMN: u64 = (1 << COLUMN_BITS) - 1;
     let centre = bits & COLUMN << (3 * COLUMN_BITS);
@@ -111,7 +113,7 @@ const fn mirror(bits: u64) -> u64 {
     centre | inner | middle | outer
 }
 
-/// Empty cells that would complete a line of four of `discs`. A disc need not be able to land there.
+/// Returns the empty cells that would complete a line of four of `discs`. A disc need not be able to land there.
 const fn completions(discs: u64, occupied: u64) -> u64 {
     // A vertical line grows only upwards.
     let mut cells = discs << 1 & discs << 2 & discs << 3;

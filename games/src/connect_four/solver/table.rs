@@ -7,7 +7,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Table of at most `bytes` bytes, but at least one slot.
+    /// Makes a table of at most `bytes` bytes, but at least one slot.
     pub(super) fn new(bytes: usize) -> Self {
         // The number of slots is odd, so that the slot depends on every bit of a key.
         let slots = ((bytes / size_of::<u64>()).max(2) - 1) | 1;
@@ -16,7 +16,7 @@ impl Table {
         }
     }
 
-    /// Last value of a key. `None` if there is none, or another key took its slot.
+    /// Returns the last value of a key. `None` if there is none, or another key took its slot.
     pub(super) fn get(&self, key: u64) -> Option<i8> {
         let slot = self.slots[self.place(key)];
         (slot >> 8 == key && slot as u8 != 0).then_some(slot as u8 as i8)

@@ -116,12 +116,12 @@ impl Batcher {
         }
     }
 
-    /// Number of waiting requests and positions.
+    /// Returns the number of waiting requests and positions.
     pub fn waiting(&self) -> QueueLength {
         self.queue.lock().waiting()
     }
 
-    /// Largest number of positions that a request of this priority may have. A larger one never fits.
+    /// Returns the largest number of positions that a request of this priority may have. A larger one never fits.
     pub fn most_of(&self, priority: Priority) -> usize {
         queue::limit_of(priority, self.policy.max_queue)
     }
@@ -184,8 +184,8 @@ impl Batcher {
         }
     }
 
-    /// Yields, so that the runtime reads requests that have arrived at the sockets already. Without this the first of many
-    /// simultaneous requests would get a batch of its own.
+    /// Yields to the runtime, so that it reads requests that have arrived at the sockets already. Without this the first of
+    /// many simultaneous requests would get a batch of its own.
     async fn read_arrived(&self) {
         let half = self.half.load(Ordering::Acquire);
         let (most, most_barren) = if half > 1 {

@@ -1,4 +1,4 @@
-//! When a batch is taken: a paused clock, and a device that is a gate in the test's hand.
+//! Tests of when a batch is taken, with a paused clock and a device that the test controls.
 
 use tokio::sync::mpsc::{self, error::TryRecvError};
 

@@ -28,7 +28,8 @@ const FOR_PLAY: usize = 8;
 /// Number of consecutive batches without self-play, while some waits, after which a batch starts with self-play.
 const MOST_WITHOUT_SELF_PLAY: u32 = 7;
 
-/// Largest number of waiting positions, including a new request of this priority, in a queue for `limit` positions.
+/// Returns the largest number of waiting positions, including a new request of this priority, in a queue for `limit`
+/// positions.
 pub fn limit_of(priority: Priority, limit: usize) -> usize {
     match priority {
         Priority::Play => limit,
@@ -104,7 +105,7 @@ struct ClientQueue {
 }
 
 impl ClientQueue {
-    /// Number of positions of the first job that are left.
+    /// Returns the number of positions of the first job that are left.
     fn next_len(&self) -> usize {
         self.jobs
             .front()
@@ -135,12 +136,12 @@ impl Queue {
         }
     }
 
-    /// Length of the queue.
+    /// Returns the length of the queue.
     pub fn waiting(&self) -> QueueLength {
         self.waiting
     }
 
-    /// Arrival time of the oldest request.
+    /// Returns the arrival time of the oldest request.
     pub fn oldest(&self) -> Option<Instant> {
         [&self.play, &self.self_play]
             .into_iter()
@@ -150,7 +151,7 @@ impl Queue {
             .min()
     }
 
-    /// Numbers of requests dropped since the last call.
+    /// Returns the numbers of requests dropped since the last call.
     pub fn take_dropped(&mut self) -> Dropped {
         std::mem::take(&mut self.dropped)
     }
@@ -328,7 +329,7 @@ impl BatchCut<'_> {
         self.room().is_some_and(|room| room == 0)
     }
 
-    /// Number of positions that still fit. `None` while the batch is empty.
+    /// Returns the number of positions that still fit. `None` while the batch is empty.
     fn room(&self) -> Option<usize> {
         let formed = self.formed.as_ref()?;
         let largest = self.most.min(formed.model.buckets.cut(self.waiting));
@@ -406,7 +407,7 @@ impl BatchCut<'_> {
     }
 }
 
-/// Number of positions that each turn grants a client: an eighth of a batch.
+/// Returns the number of positions that each turn grants a client: an eighth of a batch.
 fn quantum(most: usize) -> usize {
     (most / 8).max(1)
 }

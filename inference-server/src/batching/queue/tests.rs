@@ -28,7 +28,7 @@ impl Rig {
         }
     }
 
-    /// With jobs of (client, positions).
+    /// Makes a queue with jobs of (client, positions).
     fn with(jobs: &[(u64, usize)]) -> Self {
         let mut rig = Self::new(10_000);
         for &(client, positions) in jobs {
@@ -53,7 +53,7 @@ impl Rig {
         self.queue.take(8, Instant::now())
     }
 
-    /// (client, first position, positions) of each slice of all batches until nothing waits.
+    /// Returns (client, first position, positions) of each slice of all batches until nothing waits.
     fn batches(&mut self) -> Vec<Vec<(u64, usize, usize)>> {
         std::iter::from_fn(|| self.take())
             .map(|formed| slices(&formed))
@@ -61,7 +61,7 @@ impl Rig {
     }
 }
 
-/// (client, first position, positions) of each slice.
+/// Returns (client, first position, positions) of each slice.
 fn slices(formed: &FormedBatch) -> Vec<(u64, usize, usize)> {
     let slices = formed.slices.iter();
     slices

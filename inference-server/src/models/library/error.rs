@@ -60,7 +60,7 @@ impl LibraryError {
         }
     }
 
-    /// The refusal for a request that named the model.
+    /// Returns the refusal for a request that named the model.
     pub(super) fn refusal(&self, name: &str) -> Refusal {
         match self {
             Self::Source(error) if error.is_not_found() => Refusal::UnknownModel(name.to_owned()),

@@ -109,7 +109,7 @@ impl Library {
         })
     }
 
-    /// The table of served names.
+    /// Returns the table of served names.
     pub fn models(&self) -> &Arc<Models> {
         &self.parts.models
     }
@@ -138,7 +138,7 @@ impl Library {
             .await;
     }
 
-    /// Interval at which labels are polled.
+    /// Returns the interval at which labels are polled.
     pub(crate) fn poll(&self) -> Duration {
         self.parts.poll
     }

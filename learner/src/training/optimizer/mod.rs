@@ -1,6 +1,6 @@
 //! The optimiser. It is implemented here because the state of torch's C++ optimisers cannot be saved through tch.
 //!
-//! | module | content |
+//! | module | contents |
 //! |---|---|
 //! | [`rules`] | one step of SGD with Nesterov momentum and of AdamW |
 //! | [`schedule`] | the learning rate by step |

@@ -32,7 +32,7 @@ pub struct Step {
 }
 
 impl Rule {
-    /// Name of the rule in checkpoints.
+    /// Returns the name of the rule in checkpoints.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sgd => "sgd",
@@ -40,7 +40,7 @@ impl Rule {
         }
     }
 
-    /// Names of the moments that the rule keeps for each variable.
+    /// Returns the names of the moments that the rule keeps for each variable.
     pub fn moments(self) -> &'static [&'static str] {
         match self {
             Self::Sgd => &["velocity"],

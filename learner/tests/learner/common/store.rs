@@ -30,19 +30,19 @@ pub struct State {
     pub game: GameConfig,
     /// Positions inserted; also the size of the window.
     pub inserted: AtomicU64,
-    /// Every stream ends with an error after its first batch.
+    /// True if every stream ends with an error after its first batch.
     pub breaks: AtomicBool,
-    /// No position of a batch is valid.
+    /// True if no position of a batch is valid.
     pub is_damaged: AtomicBool,
-    /// Numbers of the batches handed out.
+    /// Numbers of the batches that were sent.
     pub handed_out: Mutex<Vec<u64>>,
-    /// Positions handed out.
+    /// Number of positions that were sent.
     pub positions: AtomicU64,
-    /// Some games are held out of training.
+    /// True if some games are held out of training.
     pub holds_out: AtomicBool,
     /// Positions that are inserted only after a client has said that it waits for positions.
     pub held_back: AtomicU64,
-    /// Batches are of another game than requested.
+    /// True if batches are of another game than requested.
     pub other_game: AtomicBool,
 }
 
