@@ -4,10 +4,13 @@
     target/release/minuet lab lab/networks/connect-four.toml
     $(python3 scripts/python_env.py minuet) scripts/ship_network.py lab/networks/connect-four.toml
 
+The folders `medium` and `beginner` within it get earlier checkpoints of the same run.
+
 The folder has the form of a checkpoint's folder: model.onnx and manifest.json. The weights in model.onnx are rounded to half precision,
 and cast to single precision when the network is loaded; a test plays with the result. The optimiser's state and the weights for further
 training stay behind. run.toml has the settings of the run; provenance.json has the experiment, the commit, what the run spent, and its
-measurements of strength. `reference` is the last opponent of the experiment that lost four fifths of its points; a test plays it.
+measurements of strength. `reference` is the last opponent of the experiment that
+lost four fifths of its points and has at most 1,000 visits, so that the test that plays it is short.
 """
 
 from __future__ import annotations
@@ -32,6 +35,10 @@ MAX_BYTES = 2 << 20
 LEAST_HALVED = 1024
 # Share of the points against the reference.
 SAFE_SCORE = 0.8
+# Levels with the share of the training steps after which their checkpoints were made.
+LEVELS = {"medium": 1 / 7, "beginner": 1 / 50}
+# Opponent whose match takes minutes in a test.
+SLOW = "uct,visits=10000"
 
 
 def main() -> int:
@@ -48,27 +55,17 @@ def main() -> int:
     if not state["ratings"] or state["spent"] != state["ratings"][-1]["spent"]:
         return fail(f"{run} is not complete: minuet lab continues it")
     measured = state["ratings"][-1]
-    checkpoint = run / "checkpoints/versions" / measured["version"]
-    manifest = json.loads((checkpoint / "manifest.json").read_text())
-    model = (checkpoint / "model.onnx").read_bytes()
-    entry = manifest["files"]["model.onnx"]
-    if hashlib.sha256(model).hexdigest() != entry["sha256"]:
-        return fail(f"{checkpoint / 'model.onnx'} is damaged: its digest is not that of the manifest")
-    model = halved(model)
-    digest = hashlib.sha256(model).hexdigest()
-    if len(model) > MAX_BYTES:
-        return fail(f"{checkpoint / 'model.onnx'} has {len(model)} bytes; the limit is {MAX_BYTES}")
-    beaten = [match["against"] for match in measured["matches"] if match["score"] >= SAFE_SCORE]
+    beaten = [match["against"] for match in measured["matches"] if match["score"] >= SAFE_SCORE and match["against"] != SLOW]
     if not beaten:
-        return fail(f"the network scores {SAFE_SCORE} against no opponent of {arguments.experiment}")
+        return fail(f"the network scores {SAFE_SCORE} against no other opponent of {arguments.experiment}")
 
-    target = ROOT / "networks" / manifest["game"]
-    target.mkdir(parents=True, exist_ok=True)
-    (target / "model.onnx").write_bytes(model)
-    manifest["version"] = f"{manifest['step']:012}-{digest[:8]}"
-    manifest["files"] = {"model.onnx": {"sha256": digest, "bytes": len(model)}}
-    write_json(target / "manifest.json", manifest)
-    shutil.copyfile(run / "run.toml", target / "run.toml")
+    target = ROOT / "networks" / experiment["game"]
+    versions = run / "checkpoints/versions"
+    ship(run, versions / measured["version"], target)
+    steps = {int(path.name.split("-")[0]): path for path in versions.iterdir()}
+    for level, share in LEVELS.items():
+        wanted = share * measured["spent"]["steps"]
+        ship(run, steps[min(steps, key=lambda step: abs(step - wanted))], target / level)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
     provenance = {
         "experiment": str(arguments.experiment),
@@ -81,8 +78,26 @@ def main() -> int:
     }
     provenance |= {key: measured[key] for key in ("optimal_alone", "optimal_searched") if measured.get(key) is not None}
     write_json(target / "provenance.json", provenance)
-    print(f"{target}: {manifest['version']}, {len(model)} bytes")
     return 0
+
+
+def ship(run: Path, checkpoint: Path, target: Path) -> None:
+    """Write a checkpoint of a run to the folder `target`. Exits if the checkpoint cannot be used."""
+    manifest = json.loads((checkpoint / "manifest.json").read_text())
+    model = (checkpoint / "model.onnx").read_bytes()
+    if hashlib.sha256(model).hexdigest() != manifest["files"]["model.onnx"]["sha256"]:
+        sys.exit(f"ship_network: {checkpoint / 'model.onnx'} is damaged: its digest is not that of the manifest")
+    model = halved(model)
+    if len(model) > MAX_BYTES:
+        sys.exit(f"ship_network: {checkpoint / 'model.onnx'} has {len(model)} bytes; the limit is {MAX_BYTES}")
+    digest = hashlib.sha256(model).hexdigest()
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "model.onnx").write_bytes(model)
+    manifest["version"] = f"{manifest['step']:012}-{digest[:8]}"
+    manifest["files"] = {"model.onnx": {"sha256": digest, "bytes": len(model)}}
+    write_json(target / "manifest.json", manifest)
+    shutil.copyfile(run / "run.toml", target / "run.toml")
+    print(f"{target}: {manifest['version']}, {len(model)} bytes")
 
 
 def halved(model: bytes) -> bytes:

@@ -13,6 +13,8 @@ use serde_json::Value;
 
 /// Games in a match. A network that scores four fifths fails one match of 10,000.
 const GAMES: &str = "40";
+/// Visits in a match of two levels. With 100 visits many games of Paco Ŝako end by repetition.
+const LEVEL_VISITS: u32 = 16;
 /// Largest network, in bytes.
 const MAX_BYTES: u64 = 2 << 20;
 
@@ -41,10 +43,22 @@ fn networks() -> Vec<(String, PathBuf)> {
     found
 }
 
+/// Plays a match, and returns the score of the first player, in [0, 1].
+fn score(game: &str, first: &str, second: &str) -> f64 {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("match");
+    let folder = folder.to_str().unwrap();
+    let done = minuet(&[
+        "arena", "--game", game, first, second, "--games", GAMES, "--json", "--folder", folder,
+    ]);
+    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+    report["pairings"][0]["estimate"]["score"].as_f64().unwrap()
+}
+
 #[test]
 fn board_games_come_with_a_network() {
     let names: BTreeSet<String> = networks().into_iter().map(|(name, _)| name).collect();
-    for game in ["connect-four", "gomoku", "othello", "paco-sako"] {
+    for game in ["chess", "connect-four", "gomoku", "othello", "paco-sako"] {
         assert!(names.contains(game), "no networks/{game}");
     }
 }
@@ -60,22 +74,22 @@ fn each_network_beats_its_reference() {
         let provenance: Value = serde_json::from_str(&text).unwrap();
         let visits = provenance["visits_in_matches"].as_u64().unwrap();
         let network = format!("{game},visits={visits}");
-        let place = tempfile::tempdir().unwrap();
-        let done = minuet(&[
-            "arena",
-            "--game",
-            &game,
-            &network,
-            provenance["reference"].as_str().unwrap(),
-            "--games",
-            GAMES,
-            "--json",
-            "--folder",
-            place.path().join("match").to_str().unwrap(),
-        ]);
-        let report: Value = serde_json::from_slice(&done.stdout).unwrap();
-        let score = report["pairings"][0]["estimate"]["score"].as_f64().unwrap();
+        let score = score(&game, &network, provenance["reference"].as_str().unwrap());
         assert!(score > 0.5, "{game}: {score} against {}", provenance["reference"]);
+    }
+}
+
+/// The levels are checkpoints of one run, so the last one is stronger than the first. The closest match, in chess, ended 24–6–10, so a score
+/// below the bound has a probability below one in a thousand.
+#[test]
+fn the_strongest_level_does_not_lose_to_the_weakest() {
+    for (game, folder) in networks() {
+        if !folder.join("beginner").is_dir() {
+            continue;
+        }
+        let strong = format!("{game},visits={LEVEL_VISITS}");
+        let score = score(&game, &strong, &format!("{game}@beginner,visits={LEVEL_VISITS}"));
+        assert!(score > 0.45, "{game}: {score}");
     }
 }
 
@@ -83,10 +97,18 @@ fn each_network_beats_its_reference() {
 #[test]
 fn the_name_of_a_game_stands_for_its_network() {
     for (game, folder) in networks() {
-        let manifest: Value =
-            serde_json::from_str(&fs::read_to_string(folder.join("manifest.json")).unwrap()).unwrap();
-        let answer: Value = serde_json::from_slice(&minuet(&["query", &game, "--json"]).stdout).unwrap();
-        assert_eq!(answer["version"], manifest["version"], "{game}");
-        assert_eq!(answer["game"], manifest["game"]);
+        for (name, folder) in [
+            (game.clone(), folder.clone()),
+            (format!("{game}@medium"), folder.join("medium")),
+            (format!("{game}@beginner"), folder.join("beginner")),
+        ] {
+            let Ok(manifest) = fs::read_to_string(folder.join("manifest.json")) else {
+                continue;
+            };
+            let manifest: Value = serde_json::from_str(&manifest).unwrap();
+            let answer: Value = serde_json::from_slice(&minuet(&["query", &name, "--json"]).stdout).unwrap();
+            assert_eq!(answer["version"], manifest["version"], "{name}");
+            assert_eq!(answer["game"], manifest["game"]);
+        }
     }
 }

@@ -138,11 +138,11 @@ impl ModelFile {
             ModelName::Folder { path, version } => Self::in_folder(path, version.as_deref()),
             ModelName::Store { url, version } => Self::in_store(url, version.as_deref(), name.to_string()),
             ModelName::Server { address, .. } => Err(ModelError::Server(address.clone())),
-            ModelName::Shipped(game) => Self::checkpoint(&shipped::folder(game)?, None),
+            ModelName::Shipped(game, level) => Self::checkpoint(&shipped::folder(game, *level)?, None),
         }
     }
 
-    /// Representation of `G` in which this network's rows are written.
+    /// Returns the representation of `G` in which this network's rows are written.
     ///
     /// # Errors
     /// [`ModelError::WrongGame`], [`ModelError::Layout`].
@@ -150,7 +150,7 @@ impl ModelFile {
         encoding_of::<G>(&self.layout, &self.version)
     }
 
-    /// Number of pairs of grids that the network was trained on, as its file says. `None` if it does not say.
+    /// Returns the number of pairs of grids that the network was trained on, as its file says. `None` if it does not say.
     ///
     /// # Errors
     /// [`ModelError::Metadata`] if the file says no number.
@@ -305,8 +305,8 @@ impl ModelFile {
     }
 }
 
-/// Representation of `G` with the row layout `layout`. The check is necessary: rows of one game can be valid rows of another
-/// game's layout, and the predictions for such rows are noise.
+/// Returns the representation of `G` with the row layout `layout`. The check is necessary: rows of one game can be valid
+/// rows of another game's layout, and the predictions for such rows are noise.
 ///
 /// # Errors
 /// [`ModelError::WrongGame`], [`ModelError::Layout`].

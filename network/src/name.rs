@@ -4,6 +4,8 @@ use std::{fmt, path::PathBuf, str::FromStr};
 
 use games::registry;
 
+use crate::shipped::Level;
+
 /// Name of a network. Only the form of a text decides its meaning, not the content of the file system.
 ///
 /// | written | means |
@@ -13,7 +15,7 @@ use games::registry;
 /// | `runs/x/checkpoints/versions/000000001200-3fa94c21` | the folder of one checkpoint |
 /// | `s3://bucket/prefix@best`, `file:///models` | a model store |
 /// | `http://host:50051`, `http://host:50051@latest` | an inference server, and which of its models |
-/// | `chess` (the name of a game) | the network that comes with Minuet; a folder of this name is written `./chess` |
+/// | `chess`, `chess@medium`, `chess@beginner` | the network that comes with Minuet for a game, and its level; a folder is `./chess` |
 ///
 /// ```
 /// use network::ModelName;
@@ -48,15 +50,16 @@ pub enum ModelName {
         /// A label or a version; `None`: the server's default.
         model: Option<String>,
     },
-    /// The network that comes with Minuet for this game ([`crate::shipped`]).
-    Shipped(&'static str),
+    /// The network that comes with Minuet for this game, with its level ([`crate::shipped`]).
+    Shipped(&'static str, Level),
 }
 
 /// Error: a text is not the name of a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` names no network: write a run's folder (runs/chess, runs/chess@latest), a checkpoint's folder, a file \
-     (model.onnx), an inference server (http://host:port), or a game (chess) for the network that comes with Minuet"
+     (model.onnx), an inference server (http://host:port), or a game (chess, chess@beginner, chess@medium) for \
+     the network that comes with Minuet"
 )]
 pub struct NoModelName(pub String);
 
@@ -65,9 +68,6 @@ impl FromStr for ModelName {
 
     fn from_str(text: &str) -> Result<Self, NoModelName> {
         let text = text.trim();
-        if let Some(game) = registry::NAMES.iter().find(|&&name| name == text) {
-            return Ok(Self::Shipped(game));
-        }
         // A version has no slash, so an `@` before a slash (a password in an address) does not begin a version.
         let (place, version) = match text.rsplit_once('@') {
             Some((place, version)) if !version.contains('/') => (place, Some(version.to_owned())),
@@ -75,6 +75,12 @@ impl FromStr for ModelName {
         };
         if place.is_empty() || version.as_deref() == Some("") {
             return Err(NoModelName(text.into()));
+        }
+        if let Some(game) = registry::NAMES.iter().find(|&&name| name == place) {
+            let level = version.map_or(Some(Level::Strong), |name| Level::named(&name));
+            return level
+                .map(|level| Self::Shipped(game, level))
+                .ok_or_else(|| NoModelName(text.into()));
         }
         match place.split_once("://") {
             Some(("http" | "https", _)) => Ok(Self::Server {
@@ -98,7 +104,8 @@ impl fmt::Display for ModelName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (place, version) = match self {
             Self::File(path) => return write!(formatter, "{}", path.display()),
-            Self::Shipped(game) => return formatter.write_str(game),
+            Self::Shipped(game, Level::Strong) => return formatter.write_str(game),
+            Self::Shipped(game, level) => return write!(formatter, "{game}@{}", level.name()),
             Self::Folder { path, version } => (path.to_string_lossy(), version),
             Self::Store { url, version } => (url.into(), version),
             Self::Server { address, model } => (address.into(), model),
@@ -167,7 +174,14 @@ mod tests {
                 version: None
             }
         );
-        assert_eq!(read("chess"), ModelName::Shipped("chess"));
+        for (text, level) in [
+            ("chess", Level::Strong),
+            ("chess@strong", Level::Strong),
+            ("chess@medium", Level::Medium),
+            ("chess@beginner", Level::Beginner),
+        ] {
+            assert_eq!(read(text), ModelName::Shipped("chess", level), "{text}");
+        }
         assert_eq!(
             read("./chess"),
             ModelName::Folder {
@@ -175,7 +189,7 @@ mod tests {
                 version: None
             }
         );
-        for empty in ["", "  ", "@best", "runs/x@"] {
+        for empty in ["", "  ", "@best", "runs/x@", "chess@best", "chess@"] {
             assert!(empty.parse::<ModelName>().is_err(), "{empty:?}");
         }
     }

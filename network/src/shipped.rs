@@ -1,4 +1,5 @@
-//! Networks that come with Minuet: `networks/<game>/` in the repository, each in the form of a checkpoint's folder.
+//! Networks that come with Minuet: `networks/<game>/` in the repository, each in the form of a checkpoint's folder. That of the game
+//! contains the folders of the weaker levels.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +9,41 @@ use crate::beside;
 /// a container image.
 const BESIDE_EXECUTABLE: [&str; 3] = ["../../networks", "../../../networks", "../networks"];
 
-/// Error: Minuet comes with no network for the game.
+/// Level of play of a network that comes with Minuet. The weaker levels are earlier checkpoints of the same training run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// After about a fiftieth of the training steps.
+    Beginner,
+    /// After about a seventh of the training steps.
+    Medium,
+    /// The last checkpoint.
+    Strong,
+}
+
+impl Level {
+    /// All levels, the strongest first.
+    pub const ALL: [Self; 3] = [Self::Strong, Self::Medium, Self::Beginner];
+
+    /// Returns the name of the level.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Beginner => "beginner",
+            Self::Medium => "medium",
+            Self::Strong => "strong",
+        }
+    }
+
+    /// Returns the level with this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|level| level.name() == name)
+    }
+}
+
+/// Error: Minuet comes with no network for the game, or with none of the level.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no network for {game} comes with Minuet (looked in {looked}): name one, for example a run's folder")]
 pub struct NotShipped {
-    /// Name of the game.
+    /// Name of the game, with the level if that is not the strongest.
     pub game: String,
     /// Folders that were searched.
     pub looked: String,
@@ -22,15 +53,19 @@ pub struct NotShipped {
 ///
 /// # Errors
 /// [`NotShipped`] if there is none.
-pub fn folder(game: &str) -> Result<PathBuf, NotShipped> {
-    folder_beside(&beside::programs(), game)
+pub fn folder(game: &str, level: Level) -> Result<PathBuf, NotShipped> {
+    folder_beside(&beside::programs(), game, level)
 }
 
-fn folder_beside(programs: &Path, game: &str) -> Result<PathBuf, NotShipped> {
-    beside::find(programs, BESIDE_EXECUTABLE, game).map_err(|looked| NotShipped {
-        game: game.into(),
-        looked,
-    })
+fn folder_beside(programs: &Path, game: &str, level: Level) -> Result<PathBuf, NotShipped> {
+    let (path, name) = match level {
+        Level::Strong => (game.to_owned(), game.to_owned()),
+        _ => (
+            format!("{game}/{}", level.name()),
+            format!("{game}@{}", level.name()),
+        ),
+    };
+    beside::find(programs, BESIDE_EXECUTABLE, &path).map_err(|looked| NotShipped { game: name, looked })
 }
 
 #[cfg(test)]
@@ -48,18 +83,25 @@ mod tests {
         fs::create_dir_all(&deep).unwrap();
         fs::create_dir_all(&network).unwrap();
         let network = network.canonicalize().unwrap();
-        assert_eq!(folder_beside(&programs, "chess").unwrap(), network);
-        assert_eq!(folder_beside(&deep, "chess").unwrap(), network);
+        let strong = |programs: &Path, game| folder_beside(programs, game, Level::Strong);
+        assert_eq!(strong(&programs, "chess").unwrap(), network);
+        assert_eq!(strong(&deep, "chess").unwrap(), network);
 
-        let error = folder_beside(&programs, "othello").unwrap_err().to_string();
-        assert!(error.starts_with("no network for othello"), "{error}");
+        let error = strong(&programs, "othello").unwrap_err().to_string();
+        assert!(error.starts_with("no network for othello comes"), "{error}");
+
+        let error = folder_beside(&programs, "chess", Level::Medium).unwrap_err();
+        assert_eq!(error.game, "chess@medium");
+        fs::create_dir(network.join("medium")).unwrap();
+        let medium = folder_beside(&programs, "chess", Level::Medium).unwrap();
+        assert_eq!(medium, network.join("medium"));
 
         let image = root.path().join("opt/minuet/networks/othello");
         let programs = root.path().join("opt/minuet/bin");
         fs::create_dir_all(&image).unwrap();
         fs::create_dir_all(&programs).unwrap();
         assert_eq!(
-            folder_beside(&programs, "othello").unwrap(),
+            strong(&programs, "othello").unwrap(),
             image.canonicalize().unwrap()
         );
     }

@@ -19,7 +19,7 @@ pub(super) enum Inserted {
     /// The evaluation is stored.
     Stored,
     /// The key was stored already.
-    CachedEvaluation,
+    AlreadyStored,
     /// The evaluation is larger than the whole ring.
     TooLarge,
     /// The number of priors is not the number of legal actions.
@@ -90,7 +90,7 @@ impl Ring {
             return Inserted::Mismatch;
         }
         if self.locate(key, version).is_some() {
-            return Inserted::CachedEvaluation;
+            return Inserted::AlreadyStored;
         }
         let length = HEADER + row.len() + 2 * legal.len();
         if length > self.words.len() {
@@ -198,7 +198,7 @@ impl Entry {
     }
 }
 
-/// Upper half of the hash, which is independent of the choice of the shard.
+/// Returns the upper half of the hash, which is independent of the choice of the shard.
 fn table_hash(key: &CacheKey<'_>, version: VersionId) -> u32 {
     (key.hash() >> 32) as u32 ^ version.0.wrapping_mul(0x9e37_79b9)
 }
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(ring.find(&one, VersionId(0), &mut Vec::new()), Some(0.5));
         assert_eq!(
             ring.insert(&one, VersionId(0), &[1.0], 0.7),
-            Inserted::CachedEvaluation
+            Inserted::AlreadyStored
         );
         assert_eq!(ring.insert(&other, VersionId(0), &[], 0.7), Inserted::Mismatch);
     }
