@@ -33,6 +33,7 @@ use crate::{
         SlotError,
         curriculum::{Curriculum, CurriculumError},
         naming::{Naming, NamingError},
+        progress::ProgressGauges,
         setup::{Setup, SetupError},
         worker::{self, Shared, Worker},
     },
@@ -97,7 +98,7 @@ pub enum ActorError {
     /// The file with the level of the problems cannot be used.
     #[error(transparent)]
     Curriculum(#[from] CurriculumError),
-    /// The operating system starts no thread.
+    /// The operating system cannot start a thread.
     #[error("cannot start a thread")]
     Thread(#[from] std::io::Error),
     /// The inference server refuses the actor's requests.
@@ -182,11 +183,8 @@ impl Actor {
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
         let setup = Setup::<G>::new(&config, naming.name(), threads * config.actor.games_per_thread)?;
         let curriculum = Curriculum::open(&config.actor.spool, &config.problems, G::LEVELS)?;
-        metrics.problem_level.set(if G::LEVELS > 0 {
-            curriculum.level().into()
-        } else {
-            0
-        });
+        let progress = ProgressGauges::new::<G>(&setup.rules);
+        progress.show(&curriculum);
         let expected = Arc::new(Expected::of::<G>(setup.encoding, &config.actor.model));
         tracing::info!(
             name = naming.name(),
@@ -203,6 +201,7 @@ impl Actor {
             setup,
             naming,
             curriculum,
+            progress,
             cache: cache.clone(),
             versions: Arc::clone(&versions),
             metrics: Arc::clone(&metrics),

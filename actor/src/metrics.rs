@@ -30,7 +30,7 @@ impl Count {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// The present number.
+    /// Returns the present number.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -38,7 +38,7 @@ impl Count {
 
 macro_rules! metrics {
     ($($(#[doc = $doc:literal])+ $name:ident: $metric:literal, $kind:ident;)+) => {
-        /// The metrics of an actor. Beside the number of visits stands by what each visit was answered.
+        /// The metrics of an actor. The number of visits is also counted by the source of the evaluation.
         #[derive(Debug)]
         pub struct Metrics {
             $($(#[doc = $doc])+ pub $name: Count,)+
@@ -53,7 +53,7 @@ macro_rules! metrics {
         }
 
         impl Snapshot {
-            /// Differences of all counters since `earlier`. Levels are the present ones.
+            /// Returns the differences of all counters since `earlier`. Levels are the present ones.
             #[must_use]
             pub fn since(&self, earlier: &Self) -> Self {
                 Self { $($name: metrics!(@since $kind, self.$name, earlier.$name),)+ }
@@ -154,8 +154,6 @@ metrics! {
     problems_played: "minuet_actor_problems_played_total", counter;
     /// Games recorded from known solutions or in hindsight, without being played.
     games_recorded: "minuet_actor_games_recorded_total", counter;
-    /// Level of difficulty of the problems.
-    problem_level: "minuet_actor_problem_level", gauge;
     /// Requests answered.
     requests: "minuet_actor_requests_total", counter;
     /// Requests sent again for any reason.

@@ -4,10 +4,11 @@
 //! the key and the nearest valid one ([`load`]). `run.version` is the version of the keys: keys of earlier versions are ignored
 //! with a warning, and a file of a later version is refused with the names of its unknown keys. Single values can be set on the
 //! command line ([`Override`]).
-//! [`template`] writes a whole file with a comment on each key; the comments are the fields' own documentation.
+//! [`template_with_rules`] writes a whole file with a comment on each key; the comments are the fields' own documentation.
 
 mod actor;
 mod check;
+mod described;
 mod error;
 #[cfg(test)]
 mod fuzz;
@@ -27,6 +28,7 @@ mod template;
 mod version;
 
 pub use actor::ActorConfig;
+pub use described::{Key, Section, described, is_fixed};
 pub use error::ConfigError;
 pub use inference::InferenceConfig;
 pub use learner::{Device, LearnerConfig, ModelConfig, Optimizer, PolicyTarget, Precision, ValueHead};
@@ -38,5 +40,5 @@ pub use rating::RatingConfig;
 pub use run::{CheckpointConfig, GameConfig, ReplayConfig, RunConfig, RunSection};
 pub use security::{Plaintext, SecurityConfig};
 pub use store_address::{StoreAddressError, store_address};
-pub use template::template;
+pub use template::{template, template_with_rules};
 pub use version::VERSION;

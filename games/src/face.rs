@@ -50,7 +50,7 @@ pub trait Face: Game {
     /// Random actions that an opening usually has, so that games of a match differ.
     const OPENING_PLIES: u32 = 8;
 
-    /// Names of the fields, beside `start`, that say where a game in JSON begins.
+    /// Names of the fields, besides `start`, that say where a game in JSON begins.
     const START_FIELDS: &'static [&'static str] = &[];
 
     /// True if games are recorded as PGN, whose moves [`Face::write_turn`] writes.
@@ -62,14 +62,22 @@ pub trait Face: Game {
     /// Settings of a new run in which this game differs from the usual ones, each as `section.key=value` with a TOML value.
     const RUN_SETTINGS: &'static [&'static str] = &[];
 
-    /// Name of a player, e.g. `White`.
+    /// Returns the text about a key of [`Game::Rules`](crate::Game::Rules), for a `run.toml`. `None` if the rules have no such
+    /// key.
+    fn rule_comment(key: &str) -> Option<&'static str> {
+        let _ = key;
+        None
+    }
+
+    /// Returns the name of a player, e.g. `White`.
     fn player_name(player: Player) -> &'static str;
 
-    /// Drawing of the position. `last_turn` holds the actions that led to it, which the drawing marks; it may be empty.
+    /// Returns the drawing of the position. `last_turn` holds the actions that led to it, which the drawing marks; it may be
+    /// empty.
     fn scene(&self, last_turn: &[Action]) -> Scene;
 
-    /// Clicks with which a person plays a legal action on the drawing. By default there are none: a page offers the action by
-    /// its name only.
+    /// Returns the clicks with which a person plays a legal action on the drawing. By default there are none: a page offers
+    /// the action by its name only.
     fn clicks(&self, action: Action) -> Clicks {
         let _ = action;
         Clicks::default()
@@ -90,12 +98,12 @@ pub trait Face: Game {
         let _ = (stop, found);
     }
 
-    /// Rules that people play by.
+    /// Returns the rules that people play by.
     fn people_rules() -> Self::Rules {
         Self::json_rules()
     }
 
-    /// Remark about the position that the board does not show: a check, a piece in the hand. Empty if there is none.
+    /// Returns a remark about the position that the board does not show: a check, a piece in the hand. Empty if there is none.
     fn remark(&self) -> String {
         String::new()
     }
@@ -105,12 +113,12 @@ pub trait Face: Game {
         false
     }
 
-    /// Board as text for a terminal. Each line ends with a line feed.
+    /// Returns the board as text for a terminal. Each line ends with a line feed.
     fn draw(&self, style: Style) -> String {
         terminal::draw(&self.scene(&[]), style)
     }
 
-    /// List of the legal actions as people write them.
+    /// Returns the list of the legal actions as people write them.
     fn legal_text(&self) -> String {
         let mut actions = Vec::new();
         self.legal_actions(&mut actions);
@@ -118,7 +126,7 @@ pub trait Face: Game {
         texts.join("  ")
     }
 
-    /// Sentence that says how the game ended. `None` while it runs.
+    /// Returns a sentence that says how the game ended. `None` while it runs.
     fn result_text(&self) -> Option<String> {
         let reason = self.ending().unwrap_or_default().replace('-', " ");
         Some(match self.outcome()? {
@@ -136,7 +144,7 @@ pub trait Face: Game {
         })
     }
 
-    /// Player called `name`, in any case: as the game calls it, or `first` or `second`.
+    /// Returns the player called `name`, in any case: as the game calls it, or `first` or `second`.
     fn player_named(name: &str) -> Option<Player> {
         let name = name.to_lowercase();
         [(Player::First, "first"), (Player::Second, "second")]
@@ -145,12 +153,12 @@ pub trait Face: Game {
             .map(|(player, _)| player)
     }
 
-    /// Rules of a game in JSON that switches none.
+    /// Returns the rules of a game in JSON that switches none.
     fn json_rules() -> Self::Rules {
         Self::Rules::default()
     }
 
-    /// State that a game in JSON begins in. `fields` holds the fields of [`Face::START_FIELDS`], among others.
+    /// Returns the state that a game in JSON begins in. `fields` holds the fields of [`Face::START_FIELDS`], among others.
     ///
     /// # Errors
     /// Message that says why there is no such state.
@@ -168,7 +176,7 @@ pub trait Face: Game {
         Self::start(rules, text).map_err(|error| error.to_string())
     }
 
-    /// Action that a JSON value stands for in this state. It need not be legal.
+    /// Returns the action that a JSON value stands for in this state. It need not be legal.
     ///
     /// # Errors
     /// Message that says why the value is not an action.
@@ -180,12 +188,13 @@ pub trait Face: Game {
             .ok_or_else(|| format!("{value} is not an action number (0 to {})", Self::ACTIONS - 1))
     }
 
-    /// Action of this state as a JSON value.
+    /// Returns the action of this state as a JSON value.
     fn action_to_json(&self, action: Action) -> Value {
         Value::from(action)
     }
 
-    /// Word for the outcome in JSON: `first`, `second`, `draw`, or a word of the game's own. `None` while the game runs.
+    /// Returns the word for the outcome in JSON: `first`, `second`, `draw`, or a word of the game's own. `None` while the game
+    /// runs.
     fn outcome_name(&self) -> Option<&'static str> {
         match self.outcome()? {
             Outcome::Won(Player::First) => Some("first"),
@@ -194,13 +203,13 @@ pub trait Face: Game {
         }
     }
 
-    /// Fields of a JSON answer that only this game has.
+    /// Returns the fields of a JSON answer that only this game has.
     fn json_fields(&self, encoding: Self::Encoding) -> JsonFields {
         let _ = encoding;
         Vec::new()
     }
 
-    /// Scene of one board, with the names and the remark that the other methods give.
+    /// Returns the scene of one board, with the names and the remark that the other methods give.
     fn scene_of(&self, board: crate::scene::Board) -> Scene {
         Scene {
             game: Self::NAME,

@@ -26,7 +26,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Value of the outcome: 1 for a win of the first player, -1 for a loss, 0 for a draw.
+    /// Returns the value of the outcome: 1 for a win of the first player, -1 for a loss, 0 for a draw.
     pub fn value(self) -> FirstValue {
         match self {
             Self::Won(player) => FirstValue::new(player.sign()),
@@ -41,13 +41,13 @@ impl Outcome {
 pub struct Known {
     /// Outcome with best play.
     pub outcome: Outcome,
-    /// Number of actions until the game is over: 0 if it is over, at least 1 otherwise. Whoever plays the action that leads
-    /// to a win of fewer actions comes to the end.
+    /// Number of actions until the game is over: 0 if it is over, at least 1 otherwise. A winner who always plays the action
+    /// that leads to a win in fewer actions reaches the end of the game.
     pub actions: u32,
 }
 
 impl Known {
-    /// Outcome of a game that is over.
+    /// Returns the outcome of a game that is over.
     pub const fn over(outcome: Outcome) -> Self {
         Self { outcome, actions: 0 }
     }
@@ -82,7 +82,18 @@ pub struct Drawn<G> {
     pub solution: Vec<Action>,
 }
 
-/// [`Game::encoding`] of games with one representation.
+/// Kind of problem that a game draws.
+#[derive(Clone, Debug)]
+pub struct ProblemKind<Rules> {
+    /// Name in figures, e.g. `draw`.
+    pub name: &'static str,
+    /// Share among the problems of self-play, in percent.
+    pub share: u32,
+    /// Rules that draw only this kind.
+    pub rules: Rules,
+}
+
+/// Implements [`Game::encoding`] for games with one representation.
 pub(crate) fn single_encoding(game: &'static str, options: u32) -> Result<(), StartError> {
     if options == 0 {
         return Ok(());
@@ -137,29 +148,31 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     const LOWEST_VALUE: f32 = -1.0;
     /// Highest level of difficulty of [`Game::draw_start`], which begin at 1. 0 if all games begin at the usual start.
     const LEVELS: u32 = 0;
+    /// Levels of the held-out problems on which players are compared. Empty if all games begin at the usual start.
+    const COMPARED_LEVELS: &'static [u32] = &[];
 
-    /// State that a game begins in: the usual start, or the position that the text `position` describes.
+    /// Returns the state that a game begins in: the usual start, or the position that the text `position` describes.
     ///
     /// # Errors
     /// [`StartError`] if the text is not a position of this game, or the rules are not possible.
     fn start(rules: &Self::Rules, position: Option<&str>) -> Result<Self, StartError>;
 
-    /// Representation with the number `options`. 0 is the number of a game's only representation.
+    /// Returns the representation with the number `options`. 0 is the number of a game's only representation.
     ///
     /// # Errors
     /// [`StartError`] if the game has no such representation.
     fn encoding(options: u32) -> Result<Self::Encoding, StartError>;
 
-    /// Layout of the rows of this representation.
+    /// Returns the layout of the rows of this representation.
     fn layout(encoding: Self::Encoding) -> RowLayout;
 
-    /// Player to act. After the end of the game, the player who would act next.
+    /// Returns the player to act. After the end of the game, the player who would act next.
     fn to_move(&self) -> Player;
 
-    /// Outcome of the game. `None` while it runs.
+    /// Returns the outcome of the game. `None` while it runs.
     fn outcome(&self) -> Option<Outcome>;
 
-    /// Name of the way in which the game ended, e.g. `repetition`. `None` while it runs.
+    /// Returns the name of the way in which the game ended, e.g. `repetition`. `None` while it runs.
     fn ending(&self) -> Option<&'static str> {
         self.outcome().map(|outcome| match outcome {
             Outcome::Won(Player::First) => "first-won",
@@ -184,7 +197,7 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// Another action leaves the state unspecified, but does not panic.
     fn play_legal(&mut self, action: Action);
 
-    /// Position as text, e.g. a FEN. [`Game::start`] reads it.
+    /// Returns the position as text, e.g. a FEN. [`Game::start`] reads it.
     fn position(&self) -> String;
 
     /// True if the image of the state in this symmetry is equivalent to it. Always true for the identity.
@@ -193,32 +206,32 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// Appends the row of the state's image in `symmetry` to `row`.
     fn write_row(&self, encoding: Self::Encoding, symmetry: Symmetry, row: &mut Vec<u32>);
 
-    /// Policy entry, below [`Game::ACTIONS`], of an action of this state, in the state's image in `symmetry`.
+    /// Returns the policy entry, below [`Game::ACTIONS`], of an action of this state, in the state's image in `symmetry`.
     fn policy_index(&self, encoding: Self::Encoding, symmetry: Symmetry, action: Action) -> u32;
 
-    /// Symmetries as maps of rows and policy entries, which need no state. They agree with [`Game::allows`],
+    /// Returns the symmetries as maps of rows and policy entries, which need no state. They agree with [`Game::allows`],
     /// [`Game::write_row`] and [`Game::policy_index`]. By default there are none, so that training uses no symmetries.
     fn row_symmetries(encoding: Self::Encoding) -> RowSymmetries {
         let _ = encoding;
         RowSymmetries::none()
     }
 
-    /// Map between the two players' views of the policy: from the entry of an action when one player acts to the entry of the
-    /// same action when the other player acts. By default it is the identity, for games whose rows show the board alike to
-    /// both players.
+    /// Returns the map between the two players' views of the policy: from the entry of an action when one player acts to the
+    /// entry of the same action when the other player acts. By default it is the identity, for games whose rows show the
+    /// board alike to both players.
     fn other_side(encoding: Self::Encoding) -> OtherSide {
         let _ = encoding;
         OtherSide::default()
     }
 
-    /// Outcome with best play of a state in which the game is not over, if the rules tell it at a cost below that of a
-    /// network. Two calls for one state have the same result. By default nothing is known.
+    /// Returns the outcome with best play of a state in which the game is not over, if the rules tell it at a cost below that
+    /// of a network. Two calls for one state have the same result. By default nothing is known.
     fn known(&self) -> Option<Known> {
         None
     }
 
-    /// Lower bound on the number of actions until the best outcome of a one-player game: 0 if it was reached, `u32::MAX` if
-    /// it cannot be reached. An action lowers the bound by at most one.
+    /// Returns a lower bound on the number of actions until the best outcome of a one-player game: 0 if it was reached,
+    /// `u32::MAX` if it cannot be reached. An action lowers the bound by at most one.
     fn least_actions_left(&self) -> u32 {
         u32::from(self.outcome().is_none())
     }
@@ -233,14 +246,24 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
         None
     }
 
-    /// Kinds of problems that [`Game::draw_start`] draws under these rules, in a fixed order: the share of each in percent, and
-    /// rules that draw only this kind. Self-play has a level of difficulty for each kind. By default there is one kind.
-    fn problem_kinds(rules: &Self::Rules) -> Vec<(u32, Self::Rules)> {
-        vec![(100, rules.clone())]
+    /// Draws a start as [`Game::draw_start`] does, but one that self-play never draws, to measure players on problems that no
+    /// network was trained on. `None` if there is none of this level.
+    fn draw_held_out(
+        _rules: &Self::Rules,
+        _level: u32,
+        _draw: &mut dyn FnMut(usize) -> usize,
+    ) -> Option<Drawn<Self>> {
+        None
     }
 
-    /// Start for which `actions`, which did not reach the best outcome from this state, are a solution (hindsight). `None`
-    /// if there is none, and in games without this method.
+    /// Returns the kinds of problems that [`Game::draw_start`] draws under these rules, in a fixed order. Self-play has a
+    /// level of difficulty for each kind. By default there are none, for games without problems.
+    fn problem_kinds(_rules: &Self::Rules) -> Vec<ProblemKind<Self::Rules>> {
+        Vec::new()
+    }
+
+    /// Returns a start for which `actions`, which did not reach the best outcome from this state, are a solution (hindsight).
+    /// `None` if there is none, and in games without this method.
     fn in_hindsight(&self, _actions: &[Action]) -> Option<Drawn<Self>> {
         None
     }

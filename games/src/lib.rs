@@ -80,7 +80,7 @@ pub use codec::{PolicyHead, RowError};
 pub use course::Course;
 pub use face::Face;
 pub use form::RowForm;
-pub use game::{Action, Drawn, Game, IllegalAction, Known, Outcome, StartError};
+pub use game::{Action, Drawn, Game, IllegalAction, Known, Outcome, ProblemKind, StartError};
 pub use layout::RowLayout;
 pub use planes::{ConstantPlane, PlaneStack};
 pub use symmetries::{OtherSide, RowSymmetries, Symmetry};

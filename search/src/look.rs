@@ -12,7 +12,7 @@ use crate::{
 pub struct Look {
     /// State of the node.
     pub stage: Stage,
-    /// Player to act. At the end of a game this is not known and the first player stands here.
+    /// Player to act. At a node where the game is over, the first player.
     pub mover: Player,
     /// Value that the evaluator gave, or the result where the game is over; `None` before the evaluation.
     pub evaluation: Option<MoverValue>,
@@ -35,6 +35,30 @@ pub struct Child {
     pub value: Option<MoverValue>,
     /// State of the node below; `None` if the action was never tried.
     pub stage: Option<Stage>,
+    /// Terms of the formula by which the next visit chooses; `None` unless the node counts visits of this decision.
+    pub terms: Option<Terms>,
+}
+
+/// Terms of the PUCT formula for one action of a node, for the player to act. With `N` visits of the action, `ΣN` of the node and
+/// the exploration constant `c`, the next visit takes the action with the greatest
+/// `V = (F + W) / (1 + N) + c · P · √ΣN / (1 + N)`. Leaves that wait for their evaluation are not counted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Terms {
+    /// `F`, the first-play urgency.
+    pub first_play: f32,
+    /// `W`, the sum of the values of the visits; with [`Settings::max_share`](crate::Settings::max_share), its mixture with the best.
+    pub total: f32,
+    /// `Q = (F + W) / (1 + N)`.
+    pub value: f32,
+    /// `U = c · P · √ΣN / (1 + N)`.
+    pub exploration: f32,
+}
+
+impl Terms {
+    /// Returns `V = Q + U`.
+    pub fn score(&self) -> f32 {
+        self.value + self.exploration
+    }
 }
 
 /// State of a node.
@@ -89,6 +113,14 @@ impl<G: Game> Search<G> {
             .column(node, VISITS)
             .iter()
             .zip(self.tree.floats(node, TOTAL));
+        let terms = (kind == Kind::Active).then(|| {
+            let bits = if node == self.root {
+                &self.root_prior_bits[..]
+            } else {
+                &[]
+            };
+            self.selector.terms(&self.tree, node, bits)
+        });
         let children: Vec<Child> = (0..)
             .zip(self.tree.actions(node))
             .zip(priors)
@@ -102,6 +134,7 @@ impl<G: Game> Search<G> {
                     visits,
                     value: (visits > 0).then(|| MoverValue::new(total / visits as f32)),
                     stage: below.map(|below| self.tree.kind(below, self.generation).into()),
+                    terms: terms.as_ref().and_then(|terms| terms.get(edge as usize).copied()),
                 }
             })
             .collect();

@@ -29,6 +29,7 @@
 use crate::{
     argmax::{Best, argmax, argmax_stored, draw_among_equals},
     draws::Draws,
+    look::Terms,
     settings::{FirstPlay, Settings},
     tree::{NodeId, Statistics, Step, Tree},
     virtual_loss::virtual_losses,
@@ -47,7 +48,7 @@ pub(crate) struct Selector {
 }
 
 impl Selector {
-    /// `lowest` is the least value that a state of the game can have.
+    /// Makes a selector. `lowest` is the least value that a state of the game can have.
     pub(crate) fn new(settings: &Settings, lowest: f32) -> Self {
         Self {
             exploration: settings.exploration,
@@ -74,6 +75,41 @@ impl Selector {
         }
     }
 
+    /// Returns the reduction of the first-play urgency; `None` if it has none.
+    fn reduction(&self) -> Option<f32> {
+        match self.first_play {
+            FirstPlay::Reduction | FirstPlay::Mean => Some(self.first_play_reduction),
+            FirstPlay::Parent | FirstPlay::Zero => None,
+        }
+    }
+
+    /// Returns the terms of the formula for every edge of an active node, virtual losses left out. `priors` as in
+    /// [`Selector::select`].
+    pub(crate) fn terms(&self, tree: &Tree, node: NodeId, priors: &[u32]) -> Vec<Terms> {
+        let edges = tree.statistics(node);
+        let priors = edges.priors_or(priors);
+        let sum: u32 = edges.visits.iter().sum();
+        let scale = self.exploration * float(sum).sqrt();
+        let first = self.first_value(tree, node);
+        let reduction = self.reduction().unwrap_or(0.0);
+        let unvisited = unvisited_value(&edges, priors, first, reduction);
+        let statistics = edges.totals.iter().zip(edges.visits).zip(priors);
+        let terms = statistics.enumerate().map(|(edge, ((&total, &visits), &prior))| {
+            let first_play = if visits == 0 { unvisited } else { first };
+            let total = match edges.best.get(edge) {
+                Some(&best) => mixed(total, best, visits, self.max_share),
+                None => f32::from_bits(total),
+            };
+            Terms {
+                first_play,
+                total,
+                value: (first_play + total) / (1.0 + float(visits)),
+                exploration: scale * f32::from_bits(prior) / (1.0 + float(visits)),
+            }
+        });
+        terms.collect()
+    }
+
     /// Returns the edge to take from an active node. `priors` (bits of floats) replace the node's own if there are any.
     /// `any_pending` says whether leaves are pending anywhere in the tree, so that edges may have virtual losses.
     pub(crate) fn select(
@@ -85,20 +121,13 @@ impl Selector {
         ties: &mut Draws,
     ) -> u32 {
         let edges = tree.statistics(node);
-        let priors = if priors.len() == edges.priors.len() {
-            priors
-        } else {
-            edges.priors
-        };
+        let priors = edges.priors_or(priors);
         let sum = tree.visit_sum(node);
         if self.scores.len() < priors.len() {
             self.scores.resize(priors.len(), 0.0);
         }
         let first = self.first_value(tree, node);
-        let reduction = match self.first_play {
-            FirstPlay::Reduction | FirstPlay::Mean => Some(self.first_play_reduction),
-            FirstPlay::Parent | FirstPlay::Zero => None,
-        };
+        let reduction = self.reduction();
         let (lowest, max_share) = (self.lowest, self.max_share);
         let scores = &mut self.scores[..priors.len()];
         let scale = self.exploration * float(sum).sqrt();
@@ -223,21 +252,26 @@ fn scores_with_max_share(
     statistics.map(move |((((&total, &visits), &best), &prior), &action)| {
         let lost = virtual_losses(action);
         let first = if visits + lost == 0 { unvisited } else { first };
-        // Both terms of an edge without visits are 0.
-        let best = if visits == 0 {
-            0.0
-        } else {
-            f32::from_bits(best) * float(visits)
-        };
-        let total = (1.0 - share) * f32::from_bits(total) + share * best;
         v(
             first,
-            total + lowest * float(lost),
+            mixed(total, best, visits, share) + lowest * float(lost),
             scale,
             f32::from_bits(prior),
             visits + lost,
         )
     })
+}
+
+/// Returns the sum of the values of an edge's visits, in which the best visit has the share `share`.
+#[inline(always)]
+fn mixed(total: u32, best: u32, visits: u32, share: f32) -> f32 {
+    // Both terms of an edge without visits are 0.
+    let best = if visits == 0 {
+        0.0
+    } else {
+        f32::from_bits(best) * float(visits)
+    };
+    (1.0 - share) * f32::from_bits(total) + share * best
 }
 
 /// Returns `V` of one edge, computed over the common denominator; `scale` is `c·√ΣN`.
@@ -262,7 +296,7 @@ mod tests {
 
     const KEY: GameKey = GameKey { run_seed: 1, game: 2 };
 
-    /// An active node whose edges have these priors, mean values, visits and virtual losses.
+    /// Returns an active node whose edges have these priors, mean values, visits and virtual losses.
     fn node(value: f32, edges: &[(f32, f32, u32, u32)]) -> (Tree, NodeId) {
         node_with(&Settings::default(), value, edges)
     }

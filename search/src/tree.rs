@@ -81,6 +81,17 @@ pub(crate) struct Statistics<'a> {
     pub best: &'a [u32],
 }
 
+impl<'a> Statistics<'a> {
+    /// Returns `priors` if there is one for each edge, else the node's own.
+    pub fn priors_or(&self, priors: &'a [u32]) -> &'a [u32] {
+        if priors.len() == self.priors.len() {
+            priors
+        } else {
+            self.priors
+        }
+    }
+}
+
 const EDGE_BITS: u32 = 0x001f_ffff;
 /// Bit of a node with a child whose outcome is [proven](crate::proof).
 pub(crate) const NEAR_PROOF: u32 = 1 << 21;

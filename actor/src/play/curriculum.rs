@@ -33,8 +33,21 @@ type State = Vec<Kind>;
 #[derive(Clone, Debug)]
 struct Kind {
     level: u32,
-    /// Results of the last problems of the level: true if solved.
-    results: VecDeque<bool>,
+    /// Results of the last problems of the level: the length of the solution, `None` if unsolved.
+    results: VecDeque<Option<usize>>,
+}
+
+/// Progress with one kind of problem at its present level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Present level.
+    pub level: u32,
+    /// Number of latest problems whose results are known, at most the window.
+    pub recent: usize,
+    /// Number of solved ones among them.
+    pub solved: usize,
+    /// Moves of their solutions, summed.
+    pub moves: usize,
 }
 
 /// Version of the file. Format 1, and files without a version, have one level, that of the first kind.
@@ -133,15 +146,17 @@ impl Curriculum {
         })
     }
 
-    /// Present level of the first kind of problem.
-    pub fn level(&self) -> u32 {
-        self.level_of(0)
-    }
-
-    /// Present level of a kind of problem.
-    pub fn level_of(&self, kind: usize) -> u32 {
+    /// Returns the progress with a kind of problem.
+    pub fn progress(&self, kind: usize) -> Progress {
         let state = self.state.lock();
-        state.get(kind).map_or(self.config.level, |kind| kind.level)
+        let results = state.get(kind).map(|kind| &kind.results);
+        let solved = results.into_iter().flatten().flatten();
+        Progress {
+            level: state.get(kind).map_or(self.config.level, |kind| kind.level),
+            recent: results.map_or(0, VecDeque::len),
+            solved: solved.clone().count(),
+            moves: solved.sum(),
+        }
     }
 
     /// True if an unsolved problem is also recorded as the problem that its actions do solve.
@@ -157,7 +172,7 @@ impl Curriculum {
         let mut draws = Draws::new(key, 0, Purpose::Problem);
         let (kind, rules) = draw_kind::<G>(rules, &mut draws);
         let is_known = draws.unit() < f64::from(self.config.known_solutions);
-        let present = self.level_of(kind);
+        let present = self.progress(kind).level;
         let level = if is_known {
             1 + draws.below(self.config.max_level as usize) as u32
         } else if draws.unit() < f64::from(self.config.easier) {
@@ -172,11 +187,12 @@ impl Curriculum {
         }
     }
 
-    /// Counts the result of a played problem. Returns the new level if that raises the level of its kind.
+    /// Counts the result of a played problem: the length of its solution, or `None`. Returns the new level if that raises the
+    /// level of its kind.
     ///
     /// # Errors
-    /// [`CurriculumError`] if the new level cannot be saved. It is in force until a restart all the same.
-    pub fn note(&self, rung: Rung, is_solved: bool) -> Result<Option<u32>, CurriculumError> {
+    /// [`CurriculumError`] if the new level cannot be saved. The new level then applies until the next restart.
+    pub fn note(&self, rung: Rung, solution: Option<usize>) -> Result<Option<u32>, CurriculumError> {
         let Rung { kind, level } = rung;
         let (raised, all) = {
             let mut state = self.state.lock();
@@ -193,8 +209,8 @@ impl Curriculum {
             if own.results.len() >= window {
                 own.results.pop_front();
             }
-            own.results.push_back(is_solved);
-            let solved = own.results.iter().filter(|&&is_solved| is_solved).count();
+            own.results.push_back(solution);
+            let solved = own.results.iter().flatten().count();
             let is_enough = solved as f64 >= f64::from(self.config.raise_at) * window as f64;
             if own.results.len() < window || !is_enough || level >= self.config.max_level {
                 return Ok(None);
@@ -221,13 +237,13 @@ impl Curriculum {
 /// Draws a kind of problem by the shares of the kinds. Returns its number, and rules that draw only it.
 fn draw_kind<G: Game>(rules: &G::Rules, draws: &mut Draws) -> (usize, G::Rules) {
     let kinds = G::problem_kinds(rules);
-    let sum: u32 = kinds.iter().map(|&(share, _)| share).sum();
+    let sum: u32 = kinds.iter().map(|kind| kind.share).sum();
     let mut left = draws.below(sum.max(1) as usize) as u32;
-    for (number, (share, rules)) in kinds.into_iter().enumerate() {
-        if left < share {
-            return (number, rules);
+    for (number, kind) in kinds.into_iter().enumerate() {
+        if left < kind.share {
+            return (number, kind.rules);
         }
-        left -= share;
+        left -= kind.share;
     }
     (0, rules.clone())
 }
@@ -257,24 +273,36 @@ mod tests {
         let curriculum = Curriculum::open(folder.path(), &config(), 48).unwrap();
         for number in 0..30 {
             // Six of ten are not enough, and other levels do not count.
-            assert_eq!(curriculum.note(drawing(2), number % 10 < 6).unwrap(), None);
-            assert_eq!(curriculum.note(drawing(1), true).unwrap(), None);
+            let solution = (number % 10 < 6).then_some(4);
+            assert_eq!(curriculum.note(drawing(2), solution).unwrap(), None);
+            assert_eq!(curriculum.note(drawing(1), Some(2)).unwrap(), None);
         }
-        let mut raised = (0..10).filter_map(|_| curriculum.note(drawing(2), true).unwrap());
+        let progress = |recent, solved, moves, level| Progress {
+            level,
+            recent,
+            solved,
+            moves,
+        };
+        assert_eq!(curriculum.progress(0), progress(10, 6, 24, 2));
+        let mut raised = (0..10).filter_map(|_| curriculum.note(drawing(2), Some(3)).unwrap());
         assert_eq!(raised.next(), Some(3));
         let again = Curriculum::open(folder.path(), &config(), 48).unwrap();
-        assert_eq!(again.level(), 3);
+        assert_eq!(again.progress(0), progress(0, 0, 0, 3));
         for _ in 0..10 {
-            again.note(drawing(3), true).unwrap();
-            again.note(drawing(4), true).unwrap();
+            again.note(drawing(3), Some(3)).unwrap();
+            again.note(drawing(4), Some(3)).unwrap();
         }
-        assert_eq!(again.level(), 4, "no higher than the configuration says");
+        assert_eq!(
+            again.progress(0).level,
+            4,
+            "no higher than the configuration says"
+        );
         let low = Curriculum::open(folder.path(), &config(), 3).unwrap();
-        assert_eq!(low.level(), 3, "no higher than the game has");
+        assert_eq!(low.progress(0).level, 3, "no higher than the game has");
         for older in [r#"{"level":3}"#, r#"{"format":1,"level":3}"#] {
             fs::write(folder.path().join(FILE), older).unwrap();
             let older = Curriculum::open(folder.path(), &config(), 48).unwrap();
-            assert_eq!(older.level(), 3);
+            assert_eq!(older.progress(0).level, 3);
         }
         for text in [
             "damaged",
@@ -313,12 +341,15 @@ mod tests {
             let (is_pair, rung) = next(&curriculum, game);
             pairs += u32::from(is_pair);
             // Only pairs are solved.
-            curriculum.note(rung, is_pair).unwrap();
+            curriculum.note(rung, is_pair.then_some(5)).unwrap();
         }
         assert!((50..110).contains(&pairs), "{pairs}");
-        assert_eq!((curriculum.level(), curriculum.level_of(1)), (2, 4));
+        assert_eq!(
+            (curriculum.progress(0).level, curriculum.progress(1).level),
+            (2, 4)
+        );
         let again = Curriculum::open(folder.path(), &only_played, 48).unwrap();
-        assert_eq!((again.level(), again.level_of(1)), (2, 4));
+        assert_eq!((again.progress(0).level, again.progress(1).level), (2, 4));
         for game in 0..50 {
             let (is_pair, rung) = next(&again, game);
             let pair = Rung { kind: 1, level: 4 };

@@ -1,6 +1,6 @@
 //! Self-play in lock step: many games advance together with one network, which changes only between calls. [`LockStep`].
 //!
-//! The games follow from the configuration, the networks and the number of positions of each call, whatever the speed of the
+//! The games depend only on the configuration, the networks and the number of positions of each call, not on the speed of the
 //! machine. The laboratory compares settings this way.
 
 use std::sync::Arc;
@@ -155,9 +155,9 @@ impl<G: Game> LockStep<G> {
     /// Records a game that is over, and the problem that it does solve if it is an unsolved one.
     fn end(&mut self, ended: GameSlot<G>, end: record::End) -> Result<(), LockStepError> {
         let mut second = None;
-        if let Some((rung, is_solved)) = ended.problem() {
-            self.curriculum.note(rung, is_solved)?;
-            if !is_solved && self.curriculum.hindsight() {
+        if let Some((rung, solution)) = ended.problem() {
+            self.curriculum.note(rung, solution)?;
+            if solution.is_none() && self.curriculum.hindsight() {
                 second = ended.in_hindsight();
             }
         }

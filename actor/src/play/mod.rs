@@ -12,6 +12,7 @@
 //! | `decisions` | the results of a search as a record keeps them |
 //! | [`record`] | the record of a game, built while the game is played |
 //! | [`curriculum`] | the difficulty of the next problem, for games that are about problems |
+//! | [`progress`] | gauges about the curriculum |
 //! | [`naming`] | unique game numbers and ids, reserved durably |
 
 mod begin;
@@ -21,6 +22,7 @@ pub(crate) mod decisions;
 pub mod lock_step;
 pub mod naming;
 mod opening;
+pub mod progress;
 pub mod record;
 pub mod setup;
 mod slot;

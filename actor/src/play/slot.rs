@@ -74,22 +74,23 @@ impl<G: Game> GameSlot<G> {
         self.record.id()
     }
 
-    /// Place of the problem in the curriculum, and true if it is solved. `None` for a game that is not about a problem.
-    pub(super) fn problem(&self) -> Option<(Rung, bool)> {
+    /// Returns the place of the problem in the curriculum, and the length of the solution that was played, `None` if it is
+    /// unsolved. `None` for a game that is not about a problem.
+    pub(super) fn problem(&self) -> Option<(Rung, Option<usize>)> {
         let value = self
             .search
             .state()
             .outcome()
             .map_or(0.0, |outcome| outcome.value().get());
-        Some((self.rung?, value > 0.0))
+        Some((self.rung?, (value > 0.0).then(|| self.record.played().len())))
     }
 
-    /// The problem that the actions of this game do solve, with its solution (hindsight).
+    /// Returns the problem that the actions of this game do solve, with its solution (hindsight).
     pub(super) fn in_hindsight(&self) -> Option<Drawn<G>> {
         self.start.in_hindsight(self.record.played())
     }
 
-    /// Number of visits since the last call, by where their evaluations came from.
+    /// Returns the number of visits since the last call, by where their evaluations came from.
     pub(super) fn uncounted(&mut self) -> Snapshot {
         let counters = self.search.counters();
         let now = Snapshot {
@@ -156,7 +157,7 @@ impl<G: Game> GameSlot<G> {
         Ok(self.end(setup))
     }
 
-    /// Reason for the end of the game, if it is over.
+    /// Returns the reason for the end of the game, if it is over.
     fn end(&self, setup: &Setup<G>) -> Option<End> {
         if let Some(outcome) = self.search.state().outcome() {
             return Some(End::Rules(outcome));
@@ -169,7 +170,7 @@ impl<G: Game> GameSlot<G> {
         has_no_action.then_some(End::NoAction)
     }
 
-    /// The record of the finished game.
+    /// Returns the record of the finished game.
     pub(super) fn finish(self, end: End, setup: &Setup<G>, versions: &Versions) -> v1::Game {
         self.record
             .finish(&self.search, end, self.evaluations, setup, versions)

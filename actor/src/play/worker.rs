@@ -23,6 +23,7 @@ use super::{
     begin::Begun,
     curriculum::Curriculum,
     naming::Naming,
+    progress::ProgressGauges,
     record::{self, End},
     setup::Setup,
     slot::{GameSlot, SlotError},
@@ -48,6 +49,8 @@ pub struct Shared<G: Game> {
     pub naming: Naming,
     /// Level of the problems.
     pub curriculum: Curriculum,
+    /// Gauges about the curriculum.
+    pub progress: ProgressGauges,
     /// Evaluation cache. `None`: the cache is off.
     pub cache: Option<Arc<Cache>>,
     /// Model versions.
@@ -231,7 +234,8 @@ impl<G: Game> Worker<G> {
         slot.gather(|leaf| batcher.add(index, leaf, encoding, current));
         batcher.take_known(|waiter, evaluation, version| slot.apply(waiter.leaf, evaluation, version))?;
         if !slot.is_waiting() {
-            // To the end of the queue, so that a game whose positions are all cached does not hold up the others.
+            // The game goes to the end of the queue, so that a game whose positions are all cached does not hold up the
+            // others.
             self.ready.push_back(index);
         }
         Ok(Next::Continue)
@@ -270,22 +274,25 @@ impl<G: Game> Worker<G> {
     /// Counts the result of a problem. For an unsolved problem, returns the record of the problem that the play did solve.
     fn note_problem(&self, playing: &GameSlot<G>) -> Result<Option<(GameId, v1::Game)>, SlotError> {
         let Shared {
-            curriculum, metrics, ..
+            curriculum,
+            metrics,
+            progress,
+            ..
         } = &*self.shared;
-        let Some((rung, is_solved)) = playing.problem() else {
+        let Some((rung, solution)) = playing.problem() else {
             return Ok(None);
         };
         metrics.problems_played.add(1);
-        metrics.problems_solved.add(u64::from(is_solved));
-        match curriculum.note(rung, is_solved) {
+        metrics.problems_solved.add(u64::from(solution.is_some()));
+        match curriculum.note(rung, solution) {
             Ok(None) => {}
             Ok(Some(level)) => tracing::info!(level, "the level of problems is raised"),
             Err(error) => {
                 tracing::error!(error = %service::chain(&error), "the new level of problems cannot be saved")
             }
         }
-        metrics.problem_level.set(curriculum.level().into());
-        if is_solved || !curriculum.hindsight() {
+        progress.show(curriculum);
+        if solution.is_some() || !curriculum.hindsight() {
             return Ok(None);
         }
         let Some(drawn) = playing.in_hindsight() else {

@@ -26,6 +26,7 @@ mod state;
 mod text;
 
 use cozy_chess::{Board, Color};
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use self::{history::History, moves::Step};
@@ -41,7 +42,7 @@ pub use state::Chess;
 pub use text::UciError;
 
 /// Rules of a game. The default is for self-play.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rules {
     /// True if promotions to knight, bishop and rook are among the legal actions. The default is false, so that a search

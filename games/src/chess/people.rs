@@ -1,5 +1,6 @@
 //! Chess for people and in JSON: the drawing of the board, moves in algebraic notation or by squares, UCI in JSON.
 
+use documented::DocumentedFields as _;
 use serde_json::{Map, Value};
 
 use super::{Rules, SanError, UciError, state::Chess};
@@ -43,6 +44,10 @@ impl Face for Chess {
         Line::new("Mate in one for White", &["e4", "e5", "Qh5", "Nc6", "Bc4", "Nf6"]),
         Line::new("Mate in one for Black", &["f3", "e5", "g4"]),
     ];
+
+    fn rule_comment(key: &str) -> Option<&'static str> {
+        Rules::get_field_docs(key).ok()
+    }
 
     fn player_name(player: Player) -> &'static str {
         match player {
@@ -120,14 +125,14 @@ impl Face for Chess {
         texts.join(" ")
     }
 
-    /// Rules under which all promotions are offered.
+    /// Returns the rules under which all promotions are offered.
     fn json_rules() -> Rules {
         Rules {
             underpromotions: true,
         }
     }
 
-    /// Action of a string that holds a move as UCI writes it.
+    /// Returns the action of a string that holds a move as UCI writes it.
     fn action_from_json(&self, value: &Value) -> Result<Action, String> {
         let uci = value
             .as_str()
@@ -139,7 +144,7 @@ impl Face for Chess {
         Value::from(self.uci(action))
     }
 
-    /// Field `policy`: the policy entry of every move in [`Chess::moves`].
+    /// Returns the field `policy`: the policy entry of every move in [`Chess::moves`].
     fn json_fields(&self, (): ()) -> JsonFields {
         let mut actions = Vec::new();
         self.moves(&mut actions);
@@ -154,7 +159,7 @@ impl Face for Chess {
     }
 }
 
-/// Sentence that says why a move by squares is not legal.
+/// Returns a sentence that says why a move by squares is not legal.
 fn explain_illegal(state: &Chess, squares: &str) -> String {
     let promoted = format!("{squares}q");
     if squares.len() == 4 && state.action_of_uci(&promoted).is_ok() {

@@ -2,6 +2,7 @@
 //!
 //! In JSON, an action is `[imp, move]`, a start is a packed clan, and grids are rows of colours.
 
+use documented::DocumentedFields as _;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -20,7 +21,7 @@ use crate::{
 };
 
 impl GeneratorGame {
-    /// Targets of the problem and the grid as drawn so far, each with its title.
+    /// Returns the targets of the problem and the grid as drawn so far, each with its title.
     fn grids(&self) -> Vec<(&'static str, Grid)> {
         let problem = self.problem();
         let targets = [
@@ -61,7 +62,8 @@ impl Face for GeneratorGame {
         "model.filters=64",
         "model.value_hidden=128",
         "model.shared=false",
-        // A played position costs a search, a known solution nothing: with fewer of these the learner of a small machine would wait.
+        // A played position costs a search, a known solution does not. With fewer known solutions the learner of a small machine
+        // would wait.
         "problems.known_solutions=0.95",
         "learner.batch_size=128",
         "learner.checkpoint_steps=100",
@@ -70,6 +72,10 @@ impl Face for GeneratorGame {
         // Input and output grids: without pairs the network would never learn to mark a step.
         "game.rules.pairs=25",
     ];
+
+    fn rule_comment(key: &str) -> Option<&'static str> {
+        Rules::get_field_docs(key).ok()
+    }
 
     fn player_name(player: Player) -> &'static str {
         match player {
@@ -160,17 +166,17 @@ impl Face for GeneratorGame {
         })
     }
 
-    /// Strict rules: only moves that succeed are offered, and marks.
+    /// Returns the strict rules: only moves that succeed are offered, and marks.
     fn people_rules() -> Rules {
         Rules::default()
     }
 
-    /// Original rules: a move that fails is an Oops.
+    /// Returns the original rules: a move that fails is an Oops.
     fn json_rules() -> Rules {
         Rules::compatibility()
     }
 
-    /// State at the start. `start` is a packed clan, or a whole position as text. The targets are fields beside it.
+    /// Returns the state at the start. `start` is a packed clan, or a whole position as text. The targets are fields beside it.
     fn start_from_json(
         rules: &Rules,
         start: Option<&Value>,
@@ -223,7 +229,7 @@ impl Face for GeneratorGame {
         })
     }
 
-    /// Fields `clan` (packed), `render` and `step_marked`. After an Oops, `clan` and `render` are null.
+    /// Returns the fields `clan` (packed), `render` and `step_marked`. After an Oops, `clan` and `render` are null.
     fn json_fields(&self, (): ()) -> JsonFields {
         let (clan, render) = match self.end() {
             Some(End::Oops) => (Value::Null, Value::Null),
@@ -240,7 +246,7 @@ impl Face for GeneratorGame {
     }
 }
 
-/// Imps of a clan as parts of a tree. A part's place in the list is the number of its imp.
+/// Returns the imps of a clan as parts of a tree. A part's place in the list is the number of its imp.
 fn parts(clan: &Clan) -> Vec<Part> {
     let depths = clan.depths();
     let imps = clan.values().iter().zip(clan.roles()).zip(depths);
@@ -254,7 +260,7 @@ fn parts(clan: &Clan) -> Vec<Part> {
     .collect()
 }
 
-/// Board of a grid. Absent cells have no paint.
+/// Returns the board of a grid. Absent cells have no paint.
 fn board(title: &'static str, grid: &Grid) -> Board {
     let cell = |&color: &u8| Cell {
         paint: (color != ABSENT).then_some(color),

@@ -1,7 +1,5 @@
 //! Problems: the grids to be drawn, and a lower bound of the moves that a clan needs to draw them.
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     clan::{Clan, mix},
     grammar,
@@ -38,7 +36,7 @@ pub(super) enum MarkResult {
 }
 
 impl Problem {
-    /// First grid to draw. `None` if there is no goal.
+    /// Returns the first grid to draw. `None` if there is no goal.
     pub fn target(&self) -> Option<&Grid> {
         match self {
             Self::Free => None,
@@ -46,7 +44,7 @@ impl Problem {
         }
     }
 
-    /// Second grid of a pair. `None` for other problems.
+    /// Returns the second grid of a pair. `None` for other problems.
     pub fn second_target(&self) -> Option<&Grid> {
         match self {
             Self::Free | Self::Draw(_) => None,
@@ -55,8 +53,8 @@ impl Problem {
     }
 
     /// True if the problem is held out of self-play, to measure networks on problems that none of them was trained on. One in
-    /// sixteen is, by a hash of its grids. Problems that differ by a permutation of the colours 2 to 9 share their lot,
-    /// because training permutes these.
+    /// sixteen is, by a hash of its grids. Problems that differ only by a permutation of the colours 2 to 9 are held out
+    /// together, because training permutes these colours.
     pub fn is_held_out(&self) -> bool {
         let (mut names, mut named) = ([0u8; 10], 1);
         let grids = [self.target(), self.second_target()];
@@ -80,7 +78,7 @@ impl Problem {
         self.target().is_some() && hash.is_multiple_of(HELD_OUT)
     }
 
-    /// Result of a mark on this render. `is_step` tells the kind of mark; `is_marked` is true if the step was marked
+    /// Returns the result of a mark on this render. `is_step` tells the kind of mark; `is_marked` is true if the step was marked
     /// before.
     pub(super) fn mark(&self, is_step: bool, is_marked: bool, render: &Grid) -> MarkResult {
         match self {
@@ -93,7 +91,7 @@ impl Problem {
         }
     }
 
-    /// Lower bound of the number of moves to a solution from this clan, marks included.
+    /// Returns a lower bound of the number of moves to a solution from this clan, marks included.
     pub(super) fn least_moves(&self, is_marked: bool, clan: &Clan) -> u32 {
         match self {
             Self::Free => u32::MAX,
@@ -106,8 +104,8 @@ impl Problem {
     }
 }
 
-/// Lower bound of the number of moves to a clan that renders as `target`. A move changes the width or the height by one, or
-/// adds one colour that the clan does not have.
+/// Returns a lower bound of the number of moves to a clan that renders as `target`. A move changes the width or the height by
+/// one, or adds one colour that the clan does not have.
 fn least_changes(clan: &Clan, target: &Grid) -> u32 {
     let render = clan.render();
     if render == *target {
@@ -124,52 +122,8 @@ fn least_changes(clan: &Clan, target: &Grid) -> u32 {
     (missing + size_steps((clan.width(), clan.height()), target.size(), true)).max(1)
 }
 
-/// Number of changes by one from one size to another. At least one if the grids differ.
+/// Returns the number of changes by one from one size to another. At least one if the grids differ.
 fn size_steps(from: (usize, usize), to: (usize, usize), is_same: bool) -> u32 {
     let steps = (from.0.abs_diff(to.0) + from.1.abs_diff(to.1)) as u32;
     steps.max(u32::from(!is_same))
-}
-
-/// Start position as JSON, e.g. `{"target":[[1,1],[1,0]]}`. Every field may be missing.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct StartText {
-    /// Packed clan. The default is [`Clan::start`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clan: Option<Vec<u32>>,
-    /// First grid to draw, as rows of colours.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub target: Option<Grid>,
-    /// Second grid of a pair.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub second_target: Option<Grid>,
-    /// True if the first grid of a pair was marked.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub marked: bool,
-    /// Number of moves so far, for the move limit.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub plies: u32,
-    /// True for the position that every failed move leads to. The other fields say nothing then.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub oops: bool,
-}
-
-fn is_zero(number: &u32) -> bool {
-    *number == 0
-}
-
-impl StartText {
-    /// Problem of the start.
-    ///
-    /// # Errors
-    /// Message that names the fields that contradict each other.
-    pub(super) fn problem(&self) -> Result<Problem, String> {
-        match (self.target, self.second_target) {
-            (Some(_), None) if self.marked => Err("`marked` without a `second_target`".into()),
-            (None, None) => Ok(Problem::Free),
-            (Some(target), None) => Ok(Problem::Draw(target)),
-            (Some(first), Some(second)) => Ok(Problem::Pair(first, second)),
-            (None, Some(_)) => Err("`second_target` without a `target`".into()),
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! [`Rules`]: what happens to moves that fail or lead back, the move limit, and the share of pairs.
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 /// Treatment of moves that fail.
@@ -26,12 +27,12 @@ pub enum Cycles {
 }
 
 /// Rules of a game. The default is for self-play.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// Moves that fail: `strict` (default) or `oops`.
+    /// Moves that fail: `strict` (default): they are not offered; `oops`: they are offered, and one ends the game with the value 0.
     pub illegal: Illegal,
-    /// Moves back to an earlier clan: `forbid` (default) or `allow`.
+    /// Moves back to an earlier clan of the same game: `forbid` (default): they fail; `allow`.
     pub cycles: Cycles,
     /// Number of moves after which an unsolved problem ends with the value 0. At least 1.
     pub move_limit: u32,

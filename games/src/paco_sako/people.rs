@@ -3,6 +3,7 @@
 //! A turn is written as its squares: the square where a piece is lifted, the square where it is placed, the square where a
 //! piece released by it is placed, and so on. A promotion is a letter after the square.
 
+use documented::DocumentedFields as _;
 use serde_json::Value;
 
 use super::{DeadEnd, Encoding, Kind, PacoSako, RequiredAction, Rules, TurnCycles, Victory};
@@ -105,6 +106,10 @@ A turn may be entered in parts; undo takes back the last part.";
         },
     ];
 
+    fn rule_comment(key: &str) -> Option<&'static str> {
+        Rules::get_field_docs(key).ok()
+    }
+
     fn player_name(player: Player) -> &'static str {
         match player {
             Player::First => "White",
@@ -144,7 +149,7 @@ A turn may be entered in parts; undo takes back the last part.";
         }
     }
 
-    /// One click to lift, one to place. A promotion is picked on the pawn's square.
+    /// Returns one click to lift, and one to place. A promotion is picked on the pawn's square.
     fn clicks(&self, action: Action) -> Clicks {
         if action < PROMOTE {
             return Clicks::on([cell_of(action % PLACE)]);
@@ -213,7 +218,7 @@ A turn may be entered in parts; undo takes back the last part.";
         texts.join(" ")
     }
 
-    /// Rules under which turns that cannot be completed are not offered.
+    /// Returns the rules under which turns that cannot be completed are not offered.
     fn people_rules() -> Rules {
         Rules {
             dead_end: DeadEnd::Forbid,
@@ -221,12 +226,12 @@ A turn may be entered in parts; undo takes back the last part.";
         }
     }
 
-    /// Rules of the original engine.
+    /// Returns the rules of the original engine.
     fn json_rules() -> Rules {
         Rules::compatibility()
     }
 
-    /// Actions are the codes 1 to 132 of the original engine, each one more than the action id.
+    /// Reads an action code of the original engine, 1 to 132, which is one more than the action id.
     fn action_from_json(&self, value: &Value) -> Result<Action, String> {
         match value.as_u64().and_then(|code| Action::try_from(code).ok()) {
             Some(code @ 1..=Self::ACTIONS) => Ok(code - 1),
@@ -342,14 +347,14 @@ fn word_text(word: Word) -> String {
     }
 }
 
-/// Name of the piece that a promotion makes.
+/// Returns the name of the piece that a promotion makes.
 fn promotion_name(action: Action) -> &'static str {
     Kind::PROMOTIONS
         .get(action.saturating_sub(PROMOTE) as usize)
         .map_or("", |&kind| name(kind))
 }
 
-/// Actions that a word stands for in this state.
+/// Returns the actions that a word stands for in this state.
 ///
 /// # Errors
 /// Sentence for the person who wrote the word.
@@ -392,7 +397,7 @@ fn actions_of(state: &PacoSako, word: Word) -> Result<Vec<Action>, String> {
     }
 }
 
-/// Sentence that names the contents of the hand and the squares where they can be placed.
+/// Returns a sentence that names the contents of the hand and the squares where they can be placed.
 fn hand_remark(state: &PacoSako) -> String {
     let Some((square, own, partner)) = state.in_hand() else {
         return String::new();
@@ -412,7 +417,7 @@ fn hand_remark(state: &PacoSako) -> String {
     format!("Place the {contents} from {square}: {places}.")
 }
 
-/// Sentence that asks for a promotion.
+/// Returns a sentence that asks for a promotion.
 fn promotion_remark(state: &PacoSako) -> String {
     let square = state.promotion().map_or_else(String::new, |square| {
         format!(" on {}", square_name(square.into()))
@@ -420,7 +425,7 @@ fn promotion_remark(state: &PacoSako) -> String {
     format!("Promote the pawn{square}: r, n, b or q.")
 }
 
-/// Sentence for a person that says why an action is not legal. `reason` is the game's own reason.
+/// Returns a sentence for a person that says why an action is not legal. `reason` is the game's own reason.
 fn explain_illegal(state: &PacoSako, action: Action, reason: &str) -> String {
     if action >= PROMOTE {
         return reason.into();

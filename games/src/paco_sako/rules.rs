@@ -1,5 +1,6 @@
 //! Switchable rules.
 
+use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 /// Treatment of a dead end: the game is not decided, but the player to act has no legal action. Either a chain has released
@@ -29,12 +30,13 @@ pub enum TurnCycles {
 }
 
 /// Rules of a game. The default is for self-play.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct Rules {
-    /// Treatment of dead ends: `loss` (default), `forbid` or `neutral`.
+    /// A running game whose player has no legal action: `loss` (default): the player loses; `forbid`: actions that lead only
+    /// there are not offered; `neutral`: the game stays unfinished, as in the original engine.
     pub dead_end: DeadEnd,
-    /// Cycles within a turn: `forbid` (default) or `allow`.
+    /// Actions that bring back a position of the same turn: `forbid` (default): they are not offered; `allow`.
     pub turn_cycles: TurnCycles,
     /// Number of times that a position must be recorded to end the game as a draw; 0 switches this off. Positions are
     /// recorded at the end of each turn, so the start position does not count until it occurs again.
@@ -52,8 +54,8 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Rules of the original engine: a dead end is not a result, chains may repeat a state, and every position that a FEN
-    /// can describe can be loaded.
+    /// Returns the rules of the original engine: a dead end is not a result, chains may repeat a state, and every position
+    /// that a FEN can describe can be loaded.
     pub const fn compatibility() -> Self {
         Self {
             dead_end: DeadEnd::Neutral,

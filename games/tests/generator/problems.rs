@@ -270,12 +270,12 @@ fn rules_with_pairs_have_two_kinds_of_problems() {
         ..Rules::default()
     };
     let kinds = GeneratorGame::problem_kinds(&rules);
-    let shares: Vec<u32> = kinds.iter().map(|&(share, _)| share).collect();
-    assert_eq!(shares, [70, 30]);
+    let shares: Vec<(&str, u32)> = kinds.iter().map(|kind| (kind.name, kind.share)).collect();
+    assert_eq!(shares, [("draw", 70), ("pair", 30)]);
     let mut draw = drawer(2);
-    for (number, (_, rules)) in kinds.iter().enumerate() {
+    for (number, kind) in kinds.iter().enumerate() {
         for _ in 0..20 {
-            let drawn = GeneratorGame::draw_start(rules, 3, &mut draw).unwrap();
+            let drawn = GeneratorGame::draw_start(&kind.rules, 3, &mut draw).unwrap();
             assert_eq!(drawn.start.problem().second_target().is_some(), number == 1);
         }
     }

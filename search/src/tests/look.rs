@@ -8,7 +8,7 @@ use super::{
     game::{any_shape, evaluate},
 };
 use crate::{
-    Reuse, Search, Settings,
+    Reuse, Root, Search, Settings,
     look::{Look, Stage},
 };
 
@@ -67,5 +67,50 @@ proptest! {
         let nodes = check(&search, &start, &mut Vec::new());
         prop_assert_eq!(nodes as u64, search.counters().nodes);
         prop_assert_eq!(search.look(&[u32::MAX]), None);
+    }
+}
+
+/// Visits one after the other. Returns the action of the decision node that each visit took, with the scores before it.
+fn visits<const PLAYERS: u8>(search: &mut Search<TreeGame<PLAYERS>>) -> Vec<(Action, Vec<(Action, f32)>)> {
+    let mut taken = Vec::new();
+    let wanted = search.settings().visits;
+    for number in 1..=wanted {
+        let before = search.look(&[]).unwrap();
+        search.set_visits(number);
+        search.decide(evaluate).unwrap();
+        let after = search.look(&[]).unwrap();
+        let grown = before.children.iter().zip(&after.children);
+        let grown = grown.filter(|(before, after)| after.visits > before.visits);
+        let actions: Vec<Action> = grown.map(|(_, after)| after.action).collect();
+        let scores = before.children.iter();
+        let scores: Option<Vec<(Action, f32)>> = scores
+            .map(|child| Some((child.action, child.terms?.score())))
+            .collect();
+        if let (&[action], Some(scores)) = (&actions[..], scores) {
+            taken.push((action, scores));
+        }
+    }
+    taken
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// The search is the truth: the next visit takes an action with the greatest score.
+    #[test]
+    fn the_next_visit_takes_the_greatest_score(
+        shape in any_shape(), settings in any_settings(Just(1u32)), key in any_key(), share in prop_oneof![Just(0.0f32), 0.0f32..1.0],
+    ) {
+        let settings = Settings {
+            root: Root::Puct, reuse: Reuse::Drop, solver: false, exact_leaves: false, stop_when_solved: false, max_share: share, ..settings
+        };
+        let two = visits(&mut Search::new(TreeGame::<2>::of(&shape), settings.clone(), key));
+        let one = visits(&mut Search::new(TreeGame::<1>::of(&shape), settings, key));
+        for (taken, scores) in two.into_iter().chain(one) {
+            // Of actions without visits, the greatest prior is taken: all scores are equal then.
+            let greatest = scores.iter().map(|(_, score)| *score).fold(f32::NEG_INFINITY, f32::max);
+            let found = scores.iter().find(|(action, _)| *action == taken).unwrap().1;
+            prop_assert!(found > greatest - 1e-4, "{taken} has {found}, the greatest is {greatest}");
+        }
     }
 }

@@ -1,0 +1,195 @@
+//! [`Game`] for [`GeneratorGame`]: rules, rows, policy, and problems drawn for play.
+
+use super::{
+    super::{
+        codec::ClanRows,
+        grammar::MAX_IMPS,
+        moves::MOVES,
+        recoloring::Recolorings,
+        row,
+        rules::Rules,
+        sample::{self, Part},
+    },
+    End, GeneratorGame,
+};
+use crate::{
+    form::RowForm,
+    game::{Action, Drawn, Game, IllegalAction, Outcome, ProblemKind, StartError},
+    generator::problem::Problem,
+    layout::RowLayout,
+    symmetries::{RowSymmetries, Symmetry},
+    value::Player,
+};
+
+impl Game for GeneratorGame {
+    type Rules = Rules;
+    type Encoding = ();
+
+    const NAME: &'static str = "generator";
+    const PLAYERS: u8 = 1;
+    const ACTIONS: u32 = (MAX_IMPS * MOVES) as u32;
+    /// Number of symmetries: the identity only. A turn of the square changes the distance to a solution, because new shapes
+    /// lie at the top left. [`crate::generator::symmetry`] has turns that are approximate, for training.
+    const SYMMETRIES: u8 = 1;
+    const LOWEST_VALUE: f32 = 0.0;
+    const LEVELS: u32 = sample::MAX_DEPTH;
+    const COMPARED_LEVELS: &'static [u32] = &[2, 4, 8];
+
+    fn start(rules: &Rules, position: Option<&str>) -> Result<Self, StartError> {
+        let fault = |reason: String| StartError {
+            game: Self::NAME,
+            reason,
+        };
+        if rules.move_limit == 0 {
+            return Err(fault("move_limit must be at least 1".into()));
+        }
+        if rules.pairs > 100 {
+            return Err(fault("pairs is a percentage, at most 100".into()));
+        }
+        match position {
+            None => Ok(Self::posed(rules, Problem::Free)),
+            Some(text) => Self::parse(rules, text).map_err(fault),
+        }
+    }
+
+    fn encoding(options: u32) -> Result<(), StartError> {
+        crate::game::single_encoding(Self::NAME, options)
+    }
+
+    fn layout((): ()) -> RowLayout {
+        RowLayout {
+            game: Self::NAME.into(),
+            options: 0,
+            form: RowForm::Clan(ClanRows::KNOWN),
+            actions: Self::ACTIONS,
+            mirrored_actions: false,
+            policy_head: crate::PolicyHead::PerPart,
+        }
+    }
+
+    fn row_symmetries((): ()) -> RowSymmetries {
+        RowSymmetries::new(Recolorings::new())
+    }
+
+    fn to_move(&self) -> Player {
+        Player::First
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        self.end.map(|end| match end {
+            End::Solved => Outcome::Scored(1.0),
+            End::Oops | End::MoveLimit | End::Proposed => Outcome::Scored(0.0),
+        })
+    }
+
+    fn ending(&self) -> Option<&'static str> {
+        self.end.map(|end| match end {
+            End::Solved => "solved",
+            End::Oops => "oops",
+            End::MoveLimit => "move-limit",
+            End::Proposed => "proposed",
+        })
+    }
+
+    fn legal_actions(&self, actions: &mut Vec<Action>) {
+        self.write_offered(actions);
+    }
+
+    fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
+        let fault = |reason| Err(IllegalAction { action, reason });
+        let (imp, made) = Self::imp_and_move(action);
+        if self.end.is_some() {
+            return fault("the game is over");
+        }
+        if imp >= self.clan.len() {
+            return fault("the clan has no such imp");
+        }
+        if !self.is_offered(imp, made) {
+            return fault("this imp cannot make this move");
+        }
+        self.act(action);
+        Ok(())
+    }
+
+    fn play_legal(&mut self, action: Action) {
+        self.act(action);
+    }
+
+    fn position(&self) -> String {
+        self.as_start()
+    }
+
+    fn allows(&self, symmetry: Symmetry) -> bool {
+        symmetry == Symmetry::IDENTITY
+    }
+
+    fn write_row(&self, (): (), _: Symmetry, row: &mut Vec<u32>) {
+        let problem = if self.is_oops() {
+            &Problem::Free
+        } else {
+            &self.episode.problem
+        };
+        row::write(&self.clan, problem, self.step_marked, row);
+    }
+
+    fn policy_index(&self, (): (), _: Symmetry, action: Action) -> u32 {
+        action
+    }
+
+    fn least_actions_left(&self) -> u32 {
+        match self.end {
+            Some(End::Solved) => 0,
+            Some(End::Oops | End::MoveLimit | End::Proposed) => u32::MAX,
+            None => self.episode.problem.least_moves(self.step_marked, &self.clan),
+        }
+    }
+
+    fn draw_start(rules: &Rules, level: u32, draw: &mut dyn FnMut(usize) -> usize) -> Option<Drawn<Self>> {
+        Self::drawn(rules, level, Part::Training, draw)
+    }
+
+    /// Draws one of the problems that are held out by [`Problem::is_held_out`]. There may be none of level 1.
+    fn draw_held_out(rules: &Rules, level: u32, draw: &mut dyn FnMut(usize) -> usize) -> Option<Drawn<Self>> {
+        Self::drawn(rules, level, Part::HeldOut, draw)
+    }
+
+    fn problem_kinds(rules: &Rules) -> Vec<ProblemKind<Rules>> {
+        let pairs = u32::from(rules.pairs);
+        let kind = |name, share, pairs| ProblemKind {
+            name,
+            share,
+            rules: Rules {
+                pairs,
+                ..rules.clone()
+            },
+        };
+        vec![
+            kind("draw", 100_u32.saturating_sub(pairs), 0),
+            kind("pair", pairs, 100),
+        ]
+    }
+
+    fn in_hindsight(&self, actions: &[Action]) -> Option<Drawn<Self>> {
+        let rules = &self.episode.rules;
+        let solved = sample::in_hindsight(&self.clan, &self.episode.problem, actions, rules.move_limit)?;
+        Some(Drawn {
+            start: Self::from_clan(rules, solved.problem, self.clan),
+            solution: solved.solution,
+        })
+    }
+}
+
+impl GeneratorGame {
+    fn drawn(
+        rules: &Rules,
+        level: u32,
+        part: Part,
+        draw: &mut dyn FnMut(usize) -> usize,
+    ) -> Option<Drawn<Self>> {
+        let walk = sample::problem(level, usize::from(rules.pairs), rules.move_limit, part, draw)?;
+        Some(Drawn {
+            start: Self::posed(rules, walk.problem),
+            solution: walk.solution,
+        })
+    }
+}
