@@ -6,15 +6,18 @@
 //! it is solved, a move fails, or after 64 moves.
 
 use anyhow::{Context as _, ensure};
-use arena::players::solver::{self, Attempt};
-use games::generator::{GeneratorGame, Illegal, Rules};
+use arena::{
+    players::solver::{self, Attempt},
+    statistics::wilson,
+};
+use games::{
+    Game as _,
+    generator::{GeneratorGame, Illegal, Rules},
+};
 use search::{Draws, GameKey, Purpose};
 use serde::Serialize;
 
-use crate::harness::{
-    problems::{self, wilson},
-    report,
-};
+use crate::harness::{problems, report};
 
 /// Arguments of `minuet bench generator`.
 #[derive(clap::Args)]
@@ -210,7 +213,7 @@ fn measured(
         visits,
         solved: count as u64,
         solve_rate: count as f64 / attempts.len().max(1) as f64,
-        solve_rate_interval: wilson(count as f64, attempts.len() as f64),
+        solve_rate_interval: wilson(count as u64, attempts.len() as u64),
         mean_length: mean(solved.iter().map(|(attempt, _)| attempt.actions.len()).sum()),
         mean_known_length: mean(solved.iter().map(|(_, known)| known).sum()),
         visits_per_problem: attempts.iter().map(|attempt| attempt.visits).sum::<u64>() as f64

@@ -10,14 +10,14 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use arena::players::solver::{self, Attempt};
+use arena::{
+    players::solver::{self, Attempt},
+    statistics::wilson,
+};
 use games::generator::{GeneratorGame, Rules, task::Task};
 use serde::Serialize;
 
-use crate::harness::{
-    problems::{self, wilson},
-    report,
-};
+use crate::harness::{problems, report};
 
 /// Arguments of `minuet bench tasks`.
 #[derive(clap::Args)]
@@ -129,7 +129,7 @@ fn read(folder: &Path, most: usize) -> anyhow::Result<Vec<Set>> {
     Ok(sets)
 }
 
-/// Paths in a folder, by name.
+/// Returns the paths in a folder, by name.
 fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let unreadable = || format!("cannot read {}", folder.display());
     let mut paths = Vec::new();
@@ -159,7 +159,7 @@ fn measured((player, visits): (&str, u32), set: &Set, attempts: &[Attempt], seco
         tasks_solved,
         pairs,
         pairs_solved,
-        pairs_solved_interval: wilson(pairs_solved as f64, pairs as f64),
+        pairs_solved_interval: wilson(pairs_solved as u64, pairs as u64),
         mean_length: (pairs_solved > 0).then(|| moves as f64 / pairs_solved as f64),
         seconds_per_pair: seconds / pairs.max(1) as f64,
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`plan`] | players, pairs, openings, seeds, and the numbers of the games |
 //! | [`openings`] | the openings from which pairs begin |
+//! | [`problems`] | matches in games of one player: the same problems for both, counted by kind and level |
 //! | [`record`] | the record of a finished game |
 //! | [`folder`] | the folder of a match, from which an interrupted match continues |
 //! | [`table`] | the games of one thread, evaluated together |
@@ -16,6 +17,7 @@ pub mod folder;
 pub mod notation;
 pub mod openings;
 pub mod plan;
+pub mod problems;
 pub mod record;
 pub mod standing;
 mod table;
@@ -24,6 +26,7 @@ pub use conduct::{Conduct, Progress, play};
 pub use folder::{FolderError, MatchFolder};
 pub use openings::{Opening, OpeningError};
 pub use plan::{Plan, PlanError, PlannedGame};
+pub use problems::{ClassStanding, ProblemClass};
 pub use record::{GameRecord, Result};
 pub use standing::Standing;
 

@@ -6,8 +6,10 @@ use games::{Action, Game};
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
 
+use super::problems::{self, ProblemClass};
+
 /// Tries at an opening that no earlier pair has.
-const TRIES: u32 = 64;
+pub(super) const TRIES: u32 = 64;
 /// The key's first part, so that openings and players never share a draw.
 const OPENINGS: u64 = 0x6f70_656e_696e_6773;
 
@@ -18,6 +20,9 @@ pub struct Opening {
     pub start: Option<String>,
     /// Actions played from the start before the players choose.
     pub actions: Vec<Action>,
+    /// Kind and level of the start, if it is a problem.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<ProblemClass>,
 }
 
 /// An opening that cannot be played.
@@ -45,6 +50,31 @@ pub enum OpeningError {
         /// The game.
         game: &'static str,
     },
+    /// A level has no held-out problem.
+    #[error("no held-out problem of level {level} of {game} was found")]
+    NoProblem {
+        /// The level.
+        level: u32,
+        /// The game.
+        game: &'static str,
+    },
+}
+
+/// `count` openings as a match of the game usually has them: held-out problems in games of one player, else `plies` random actions.
+///
+/// # Errors
+/// [`OpeningError`]
+pub fn usual<G: Game>(
+    rules: &G::Rules,
+    seed: u64,
+    plies: u32,
+    count: u64,
+) -> Result<Vec<Opening>, OpeningError> {
+    if G::PLAYERS == 1 {
+        problems::openings::<G>(rules, seed, count)
+    } else {
+        random::<G>(rules, seed, plies, count)
+    }
 }
 
 /// `count` openings of `plies` random actions each: games that are over do not count, and an opening that leads to a position
@@ -60,32 +90,65 @@ pub fn random<G: Game>(
     count: u64,
 ) -> Result<Vec<Opening>, OpeningError> {
     let start = G::start(rules, None).map_err(|error| OpeningError::Start(error.to_string()))?;
-    let mut known = HashSet::new();
-    let mut openings = Vec::new();
-    for number in 0..count {
+    let mut distinct = Distinct::new(seed, Purpose::Choice);
+    let openings = (0..count).map(|number| {
+        let drawn = distinct.draw(number, |draws| {
+            let (actions, state) = one(&start, draws, plies)?;
+            Some((state.position(), actions))
+        });
+        let (_, actions) = drawn.ok_or(OpeningError::TooLong { plies, game: G::NAME })?;
+        Ok(Opening {
+            actions,
+            ..Opening::default()
+        })
+    });
+    openings.collect()
+}
+
+/// Draws openings that differ from each other.
+pub(super) struct Distinct {
+    seed: u64,
+    purpose: Purpose,
+    /// Positions of earlier openings.
+    known: HashSet<String>,
+}
+
+impl Distinct {
+    pub(super) fn new(seed: u64, purpose: Purpose) -> Self {
+        Self {
+            seed,
+            purpose,
+            known: HashSet::new(),
+        }
+    }
+
+    /// Draws the opening with this number: its position, and what else `draw` returns. After some tries it may have the position of
+    /// an earlier one. `None` if no try gives an opening.
+    pub(super) fn draw<T>(
+        &mut self,
+        number: u64,
+        draw: impl Fn(&mut Draws) -> Option<(String, T)>,
+    ) -> Option<(String, T)> {
+        let key = GameKey {
+            run_seed: self.seed ^ OPENINGS,
+            game: number,
+        };
         let mut drawn = None;
         for attempt in 0..TRIES {
-            let Some((actions, state)) = one(&start, seed, number, attempt, plies) else {
+            let Some((position, rest)) = draw(&mut Draws::new(key, attempt, self.purpose)) else {
                 continue;
             };
-            let is_new = known.insert(state.position());
-            drawn = Some(actions);
+            let is_new = self.known.insert(position.clone());
+            drawn = Some((position, rest));
             if is_new {
                 break;
             }
         }
-        let actions = drawn.ok_or(OpeningError::TooLong { plies, game: G::NAME })?;
-        openings.push(Opening { start: None, actions });
+        drawn
     }
-    Ok(openings)
 }
 
-fn one<G: Game>(start: &G, seed: u64, number: u64, attempt: u32, plies: u32) -> Option<(Vec<Action>, G)> {
-    let key = GameKey {
-        run_seed: seed ^ OPENINGS,
-        game: number,
-    };
-    let mut draws = Draws::new(key, attempt, Purpose::Choice);
+fn one<G: Game>(start: &G, draws: &mut Draws, plies: u32) -> Option<(Vec<Action>, G)> {
     let (mut state, mut legal, mut actions) = (start.clone(), Vec::new(), Vec::new());
     for _ in 0..plies {
         state.legal_actions(&mut legal);
@@ -124,7 +187,7 @@ pub fn read<G: Game>(rules: &G::Rules, text: &str) -> Result<Vec<Opening>, Openi
         }
         openings.push(Opening {
             start: Some(text),
-            actions: Vec::new(),
+            ..Opening::default()
         });
     }
     if openings.is_empty() {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Result {
-    /// The player who began won.
+    /// The player who began won. In games of one player: the player has solved the problem.
     First,
-    /// The other player won.
+    /// The other player won. In games of one player: the problem is not solved.
     Second,
     /// The game is a draw.
     Draw,
@@ -30,7 +30,9 @@ impl Result {
         match outcome {
             Outcome::Won(Player::First) => Self::First,
             Outcome::Won(Player::Second) => Self::Second,
-            Outcome::Draw | Outcome::Scored(_) => Self::Draw,
+            Outcome::Draw => Self::Draw,
+            Outcome::Scored(value) if value > 0.0 => Self::First,
+            Outcome::Scored(_) => Self::Second,
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::{
     plan::Plan,
+    problems::{self, ClassStanding},
     record::{GameRecord, Result as GameResult},
 };
 use crate::statistics::{BradleyTerry, Encounter, Estimate, Pentanomial, Sprt, Verdict};
@@ -59,6 +60,9 @@ pub struct PairingStanding {
     pub pentanomial: Pentanomial,
     /// Estimate from the complete pairs; `None` without any.
     pub estimate: Option<Estimate>,
+    /// Solved problems by kind and level. Empty if the match is not about problems.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<ClassStanding>,
 }
 
 /// State of a sequential test.
@@ -169,6 +173,7 @@ impl PairingStanding {
             first_mover_wins,
             estimate: Estimate::of(&pentanomial),
             pentanomial,
+            problems: problems::standings(plan, records, pairing),
         }
     }
 }

@@ -14,7 +14,7 @@ use super::{
     plan::{Plan, PlannedGame, seat_key},
     record::{GameRecord, Result as GameResult},
 };
-use crate::players::{Player, PlayerError, Progress, Seat, uci::UciError};
+use crate::players::{EngineError, Player, PlayerError, Progress, Seat};
 
 /// A game in progress.
 struct Playing<G: Game> {
@@ -163,7 +163,7 @@ impl<'a, G: Game> Table<'a, G> {
             let action = match chosen {
                 Ok(Some(action)) => action,
                 Ok(None) => return Ok(Advanced::Waiting),
-                Err(PlayerError::Uci(error @ UciError::Illegal { .. })) => {
+                Err(PlayerError::Engine(error @ EngineError::Illegal { .. })) => {
                     tracing::warn!(game = slot.game, "{error}: the game is lost");
                     return Ok(Advanced::Over(playing.lost_by(side, self.plan)));
                 }
@@ -263,13 +263,21 @@ impl<G: Game> Playing<G> {
             return Some(self.record(GameResult::of(outcome), ending, plan));
         }
         if self.actions.len() >= plan.max_actions {
-            return Some(self.record(GameResult::Draw, "max-actions", plan));
+            return Some(self.record(self.undecided(), "max-actions", plan));
         }
         let mut legal = Vec::new();
         self.state.legal_actions(&mut legal);
         legal
             .is_empty()
-            .then(|| self.record(GameResult::Draw, "no-action", plan))
+            .then(|| self.record(self.undecided(), "no-action", plan))
+    }
+
+    /// Result of a game that ends without an outcome: a draw, or a problem that is not solved.
+    fn undecided(&self) -> GameResult {
+        match G::PLAYERS {
+            1 => GameResult::Second,
+            _ => GameResult::Draw,
+        }
     }
 
     fn lost_by(&self, side: usize, plan: &Plan) -> GameRecord {

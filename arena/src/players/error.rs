@@ -1,4 +1,4 @@
-//! [`PlayerError`] and [`UciError`].
+//! [`PlayerError`] and [`EngineError`].
 
 use std::io;
 
@@ -30,9 +30,9 @@ pub enum PlayerError {
     /// The search refused an evaluation.
     #[error("an evaluation does not fit its leaf")]
     Apply(#[from] search::ApplyError),
-    /// A UCI engine failed.
+    /// An engine failed.
     #[error(transparent)]
-    Uci(#[from] UciError),
+    Engine(#[from] EngineError),
     /// The player cannot play this game.
     #[error("{player} plays {plays} only, not {game}")]
     Game {
@@ -50,7 +50,7 @@ pub enum PlayerError {
 
 /// Error: an engine cannot play.
 #[derive(Debug, thiserror::Error)]
-pub enum UciError {
+pub enum EngineError {
     /// The program does not start.
     #[error("cannot start the engine {program}")]
     Start {
@@ -79,7 +79,25 @@ pub enum UciError {
         program: String,
         /// Answer of the engine.
         answer: String,
-        /// Position as a FEN.
+        /// Position, as a FEN in chess.
+        position: String,
+    },
+    /// The engine answered a command with an error.
+    #[error("the engine {program} refused `{command}`: {answer}")]
+    Refused {
+        /// Path of the program.
+        program: String,
+        /// The command.
+        command: String,
+        /// Answer of the engine.
+        answer: String,
+    },
+    /// The engine cannot begin at this position.
+    #[error("the engine {program} plays from the usual start only, not from {position}")]
+    Position {
+        /// The program and its arguments.
+        program: String,
+        /// Start of the game.
         position: String,
     },
 }

@@ -9,9 +9,12 @@
 //! | [`seat`] | a player in one game |
 //! | [`solo`] | a player who plays one game alone, not in a match |
 //! | [`solver`] | problems of the generator game, solved side by side |
-//! | [`random`], [`perfect`], [`uci`] | players that do not search in this process |
+//! | [`random`], [`perfect`] | players that do not search |
+//! | [`engine`], [`uci`], [`gtp`] | programs of others |
 
+pub mod engine;
 mod error;
+pub mod gtp;
 pub mod many;
 pub mod networks;
 pub mod perfect;
@@ -25,18 +28,18 @@ pub mod uci;
 
 use std::{any::TypeId, sync::Arc};
 
-use games::{Game, chess::Chess, connect_four::ConnectFour};
+use games::{Game, chess::Chess, connect_four::ConnectFour, othello::Othello};
 use network::batched::{BatchedEvaluator, EvaluationSource};
 use search::{GameKey, Search, Settings};
 
-pub use error::PlayerError;
+pub use error::{EngineError, PlayerError};
 pub use networks::{NetworkOptions, Networks, OpenedNetwork};
 pub use seat::{Chooser, Progress, Seat};
 pub use solo::Solo;
 
+use engine::Engines;
 use perfect::Solvers;
-use spec::{Kind, Spec};
-use uci::Engines;
+use spec::{GtpSpec, Kind, Spec, UciSpec};
 
 /// A player that is ready to play. Threads may share one.
 #[derive(Debug)]
@@ -57,7 +60,8 @@ enum Method<G: Game> {
     },
     Random,
     Perfect(Solvers),
-    Uci(Arc<Engines>),
+    Uci(Arc<Engines<UciSpec>>),
+    Gtp(Arc<Engines<GtpSpec>>),
 }
 
 impl<G: Game> Player<G> {
@@ -72,14 +76,14 @@ impl<G: Game> Player<G> {
                 let encoding =
                     network::file::encoding_of::<G>(&network.description().layout, &name.to_string())?;
                 Method::Search {
-                    settings: search.settings(network.search()),
+                    settings: search.settings(network.search().or(usual_search::<G>().as_ref())),
                     temperature: search.temperature,
                     network: Some(network),
                     encoding,
                 }
             }
             Kind::Uct(search) => Method::Search {
-                settings: search.settings(None),
+                settings: search.settings(usual_search::<G>().as_ref()),
                 temperature: search.temperature,
                 network: None,
                 encoding: uniform_encoding::<G>()?,
@@ -91,7 +95,11 @@ impl<G: Game> Player<G> {
             }
             Kind::Uci(engine) => {
                 only::<G, Chess>("a UCI engine")?;
-                Method::Uci(Arc::new(Engines::start(engine)?))
+                Method::Uci(Arc::new(Engines::start(engine.clone())?))
+            }
+            Kind::Gtp(engine) => {
+                only::<G, Othello>("a GTP engine")?;
+                Method::Gtp(Arc::new(Engines::start(engine.clone())?))
             }
         };
         Ok(Self {
@@ -145,7 +153,7 @@ impl<G: Game> Player<G> {
 
     /// True if choosing an action blocks the thread, so that several games at once bring no speed.
     pub fn is_blocking(&self) -> bool {
-        matches!(self.method, Method::Uci(_))
+        matches!(self.method, Method::Uci(_) | Method::Gtp(_))
     }
 
     /// Returns an evaluator for the player's searches; `thread` selects the copy of the network. `None` if the player does not search.
@@ -179,8 +187,15 @@ impl<G: Game> Player<G> {
             Method::Random => Seat::Chooser(Box::new(random::Random::new(key))),
             Method::Perfect(solvers) => Seat::Chooser(Box::new(perfect::Perfect::new(solvers.clone(), key))),
             Method::Uci(engines) => Seat::Chooser(Box::new(uci::UciPlayer::new(Arc::clone(engines))?)),
+            Method::Gtp(engines) => Seat::Chooser(Box::new(gtp::GtpPlayer::new(Arc::clone(engines))?)),
         })
     }
+}
+
+/// Returns the search settings on which those of a player are based if its network is of no run: in games of one player those of
+/// [`solver`]. `None`: the defaults.
+pub fn usual_search<G: Game>() -> Option<Settings> {
+    (G::PLAYERS == 1).then(|| solver::settings(Settings::default().visits))
 }
 
 /// Returns any representation of the game, for uniform evaluations, which ignore it.

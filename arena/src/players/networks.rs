@@ -69,6 +69,16 @@ impl Networks {
         self
     }
 
+    /// Closes networks that no player holds, the one that was opened first before the others, until at most `most` are open.
+    pub fn close_unused(&mut self, most: usize) {
+        let mut excess = self.opened.len().saturating_sub(most);
+        self.opened.retain(|(_, network)| {
+            let is_closed = excess > 0 && Arc::strong_count(network) == 1;
+            excess -= usize::from(is_closed);
+            !is_closed
+        });
+    }
+
     /// Forgets all open networks; players keep the networks that they hold. The measured choice of the provider stays.
     pub fn forget(&mut self) {
         self.opened.clear();

@@ -5,11 +5,12 @@
 //! | text | player |
 //! |---|---|
 //! | `runs/chess,visits=400` | search with a checkpoint's network (see [`ModelName`]) |
-//! | `chess` | search with the network that comes with Minuet |
+//! | `chess`, `chess@beginner` | search with the network that comes with Minuet, of a level |
 //! | `uct,visits=100` | UCT with value 0 for every position and equal priors |
 //! | `random` | random legal actions |
 //! | `perfect` | optimal play in Connect Four |
 //! | `uci:stockfish,nodes=1000,option.Skill Level=3` | a UCI engine, chess only |
+//! | `gtp:gtp-rhino --level=3` | a GTP engine, Othello only |
 //!
 //! Keys: `name`, the player's name; for searches `visits` (default 100), `leaves` (default 1; more are faster in a single game
 //! but play a little worse), `exploration`, `first-play` (`parent`, `zero`, `mean` or a reduction), `symmetry` (`true`, `false`),
@@ -48,6 +49,8 @@ pub enum Kind {
     Perfect,
     /// A UCI engine.
     Uci(UciSpec),
+    /// A GTP engine.
+    Gtp(GtpSpec),
 }
 
 /// Search settings of a player that differ from those of its network's run.
@@ -69,6 +72,13 @@ pub struct UciSpec {
     pub go: Go,
     /// Options set before the first game, in order: names and values.
     pub options: Vec<(String, String)>,
+}
+
+/// A GTP engine. Its own arguments limit its search.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GtpSpec {
+    /// Program and arguments of the engine.
+    pub command: Vec<String>,
 }
 
 /// Limit of a UCI engine's search per move.
@@ -214,7 +224,7 @@ impl FromStr for Spec {
             let (taken, keys) = match &mut kind {
                 Kind::Model(_, search) | Kind::Uct(search) => (search.take(key, value), SEARCH_KEYS),
                 Kind::Uci(engine) => (engine.take(key, value), ENGINE_KEYS),
-                Kind::Random | Kind::Perfect => (None, "name"),
+                Kind::Random | Kind::Perfect | Kind::Gtp(_) => (None, "name"),
             };
             taken
                 .ok_or_else(|| fault(format!("it has no key `{key}`, but {keys}")))?
@@ -239,8 +249,8 @@ const SEARCH_KEYS: &str =
 const ENGINE_KEYS: &str = "name, nodes, movetime, depth, option.NAME";
 
 fn kind(text: &str) -> Result<Kind, String> {
-    if let Some(command) = text.strip_prefix("uci:") {
-        let command: Vec<String> = command.split_whitespace().map(String::from).collect();
+    let words = |command: &str| -> Vec<String> { command.split_whitespace().map(String::from).collect() };
+    if let Some(command) = text.strip_prefix("uci:").map(words) {
         if command.is_empty() {
             return Err("uci: is followed by the engine's program, e.g. uci:stockfish".into());
         }
@@ -249,6 +259,12 @@ fn kind(text: &str) -> Result<Kind, String> {
             go: Go::Nodes(NODES),
             options: Vec::new(),
         }));
+    }
+    if let Some(command) = text.strip_prefix("gtp:").map(words) {
+        if command.is_empty() {
+            return Err("gtp: is followed by the engine's program, e.g. gtp:gtp-rhino".into());
+        }
+        return Ok(Kind::Gtp(GtpSpec { command }));
     }
     Ok(match text {
         "uct" => Kind::Uct(SearchSpec::default()),
@@ -299,6 +315,10 @@ mod tests {
         assert_eq!(engine.command, ["/opt/engine", "-q"]);
         assert_eq!(engine.go, Go::Depth(3));
         assert_eq!(engine.options, [("Skill Level".into(), "2".into())]);
+        let Kind::Gtp(engine) = read("gtp:gtp-rhino --level=3,name=rhino").kind else {
+            panic!("an engine");
+        };
+        assert_eq!(engine.command, ["gtp-rhino", "--level=3"]);
     }
 
     #[test]
@@ -330,6 +350,8 @@ mod tests {
         says("uct,visits", "should be key=value");
         says("random,visits=3", "no key `visits`");
         says("uci:", "followed by the engine's program");
+        says("gtp:", "followed by the engine's program");
+        says("gtp:rhino,level=3", "no key `level`, but name");
         says("", "names no network");
         says("uct,temperature=-1", "negative");
         says("uct,root=oak", "`root` is `oak`");

@@ -79,6 +79,11 @@ impl<G: Game> Thinker<G> {
         self.search.state()
     }
 
+    /// The search itself, to look into its tree.
+    pub fn search(&self) -> &Search<G> {
+        &self.search
+    }
+
     /// Searches until a limit is reached or `stop` is set. A later call continues the same search. `look` is called after every batch.
     /// The first batch is always completed, so that there is always a result.
     ///

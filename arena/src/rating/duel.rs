@@ -113,6 +113,8 @@ pub fn sprt(config: &RatingConfig) -> Result<Sprt, RatingError> {
     })?)
 }
 
+/// Seed of the held-out problems on which the checkpoints of a game of one player are rated.
+const PROBLEMS_SEED: u64 = 1;
 /// Evaluation cache of each network, in MiB.
 const CACHE_MIB: usize = 32;
 
@@ -184,6 +186,8 @@ impl Duel<'_> {
         let own = u64::from_str_radix(&sha256_hex(names.as_bytes())[..16], 16).unwrap_or_default();
         let seed = self.config.run.seed ^ own;
         let pairs = rating.max_games / 2;
+        // Problems are the same in every match, so that solve rates can be compared over the run.
+        let openings_seed = if G::PLAYERS == 1 { PROBLEMS_SEED } else { seed };
         let plan = Plan {
             schema: SCHEMA,
             game: G::NAME.into(),
@@ -194,7 +198,7 @@ impl Duel<'_> {
                 .collect(),
             pairs,
             seed,
-            openings: openings::random::<G>(rules, seed, plies, pairs)?,
+            openings: openings::usual::<G>(rules, openings_seed, plies, pairs)?,
             max_actions: self.config.search.max_actions as usize,
         };
         plan.check()?;

@@ -6,7 +6,10 @@ use checkpoints::Version;
 use serde::{Deserialize, Serialize};
 
 use super::duel::Live;
-use crate::statistics::{Pentanomial, Rating};
+use crate::{
+    matches::ClassStanding,
+    statistics::{Pentanomial, Rating},
+};
 
 /// Result of a match for its candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +61,9 @@ pub struct Line {
     pub losses: u64,
     /// Numbers of pairs in which the candidate took 0, ½, 1, 1½ and 2 points.
     pub pairs: Pentanomial,
+    /// Problems that the candidate and its opponent solved, by kind and level. Empty in games of two players.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<ClassStanding>,
     /// Log-likelihood ratio of the test.
     pub log_likelihood_ratio: f64,
     /// Elo difference estimated from this match alone; `None` if it has no bound.
@@ -92,6 +98,7 @@ impl Line {
             draws: standing.draws,
             losses: standing.losses,
             pairs: standing.pentanomial,
+            problems: standing.problems.clone(),
             log_likelihood_ratio: live.log_likelihood_ratio,
             elo_difference: estimate.and_then(|estimate| estimate.elo),
             elo_difference_interval: estimate.map_or([None; 2], |estimate| estimate.elo_interval),

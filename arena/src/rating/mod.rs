@@ -11,6 +11,9 @@
 //! | [`metrics`], [`report`] | the metrics page, the log and TensorBoard |
 //! | [`error`] | errors, and which of them are temporary |
 //!
+//! In games of one player a match is about the same held-out problems for both, by kind and level
+//! ([`problems`](crate::matches::problems)).
+//!
 //! When a match ends, the newest checkpoint (`latest`) is the next candidate. So rating lags behind training by one match at most;
 //! checkpoints published in between are skipped. The label `candidate` keeps the candidate from being pruned and names the match to
 //! continue after a restart.
@@ -49,11 +52,7 @@ use std::{
     sync::Arc,
 };
 
-use config::{ConfigError, RunConfig};
-use games::{
-    Game,
-    registry::{self, Visitor},
-};
+use config::RunConfig;
 use service::{backoff::Backoff, role::Work};
 use tokio_util::sync::CancellationToken;
 
@@ -74,7 +73,6 @@ const LOCK: &str = "lock";
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let metrics = Arc::new(Metrics::new());
-        check_game(&config.game.name)?;
         let sprt = duel::sprt(&config.rating)?;
         let mut backoff = Backoff::for_connections();
         let (_lock, rater) = loop {
@@ -96,29 +94,6 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
         };
         Ok(rater.work().await?)
     })
-}
-
-/// Checks that a game has two players.
-///
-/// # Errors
-/// [`RatingError::Config`] for an unknown game or a game with one player.
-pub fn check_game(name: &str) -> Result<(), RatingError> {
-    struct Players;
-
-    impl Visitor for Players {
-        type Output = u8;
-
-        fn visit<G: Game>(self) -> u8 {
-            G::PLAYERS
-        }
-    }
-
-    match registry::visit(name, Players).map_err(RatingError::of_game)? {
-        1 => Err(RatingError::Config(ConfigError::Game(format!(
-            "`rating.enabled`: {name} has one player, so checkpoints cannot play each other; `minuet bench {name}` measures them"
-        )))),
-        _ => Ok(()),
-    }
 }
 
 /// Locks the folder for this process until the returned file is closed.

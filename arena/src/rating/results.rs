@@ -222,6 +222,7 @@ pub(super) mod tests {
                 first_mover_wins: 0,
                 estimate: Estimate::of(&pentanomial),
                 pentanomial,
+                problems: Vec::new(),
             },
             log_likelihood_ratio: 1.5,
         }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::pentanomial::Pentanomial;
 
 /// The normal distribution's 97.5 % quantile.
-const Z: f64 = 1.959_963_984_540_054;
+pub(super) const Z: f64 = 1.959_963_984_540_054;
 /// After `n` equal observations, the probability of a different one is below about `3/n` at 95 % confidence.
 const RULE_OF_THREE: f64 = 3.0;
 
@@ -63,7 +63,7 @@ impl Estimate {
 
 /// The Elo difference at which a player scores this share; `None` unless the share is above 0 and below 1.
 fn elo_of_score(score: f64) -> Option<f64> {
-    (score > 0.0 && score < 1.0).then(|| -400.0 * (1.0 / score - 1.0).log10())
+    (score > 0.0 && score < 1.0).then(|| 400.0 * (score / (1.0 - score)).log10())
 }
 
 /// The expected score, in [0, 1], of a player who is `elo` stronger.

@@ -4,5 +4,6 @@
 mod common;
 mod naming;
 mod playing;
+mod problems;
 mod thinking;
 mod versions;

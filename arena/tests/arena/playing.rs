@@ -9,7 +9,7 @@ use std::{
 use arena::{
     Player, Spec,
     matches::{
-        Conduct, FolderError, GameRecord, MatchFolder, Plan, Standing,
+        Conduct, FolderError, GameRecord, MatchFolder, Opening, Plan, Standing,
         conduct::Ended,
         notation, openings,
         plan::{Entrant, SCHEMA},
@@ -37,6 +37,16 @@ pub struct Match<G: Game> {
 impl<G: Game> Match<G> {
     pub fn new(written: &[&str], pairs: u64, plies: u32, networks: &mut Networks) -> Self {
         let rules = G::Rules::default();
+        let openings = openings::random::<G>(&rules, 9, plies, pairs).unwrap();
+        Self::from_openings(written, rules, openings, networks)
+    }
+
+    pub fn from_openings(
+        written: &[&str],
+        rules: G::Rules,
+        openings: Vec<Opening>,
+        networks: &mut Networks,
+    ) -> Self {
         let specs: Vec<Spec> = written.iter().map(|text| text.parse().unwrap()).collect();
         let plan = Plan {
             schema: SCHEMA,
@@ -52,9 +62,9 @@ impl<G: Game> Match<G> {
                     search: None,
                 })
                 .collect(),
-            pairs,
+            pairs: openings.len() as u64,
             seed: 9,
-            openings: openings::random::<G>(&rules, 9, plies, pairs).unwrap(),
+            openings,
             max_actions: 200,
         };
         plan.check().unwrap();
@@ -63,6 +73,10 @@ impl<G: Game> Match<G> {
             .map(|spec| Player::open(spec, networks).unwrap())
             .collect();
         Self { plan, rules, players }
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     pub fn folder(&self, path: &Path) -> Result<MatchFolder, FolderError> {

@@ -19,6 +19,7 @@ Players, each with settings after commas:
   random                                         any legal action
   perfect                                        Connect Four without a mistake
   uci:PROGRAM                                    a chess engine; nodes=, movetime=, depth=, option.NAME=
+  gtp:PROGRAM                                    an Othello engine, e.g. \"gtp:gtp-rhino --level=3\"
   Searches take visits=, leaves=, exploration=, first-play=, symmetry=, reuse=, temperature=; everybody takes name=
 
 Examples:
@@ -27,7 +28,10 @@ Examples:
   minuet arena --game chess runs/a,visits=400 runs/b,visits=400 --games 4000 --sprt elo0=0,elo1=20
       ends as soon as it is known which of the two differences is true
   minuet arena --game chess runs/a,visits=400 uci:stockfish,nodes=5000,option.UCI_LimitStrength=true --games 20
-      games.pgn lies in the match's folder then")]
+      games.pgn lies in the match's folder then
+  minuet arena --game othello runs/othello,visits=400 \"gtp:gtp-rhino --level=3 --book=0 --rand=0\" --games 100
+  minuet arena --game generator runs/generator,visits=64 uct,visits=256
+      one player: both try the same held-out problems; solve rates by kind and level")]
 pub struct Arguments {
     /// Players, at least two. More than two play a round robin.
     #[arg(required = true, num_args = 2.., value_name = "PLAYER")]
@@ -35,7 +39,7 @@ pub struct Arguments {
     /// Name of the game.
     #[arg(long, value_parser = PossibleValuesParser::new(registry::NAMES))]
     pub(super) game: String,
-    /// Number of games for every two players, half of them with each colour.
+    /// Number of games for every two players: two for each opening, with colours exchanged, or one of each player for each problem.
     #[arg(long, default_value_t = 200, value_parser = even)]
     pub(super) games: u64,
     /// Seed of all random draws.

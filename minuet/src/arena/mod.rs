@@ -37,11 +37,6 @@ impl Visitor for Match {
 
     fn visit<G: Face>(self) -> anyhow::Result<()> {
         let arguments = self.0;
-        anyhow::ensure!(
-            G::PLAYERS == 2,
-            "{} has one player: there is no opponent",
-            G::NAME
-        );
         let Setup {
             plan,
             rules,
@@ -62,7 +57,7 @@ impl Visitor for Match {
         };
         let ended = matches::play(&plan, &rules, &players, &mut folder, conduct, &mut |progress| {
             bar.inc(1);
-            bar.set_message(report::running(&plan, progress.folder.records()));
+            bar.set_message(report::running(&plan, progress.folder.records(), G::PLAYERS));
         });
         bar.finish_and_clear();
         let ended = ended.with_context(|| format!("the finished games are kept in {}", path.display()))?;

@@ -6,7 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use arena::matches::{GameRecord, Plan, Standing, conduct::Ended, standing::PairingStanding};
+use arena::{
+    matches::{ClassStanding, GameRecord, Plan, Standing, conduct::Ended, standing::PairingStanding},
+    statistics::wilson,
+};
 use serde::Serialize;
 
 /// The JSON object that `--json` prints.
@@ -51,8 +54,17 @@ pub fn print(
     Ok(())
 }
 
-/// A line about the first two players for the progress display.
-pub fn running(plan: &Plan, records: &BTreeMap<u64, GameRecord>) -> String {
+/// A line about the first two players for the progress display of a game of `players` players.
+pub fn running(plan: &Plan, records: &BTreeMap<u64, GameRecord>, players: u8) -> String {
+    if players == 1 {
+        let problems = PairingStanding::of(plan, records, [0, 1]).problems;
+        return ClassStanding::sum(&problems).map_or_else(String::new, |all| {
+            format!(
+                "solved {} and {} of {}",
+                all.solved[0], all.solved[1], all.problems
+            )
+        });
+    }
     let [mut wins, mut draws, mut losses] = [0, 0, 0];
     for record in records
         .values()
@@ -110,6 +122,9 @@ fn text(plan: &Plan, standing: &Standing, games: &Path) -> String {
 }
 
 fn push_pairing(text: &mut String, pairing: &PairingStanding) {
+    if let Some(all) = ClassStanding::sum(&pairing.problems) {
+        return push_problems(text, pairing, &all);
+    }
     let [first, second] = &pairing.players;
     let PairingStanding {
         wins,
@@ -138,6 +153,54 @@ fn push_pairing(text: &mut String, pairing: &PairingStanding) {
             100.0 * estimate.superiority
         );
     }
+    text.push('\n');
+}
+
+/// Solve rates of two players, by kind and level, and their difference, whose interval is that of the pairs.
+fn push_problems(text: &mut String, pairing: &PairingStanding, all: &ClassStanding) {
+    let [first, second] = &pairing.players;
+    let only = [0, 1].map(|player: usize| all.solved[player] - all.both);
+    let neither = all.problems - all.both - only[0] - only[1];
+    let _ = writeln!(text, "{first}  against  {second}");
+    let _ = writeln!(
+        text,
+        "  of {} problems both solved {}, only the first {}, only the second {}, neither {neither}",
+        all.problems, all.both, only[0], only[1]
+    );
+    if let Some(estimate) = &pairing.estimate {
+        // A pair's score is 1 if only the first player solves the problem, 0 if only the second does.
+        let points = |score: f64| 200.0 * score - 100.0;
+        let _ = writeln!(
+            text,
+            "  difference of the solve rates {:+.1} points (95 %: {:+.1} to {:+.1}), likelihood of superiority {:.1} %",
+            points(estimate.score),
+            points(estimate.score_interval[0]),
+            points(estimate.score_interval[1]),
+            100.0 * estimate.superiority
+        );
+    }
+    let _ = writeln!(
+        text,
+        "\n  kind  level  problems   first: solved, interval, moves   second: solved, interval, moves"
+    );
+    let mut row = |kind: &str, level: &str, class: &ClassStanding| {
+        let _ = write!(text, "  {kind:<5} {level:>5} {:>9}", class.problems);
+        for (solved, moves) in class.solved.iter().zip(class.moves) {
+            let share = 100.0 * *solved as f64 / class.problems.max(1) as f64;
+            let [low, high] = wilson(*solved, class.problems).map(|end| 100.0 * end);
+            let interval = format!("{low:.0}-{high:.0} %");
+            let moves = match solved {
+                0 => "-".into(),
+                solved => format!("{:.1}", moves as f64 / *solved as f64),
+            };
+            let _ = write!(text, "   {share:>7.1} % {interval:>10} {moves:>8}");
+        }
+        text.push('\n');
+    };
+    for class in &pairing.problems {
+        row(&class.class.kind, &class.class.level.to_string(), class);
+    }
+    row("all", "", all);
     text.push('\n');
 }
 

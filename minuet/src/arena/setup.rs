@@ -14,6 +14,7 @@ use arena::{
 use games::Face;
 
 use super::arguments::Arguments;
+use crate::usage::BadUsage;
 
 /// Default number of games at once on a thread.
 const GAMES_AT_ONCE: u64 = 32;
@@ -58,8 +59,16 @@ impl<G: Face> Setup<G> {
         if arguments.games_at_once.is_none() && players.iter().any(Player::is_blocking) {
             games_at_once = 1;
         }
-        let rules = G::Rules::default();
+        // The rules of a new run, in which a game of one player has all its kinds of problems.
+        let rules: G::Rules = launcher::new_run(Some(G::NAME), &[])?.game.rules.try_into()?;
         let pairs = arguments.games / 2;
+        if G::PLAYERS == 1 && arguments.opening_plies.is_some() {
+            let reason = format!(
+                "--opening-plies: games of {} begin with held-out problems",
+                G::NAME
+            );
+            return Err(BadUsage(reason).into());
+        }
         let openings = match &arguments.openings {
             Some(file) => {
                 let text = std::fs::read_to_string(file)
@@ -69,7 +78,7 @@ impl<G: Face> Setup<G> {
             None => {
                 let usual = || G::OPENING_PLIES;
                 let plies = arguments.opening_plies.unwrap_or_else(usual);
-                openings::random::<G>(&rules, arguments.seed, plies, pairs)?
+                openings::usual::<G>(&rules, arguments.seed, plies, pairs)?
             }
         };
         let plan = Plan {

@@ -125,6 +125,8 @@ fn bad_usage_and_failure_have_different_exit_codes() {
         (1, true),
         "{said}"
     );
+    let (code, said) = run(&["--game", "chess", "gtp:/nowhere/engine", "random"]);
+    assert_eq!((code, said.contains("othello only")), (1, true), "{said}");
 }
 
 /// An engine with python-chess' rules that plays random legal moves, underpromotions included; with an argument it plays an illegal move
@@ -225,4 +227,77 @@ fn another_engine_plays_and_python_chess_reads_the_games() {
         .unwrap();
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     assert_eq!(String::from_utf8(read.stdout).unwrap().trim(), "12 4");
+}
+
+/// An engine with OpenSpiel's rules of Othello that plays random legal moves; with an argument it plays an illegal move after that number of
+/// moves. It refuses moves that OpenSpiel does not allow.
+const GTP_ENGINE: &str = "
+import pyspiel, random, sys
+random.seed(7)
+mistake = int(sys.argv[1]) if len(sys.argv) > 1 else None
+game, colours = pyspiel.load_game('othello'), ['black', 'white']
+for line in sys.stdin:
+    name, *words = line.split()
+    answer = '= '
+    if name == 'clear_board':
+        state = game.new_initial_state()
+    elif name in ('play', 'genmove'):
+        if state.legal_actions() == [64]:
+            state.apply_action(64)
+        legal = {state.action_to_string(action): action for action in state.legal_actions()}
+        if state.is_terminal() or words[0] != colours[state.current_player()]:
+            answer = '? wrong colour'
+        elif name == 'genmove':
+            move = random.choice(list(legal))
+            state.apply_action(legal[move])
+            wrong = mistake is not None and state.move_number() > mistake
+            answer = '= ' + ('A9' if wrong else move.upper())
+        elif words[1] in legal:
+            state.apply_action(legal[words[1]])
+        else:
+            answer = '? illegal move'
+    elif name == 'quit':
+        break
+    elif name != 'boardsize':
+        answer = '? unknown command'
+    print(answer + '\\n', flush=True)
+";
+
+#[test]
+fn another_program_plays_othello() {
+    let Some(python) = test_support::python("minuet") else {
+        return;
+    };
+    let home = tempfile::tempdir().unwrap();
+    let script = home.path().join("engine.py");
+    fs::write(&script, GTP_ENGINE).unwrap();
+    let engine = |arguments: &str| format!("gtp:{} {} {arguments}", python.display(), script.display());
+    let folder = home.path().join("match");
+    let players = [
+        "uct,visits=10",
+        &format!("{},name=any", engine("")),
+        &format!("{},name=wrong", engine("40")),
+    ];
+    let arguments = [&["--game", "othello", "--games", "6"][..], &players].concat();
+    let report = object(&minuet(&folder, &arguments).output().unwrap());
+    assert_eq!(report["games"], serde_json::json!([18, 18]));
+    assert!(
+        report["endings"]["illegal-move"].as_u64().unwrap() > 0,
+        "{report}"
+    );
+
+    // An engine that refuses a command ends the match with its answer.
+    let refusing = "import sys\nfor line in sys.stdin: print('? busy\\n', flush=True)";
+    fs::write(&script, refusing).unwrap();
+    let output = minuet(
+        &home.path().join("refused"),
+        &["--game", "othello", &engine(""), "random"],
+    )
+    .output()
+    .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && said.contains("refused `boardsize 8`: busy"),
+        "{said}"
+    );
 }

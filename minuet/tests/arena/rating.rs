@@ -13,7 +13,7 @@ use std::{
 use bytes::Bytes;
 use checkpoints::{BEST, CANDIDATE, Draft, LATEST, MODEL, Repository, Version};
 use config::{ProviderChoice, RunConfig, template};
-use games::{Game, RowLayout, connect_four::ConnectFour};
+use games::{Game, RowLayout, connect_four::ConnectFour, generator::GeneratorGame};
 use onnx::{Input, Metadata, PolicyHead, TowerShape, TowerWeights};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -80,11 +80,17 @@ impl Place {
             step,
         };
         let model = onnx::build(&weights, &metadata, Input::Rows).unwrap();
+        self.publish_model(&metadata, model)
+    }
+
+    /// Publishes a model, and moves `latest` to it.
+    fn publish_model(&self, metadata: &Metadata, model: Vec<u8>) -> Version {
+        let layout = &metadata.layout;
         let draft = Draft {
-            game: ConnectFour::NAME.into(),
+            game: layout.game.clone(),
             actions: layout.actions,
-            layout: serde_json::to_value(&layout).unwrap(),
-            step,
+            layout: serde_json::to_value(layout).unwrap(),
+            step: metadata.step,
             ..Draft::default()
         };
         self.runtime.block_on(async {
@@ -588,25 +594,35 @@ fn networks_of_an_inference_server_are_rated_and_the_server_may_be_away() {
     place.runtime.block_on(serving).unwrap().unwrap();
 }
 
+/// Both checkpoints get the same held-out problems, one of each kind and level here.
 #[test]
-fn a_game_for_one_player_is_refused_with_the_key() {
-    let place = Place::new(|config| config.game.name = "generator".into());
-    let (code, said) = refused(&place.command().output().unwrap());
-    assert_eq!(
-        (code, said.contains("`rating.enabled`: generator has one player")),
-        (Some(2), true),
-        "{said}"
-    );
-    let up = Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .args(["up", "--no-studio", "--rating", "--game", "generator", "--run"])
-        .arg(place.folder.path().join("another"))
-        .output()
-        .unwrap();
-    let (code, said) = refused(&up);
-    assert_eq!(
-        (code, said.contains("generator has one player")),
-        (Some(2), true),
-        "{said}"
-    );
-    assert!(!place.folder.path().join("another/run.toml").exists());
+fn checkpoints_of_a_game_for_one_player_are_rated_on_held_out_problems() {
+    let place = Place::new(|config| {
+        config.game.name = GeneratorGame::NAME.into();
+        config.game.rules.insert("pairs".into(), 50.into());
+        config.game.rules.insert("move_limit".into(), 6.into());
+        config.rating.max_games = 12;
+    });
+    let publish = |step: u64| {
+        let metadata = Metadata {
+            layout: GeneratorGame::layout(()),
+            step,
+        };
+        let model = onnx::random::model(&metadata, 1, 8, step).unwrap();
+        place.publish_model(&metadata, model)
+    };
+    publish(0);
+    let role = place.start();
+    wait_until("the first best checkpoint", || place.label(BEST).is_some());
+    let newer = publish(10);
+    let line = place.result_of(&newer);
+    let classes: Vec<Value> = line["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|class| json!([class["kind"], class["level"], class["problems"]]))
+        .collect();
+    let expected = ["draw", "pair"].map(|kind| [2, 4, 8].map(|level| json!([kind, level, 1])));
+    assert_eq!(classes, expected.concat(), "{line}");
+    role.stop();
 }

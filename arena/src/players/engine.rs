@@ -1,0 +1,229 @@
+//! Engines: external programs that answer line by line through pipes. Their output is not trusted.
+
+use std::{
+    io::{self, BufRead, BufReader, Read as _, Write as _},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    sync::{
+        Arc,
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+
+use super::error::EngineError;
+
+/// Longest time until an engine is ready.
+pub const READY: Duration = Duration::from_secs(60);
+/// Longest time for a move beyond the engine's own time for it.
+pub const MOVE: Duration = Duration::from_secs(120);
+/// Longest line in bytes.
+const LINE: u64 = 1 << 16;
+/// Number of lines that may wait to be read.
+const LINES: usize = 1024;
+/// Longest time for an engine to quit before it is killed.
+const QUIT: Duration = Duration::from_millis(500);
+
+/// A protocol, with the program that speaks it.
+pub trait Protocol {
+    /// Program and arguments.
+    fn command(&self) -> &[String];
+
+    /// Sets up a process that has just started.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the program does not speak the protocol.
+    fn greet(&self, process: &mut Process) -> Result<(), EngineError>;
+}
+
+/// The processes of one engine, one for each game in progress.
+#[derive(Debug)]
+pub struct Engines<P> {
+    protocol: P,
+    idle: Mutex<Vec<Process>>,
+}
+
+/// A process for one game. It returns to its engine afterwards, unless it has failed.
+#[derive(Debug)]
+pub struct Loan<P> {
+    engines: Arc<Engines<P>>,
+    /// `None` after an error.
+    process: Option<Process>,
+}
+
+impl<P: Protocol> Engines<P> {
+    /// Starts the first process, so that a wrong program is noticed at once.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the program does not start or does not speak the protocol.
+    pub fn start(protocol: P) -> Result<Self, EngineError> {
+        let first = started(&protocol)?;
+        Ok(Self {
+            protocol,
+            idle: Mutex::new(vec![first]),
+        })
+    }
+
+    /// Lends an idle process, or starts one.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the program does not start or does not speak the protocol.
+    pub fn lend(self: Arc<Self>) -> Result<Loan<P>, EngineError> {
+        let idle = self.idle.lock().pop();
+        let process = match idle {
+            Some(process) => process,
+            None => started(&self.protocol)?,
+        };
+        Ok(Loan {
+            process: Some(process),
+            engines: self,
+        })
+    }
+}
+
+impl<P: Protocol> Loan<P> {
+    /// The protocol, with its settings.
+    pub fn protocol(&self) -> &P {
+        &self.engines.protocol
+    }
+
+    /// Talks with the process. After an error the process is dropped, and later calls fail.
+    ///
+    /// # Errors
+    /// Those of `talk`, and [`EngineError::Ended`] after one of them.
+    pub fn talk<T>(
+        &mut self,
+        talk: impl FnOnce(&mut Process) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let ended = || EngineError::Ended(self.engines.protocol.command().join(" "));
+        let mut process = self.process.take().ok_or_else(ended)?;
+        let answer = talk(&mut process)?;
+        self.process = Some(process);
+        Ok(answer)
+    }
+}
+
+impl<P> Drop for Loan<P> {
+    fn drop(&mut self) {
+        self.engines.idle.lock().extend(self.process.take());
+    }
+}
+
+fn started(protocol: &impl Protocol) -> Result<Process, EngineError> {
+    let mut process = Process::start(protocol.command())?;
+    protocol.greet(&mut process)?;
+    Ok(process)
+}
+
+/// A running engine. When dropped it is asked to quit, and killed if it does not.
+#[derive(Debug)]
+pub struct Process {
+    /// Path of the program, for messages.
+    pub program: String,
+    process: Child,
+    input: ChildStdin,
+    lines: Receiver<String>,
+}
+
+impl Process {
+    fn start(command: &[String]) -> Result<Self, EngineError> {
+        let program = command.first().cloned().unwrap_or_default();
+        let failed = |source| EngineError::Start {
+            program: program.clone(),
+            source,
+        };
+        let mut process = Command::new(&program)
+            .args(command.get(1..).unwrap_or_default())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(failed)?;
+        let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
+            return Err(failed(io::ErrorKind::BrokenPipe.into()));
+        };
+        let (sender, lines) = sync_channel(LINES);
+        thread::Builder::new()
+            .name("engine".into())
+            .spawn(move || read_lines(output, &sender))
+            .map_err(failed)?;
+        Ok(Self {
+            program: program.clone(),
+            process,
+            input,
+            lines,
+        })
+    }
+
+    /// Sends a line.
+    ///
+    /// # Errors
+    /// [`EngineError::Ended`] if the engine has closed its input.
+    pub fn send(&mut self, line: &str) -> Result<(), EngineError> {
+        writeln!(self.input, "{line}")
+            .and_then(|()| self.input.flush())
+            .map_err(|_| EngineError::Ended(self.program.clone()))
+    }
+
+    /// Reads lines until `read` makes something of one. `expected` says in an error what was waited for.
+    ///
+    /// # Errors
+    /// [`EngineError::Silent`] after `timeout`, and [`EngineError::Ended`].
+    pub fn wait<T>(
+        &mut self,
+        expected: &'static str,
+        timeout: Duration,
+        mut read: impl FnMut(&str) -> Option<T>,
+    ) -> Result<T, EngineError> {
+        let until = Instant::now() + timeout;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => {
+                    if let Some(found) = read(&line) {
+                        return Ok(found);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(EngineError::Silent {
+                        program: self.program.clone(),
+                        expected,
+                        seconds: timeout.as_secs(),
+                    });
+                }
+                Err(RecvTimeoutError::Disconnected) => return Err(EngineError::Ended(self.program.clone())),
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.send("quit");
+        let until = Instant::now() + QUIT;
+        while Instant::now() < until {
+            match self.process.try_wait() {
+                Ok(None) => thread::sleep(Duration::from_millis(5)),
+                _ => return,
+            }
+        }
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn read_lines(output: ChildStdout, lines: &SyncSender<String>) {
+    let mut output = BufReader::new(output);
+    loop {
+        let mut line = Vec::new();
+        match output.by_ref().take(LINE).read_until(b'\n', &mut line) {
+            Ok(length) if length > 0 => {}
+            _ => return,
+        }
+        if lines.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! A GTP engine as a player of Othello: an external program that speaks the Go Text Protocol, version 2. Passes are neither asked for nor
+//! told, because an engine that is told a move of one colour knows that the other has passed.
+
+use std::{any::Any, sync::Arc, time::Duration};
+
+use games::{
+    Action, Face as _, Game, Player,
+    othello::{Othello, PASS},
+};
+
+use super::{
+    engine::{Engines, Loan, MOVE, Process, Protocol, READY},
+    error::{EngineError, PlayerError},
+    seat::{Chooser, Progress},
+};
+use crate::players::spec::GtpSpec;
+
+impl Protocol for GtpSpec {
+    fn command(&self) -> &[String] {
+        &self.command
+    }
+
+    fn greet(&self, process: &mut Process) -> Result<(), EngineError> {
+        ask(process, "boardsize 8", READY).map(drop)
+    }
+}
+
+/// Sends a command and returns the answer, without `=`.
+fn ask(process: &mut Process, command: &str, timeout: Duration) -> Result<String, EngineError> {
+    process.send(command)?;
+    let answer = process.wait("=", timeout, |line| {
+        let line = line.trim();
+        match line.strip_prefix('=') {
+            Some(answer) => Some(Ok(answer.trim().to_owned())),
+            None => line.strip_prefix('?').map(|error| Err(error.trim().to_owned())),
+        }
+    })?;
+    answer.map_err(|answer| EngineError::Refused {
+        program: process.program.clone(),
+        command: command.to_owned(),
+        answer,
+    })
+}
+
+/// Name of a player's colour in GTP. Black begins.
+fn colour(player: Player) -> &'static str {
+    match player {
+        Player::First => "black",
+        Player::Second => "white",
+    }
+}
+
+/// An engine in one game.
+#[derive(Debug)]
+pub struct GtpPlayer {
+    engine: Loan<GtpSpec>,
+    /// Number of actions that the engine knows.
+    told: usize,
+}
+
+impl GtpPlayer {
+    /// Takes an idle engine, or starts one, and begins a new game.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the engine does not start or does not answer.
+    pub fn new(engines: Arc<Engines<GtpSpec>>) -> Result<Self, EngineError> {
+        let mut engine = engines.lend()?;
+        engine.talk(|process| ask(process, "clear_board", READY).map(drop))?;
+        Ok(Self { engine, told: 0 })
+    }
+
+    fn choose(
+        &mut self,
+        start: &Othello,
+        actions: &[Action],
+        state: &Othello,
+    ) -> Result<Action, EngineError> {
+        if *start != Othello::initial() {
+            return Err(EngineError::Position {
+                program: self.engine.protocol().command.join(" "),
+                position: start.position(),
+            });
+        }
+        let mut legal = Vec::new();
+        state.legal_actions(&mut legal);
+        if legal == [PASS] {
+            return Ok(PASS);
+        }
+        let told = self.told;
+        let action = self.engine.talk(|process| {
+            tell(process, start, actions, told)?;
+            genmove(process, state)
+        })?;
+        // `genmove` plays the move as well.
+        self.told = actions.len() + 1;
+        Ok(action)
+    }
+}
+
+/// Plays the actions after the first `told` ones.
+fn tell(process: &mut Process, start: &Othello, actions: &[Action], told: usize) -> Result<(), EngineError> {
+    let mut replayed = *start;
+    for (number, &action) in actions.iter().enumerate() {
+        if number >= told && action != PASS {
+            let (colour, text) = (colour(replayed.to_move()), replayed.write_turn(&[action]));
+            ask(process, &format!("play {colour} {text}"), READY)?;
+        }
+        replayed.play_legal(action);
+    }
+    Ok(())
+}
+
+fn genmove(process: &mut Process, state: &Othello) -> Result<Action, EngineError> {
+    let answer = ask(process, &format!("genmove {}", colour(state.to_move())), MOVE)?;
+    let turn = state.read_turn(&answer);
+    let action = turn.ok().and_then(|turn| turn.first().copied());
+    action.ok_or_else(|| EngineError::Illegal {
+        program: process.program.clone(),
+        answer,
+        position: state.position(),
+    })
+}
+
+impl<G: Game> Chooser<G> for GtpPlayer {
+    fn choose(&mut self, game: Progress<'_, G>) -> Result<Action, PlayerError> {
+        let (start, state): (&dyn Any, &dyn Any) = (game.start, game.state);
+        let (Some(start), Some(state)) = (start.downcast_ref::<Othello>(), state.downcast_ref::<Othello>())
+        else {
+            return Err(PlayerError::Game {
+                player: "a GTP engine",
+                plays: Othello::NAME,
+                game: G::NAME,
+            });
+        };
+        Ok(self.choose(start, game.actions, state)?)
+    }
+}
