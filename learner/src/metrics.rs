@@ -27,6 +27,7 @@ pub struct Metrics {
     step: Gauge,
     checkpoint_step: Gauge,
     gradient_norm: Gauge,
+    target_entropy: Gauge,
     learning_rate: Gauge,
     samples_per_position: Gauge,
     samples_per_second: Gauge,
@@ -60,6 +61,7 @@ impl Metrics {
             step: gauge!("minuet_learner_step"),
             checkpoint_step: gauge!("minuet_learner_checkpoint_step"),
             gradient_norm: gauge!("minuet_learner_gradient_norm"),
+            target_entropy: gauge!("minuet_learner_target_entropy"),
             learning_rate: gauge!("minuet_learner_learning_rate"),
             samples_per_position: gauge!("minuet_learner_samples_per_position_ratio"),
             samples_per_second: gauge!("minuet_learner_samples_per_second"),
@@ -89,6 +91,7 @@ impl Metrics {
     pub(crate) fn stepped(&self, step: &StepFigures, duration: Duration) {
         self.step.set(step.step as f64);
         self.gradient_norm.set(step.gradient_norm);
+        self.target_entropy.set(step.target_entropy);
         self.learning_rate.set(step.learning_rate);
         self.samples_per_position.set(step.samples_per_position);
         self.steps.increment(1);
@@ -197,6 +200,8 @@ pub(crate) struct StepFigures {
     pub(crate) samples: usize,
     /// Norm of the gradient before clipping.
     pub(crate) gradient_norm: f64,
+    /// Entropy of the policy targets: the smallest policy loss that a network could have, in nats.
+    pub(crate) target_entropy: f64,
     /// Learning rate of the step.
     pub(crate) learning_rate: f64,
     /// Samples trained on for each position inserted.
@@ -250,6 +255,10 @@ fn describe() {
         (
             "minuet_learner_gradient_norm",
             "Norm of the gradient before clipping",
+        ),
+        (
+            "minuet_learner_target_entropy",
+            "Entropy of the policy targets: the smallest policy loss that a network could have",
         ),
         ("minuet_learner_learning_rate", "Learning rate"),
         (

@@ -41,10 +41,10 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Describes and registers every metric with the installed recorder, so that each is on the page from the start.
+    /// Describes and registers every metric with the installed recorder, so that each metric is on the page from the start.
     pub fn new() -> Self {
         describe();
-        // From the start, so that an alert sees the first refusal as a rise.
+        // The counter exists from the start, so that an alert sees the first refusal as an increase.
         counter!(REFUSED, "reason" => "full").increment(0);
         counter!(REFUSED, "reason" => "descriptors").increment(0);
         for positions in ["same", "other"] {
@@ -79,86 +79,90 @@ impl Metrics {
         metrics
     }
 
-    /// A group of games was made durable in `took`.
+    /// Records that a group of `games` games was made durable in the time `took`.
     pub fn committed(&self, games: usize, took: Duration) {
         self.flush_seconds.record(took.as_secs_f64());
         self.commit_games.record(games as f64);
     }
 
-    /// Games with so many trainable positions entered the window.
+    /// Records that games with this total of trainable positions entered the window.
     pub fn inserted(&self, games: usize, positions: u64) {
         self.games_inserted.increment(games as u64);
         self.positions_inserted.increment(positions);
     }
 
-    /// The window now has so many games, trainable positions and bytes of records.
+    /// Sets the numbers of games, of trainable positions and of bytes of records in the window.
     pub fn window_changed(&self, games: u64, positions: u64, bytes: u64) {
         self.window_games.set(games as f64);
         self.window_positions.set(positions as f64);
         self.stored_bytes.set(bytes as f64);
     }
 
-    /// The store may take so many bytes of disk.
+    /// Sets the number of bytes that the store may take on the disk.
     pub fn disk_limit_changed(&self, bytes: u64) {
         self.disk_limit_bytes.set(bytes as f64);
     }
 
-    /// The store takes so many bytes of disk.
+    /// Sets the number of bytes that the store takes on the disk.
     pub fn disk_measured(&self, bytes: u64) {
         self.disk_bytes.set(bytes as f64);
     }
 
-    /// A batch was drawn: positions whose game was in the cache, positions whose game was read, bytes in the cache.
-    pub fn sampled(&self, hits: usize, misses: usize, cache_bytes: usize) {
-        self.positions_sampled.increment((hits + misses) as u64);
+    /// Records a batch for training: its number of positions.
+    pub fn sampled(&self, positions: usize) {
+        self.positions_sampled.increment(positions as u64);
+    }
+
+    /// Records a drawn batch: positions whose game was in the cache, positions whose game was read, and bytes in the cache.
+    pub fn looked_up(&self, hits: usize, misses: usize, cache_bytes: usize) {
         self.cache_hits.increment(hits as u64);
         self.cache_misses.increment(misses as u64);
         self.cache_bytes.set(cache_bytes as f64);
     }
 
-    /// A batch was drawn for a learner that had been given it before.
+    /// Records a batch that was drawn for a learner that had received it before.
     pub fn redrawn(&self, redraw: Redraw) {
         let positions = if redraw == Redraw::Same { "same" } else { "other" };
         counter!(REDRAWN, "positions" => positions).increment(1);
     }
 
-    /// A batch could not be remembered.
+    /// Records a batch that could not be remembered.
     pub fn not_remembered(&self) {
         self.batches_not_remembered.increment(1);
     }
 
-    /// A stored game was sent again.
+    /// Records a game that was sent again after it had been stored.
     pub fn duplicate(&self) {
         self.duplicates.increment(1);
     }
 
-    /// A game was sent back because the learner is behind. The sender keeps the game and sends it again.
+    /// Records a game that was sent back because the learner is behind. The sender keeps the game and sends it again.
     pub fn held(&self) {
         self.held.increment(1);
     }
 
-    /// A game was refused because of this field or condition.
+    /// Records a game that was refused because of this field or condition.
     pub fn refused(&self, reason: &'static str) {
         counter!(REFUSED, "reason" => reason).increment(1);
     }
 
-    /// Games were deleted by request.
+    /// Records games that were deleted by request.
     pub fn deleted(&self, games: u64) {
         self.deleted.increment(games);
     }
 
-    /// Acknowledged games cannot be read any more.
+    /// Records acknowledged games that cannot be read any more.
     pub fn damaged(&self, games: u64) {
         self.damaged.increment(games);
     }
 
-    /// A volume was written to the archive as a file of so many bytes.
+    /// Records that a volume was written to the archive as a file of `bytes` bytes.
     pub fn archived(&self, bytes: usize) {
         self.archived_volumes.increment(1);
         self.archived_bytes.increment(bytes as u64);
     }
 
-    /// An attempt to write to the archive failed.
+    /// Records a failed attempt to write to the archive.
     pub fn archive_failed(&self) {
         self.archive_failures.increment(1);
     }
@@ -168,7 +172,7 @@ impl Metrics {
         self.unarchived_volumes.set(volumes as f64);
     }
 
-    /// The index of so many volumes was discarded since the store was opened, to be rebuilt from the log.
+    /// Sets the number of volumes whose index was discarded since the store was opened. Such an index is rebuilt from the log.
     pub fn index_rebuilt(&self, volumes: u64) {
         self.index_rebuilds.absolute(volumes);
     }

@@ -110,6 +110,7 @@ impl Reporter {
             step: report.step,
             samples: report.samples,
             gradient_norm: report.gradient_norm,
+            target_entropy: report.target_entropy,
             learning_rate: report.learning_rate,
             samples_per_position,
         };
@@ -226,7 +227,7 @@ impl Reporter {
     }
 }
 
-/// Losses that only some networks have: name of the head, and loss.
+/// Returns the losses that only some networks have: name of the head, and loss.
 fn parts(report: &StepReport) -> impl Iterator<Item = (&'static str, f64)> {
     let squared_error = report.value_squared_error.map(|loss| (SQUARED_ERROR, loss));
     let auxiliary = report

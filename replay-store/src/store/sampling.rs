@@ -1,4 +1,4 @@
-//! Drawing batches: to train on, and to measure a network by.
+//! Drawing batches for training and for evaluating a network.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,22 +15,22 @@ use crate::{
     window::sampler::{self, EvaluationSet, Pick, WantedTargets},
 };
 
-/// Most draws of one batch, if games of it cannot be read.
+/// Maximum number of draws of one batch. A draw is repeated if one of its games cannot be read.
 const REDRAWS: usize = 64;
 
 /// Error: no batch could be drawn.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SampleError {
-    /// More would be used than the bound allows: wait for games.
+    /// The batch would exceed `replay.max_uses`, so the caller must wait for games.
     #[error("positions have been used as often as replay.max_uses allows")]
     Held,
-    /// The disk is full, so that nothing can be counted.
+    /// The disk is full, so that samples cannot be counted.
     #[error("the disk is full: samples cannot be counted")]
     Full,
     /// The window holds no positions.
     #[error("the window is empty")]
     Empty,
-    /// Drawn games could not be read, again and again.
+    /// Every draw had a game that cannot be read.
     #[error("drawn games cannot be read")]
     Unreadable,
     /// The store has stopped.
@@ -39,11 +39,11 @@ pub enum SampleError {
 }
 
 impl Store {
-    /// Draws batch `number` of `seed`; blocks on the disk where games are not in the cache. The
-    /// positions are counted as sampled when this returns.
+    /// Draws batch `number` of `seed`. Blocks on the disk if games are not in the cache. The positions are counted as sampled before the
+    /// call returns.
     ///
     /// # Errors
-    /// [`SampleError`].
+    /// [`SampleError`]
     pub fn batch(&self, seed: u64, number: u64, positions: usize) -> Result<Batch, SampleError> {
         let key = BatchKey {
             seed,
@@ -53,11 +53,11 @@ impl Store {
         self.training_batch(key, positions, &WantedTargets::default())
     }
 
-    /// Draws as [`Store::batch`] does, and adds the targets that are wanted. A batch that was drawn for the same line of training
-    /// before has the same positions again as long as their games are stored, and is not counted again.
+    /// Draws a batch as [`Store::batch`] does, and adds the targets in `wanted`. If the batch was drawn for the same line of training
+    /// before, it has the same positions again as long as their games are stored, and is not counted again.
     ///
     /// # Errors
-    /// [`SampleError`].
+    /// [`SampleError`]
     pub fn training_batch(
         &self,
         key: BatchKey,
@@ -85,8 +85,8 @@ impl Store {
         })
     }
 
-    /// Assembles a batch of positions that were drawn before. Returns `None` if their number has changed, or if one of their games is
-    /// gone.
+    /// Assembles a batch of positions that were drawn before. Returns `None` if their number has changed, or if one of their games is not
+    /// stored any more.
     fn drawn_again(
         &self,
         before: &[DrawnPosition],
@@ -185,7 +185,7 @@ impl Store {
                 return Err(SampleError::Unreadable);
             };
             let counted = self.shared.ledger.change(|live| {
-                // Others may have sampled meanwhile.
+                // Other batches may have been drawn in the meantime.
                 let ledger = live.now();
                 if !bounds.may_sample(&ledger, left, positions as u64) {
                     return Ok(false);
@@ -194,7 +194,7 @@ impl Store {
                 Ok(true)
             });
             match counted {
-                Ok(true) => {}
+                Ok(true) => self.shared.metrics.sampled(positions),
                 Ok(false) => return Err(SampleError::Held),
                 Err(error) if files::is_full(&error) => return Err(SampleError::Full),
                 Err(error) => {
@@ -214,7 +214,7 @@ impl Store {
         Err(SampleError::Unreadable)
     }
 
-    /// Remembers a batch for a learner that resumes. Training goes on if that fails.
+    /// Remembers a batch for a learner that resumes. A failure is logged, and the batch is sent nevertheless.
     fn remember(&self, key: BatchKey, picks: &[Pick]) {
         let positions = picks.iter().map(|pick| DrawnPosition {
             sequence: pick.sequence,
@@ -230,7 +230,8 @@ impl Store {
         }
     }
 
-    /// The picks' games; `None` where one of them has left the window or cannot be read, so that another draw is due.
+    /// Returns the games of the picks, in order. Returns `None` if a game is no longer stored or cannot be read, so that the caller must
+    /// draw again.
     fn decoded(&self, picks: &[Pick]) -> Option<Vec<Arc<Decoded>>> {
         let found = self.shared.cache.get(picks.iter().map(|pick| pick.sequence));
         let hits = found.iter().flatten().count();
@@ -251,7 +252,7 @@ impl Store {
             .collect::<Option<Vec<_>>>()?;
         self.shared
             .metrics
-            .sampled(hits, picks.len() - hits, self.shared.cache.bytes());
+            .looked_up(hits, picks.len() - hits, self.shared.cache.bytes());
         Some(games)
     }
 

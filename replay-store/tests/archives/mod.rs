@@ -77,7 +77,7 @@ async fn volumes_are_archived_before_they_are_removed() {
     let archive_store = ArchiveStore::open(&settings.archive).unwrap();
     let all = games(0, 300);
     let store = open(&settings);
-    // Deleted before its volume is sealed, so that it is never archived.
+    // The game is deleted before its volume is sealed, so that it is never archived.
     put_all(&store, &all[..1]).await;
     let (deleted, _) = *store.find(&by_id(&all[0])).first().unwrap();
     store.delete(vec![deleted]).await.unwrap();
@@ -135,8 +135,10 @@ fn by_id(game: &Game) -> replay_store::record::filter::Filter {
 async fn without_a_reachable_archive_volumes_stay_and_games_are_refused_when_the_disk_is_full() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("archive");
+    // The disk is measured four times a second, and a removed volume leaves its ids in a file of one block. The limit leaves room for the
+    // ids of all volumes that are written between two measurements.
     let settings = Settings {
-        max_disk_bytes: 600 << 10,
+        max_disk_bytes: 4 << 20,
         ..with_archive(folder.path(), 1_000, &place)
     };
     let served = Served::start(settings.clone()).await;
@@ -163,8 +165,8 @@ async fn without_a_reachable_archive_volumes_stay_and_games_are_refused_when_the
     );
     assert!(volumes(folder.path()) > 12, "none was removed");
 
-    // The last game before the newest volume. It is deleted after its volume was sealed but before it was archived. The first game
-    // has sequence number 1.
+    // The game is the last one before the newest volume. It is deleted after its volume was sealed and before it was archived. The first
+    // game has sequence number 1.
     let newest = newest_volume(folder.path()) as usize;
     let (gone, before) = (&stored[newest - 2], &stored[newest - 3]);
     let filter = GameFilter {
@@ -206,7 +208,7 @@ async fn an_interrupted_upload_leaves_no_partial_archive() {
         ArchiveStore::open_with(&url, server::credentials()).unwrap()
     };
     let (cut, straight) = (archive_store(line.port), archive_store(port));
-    // Long enough for an upload in parts.
+    // The file is long enough for an upload in parts.
     let bytes: Vec<u8> = (0..40u32 << 18).flat_map(u32::to_le_bytes).collect();
     line.cut_after(20 << 20);
     cut.put("store", 1, 9, bytes.clone().into()).await.unwrap_err();
@@ -242,7 +244,7 @@ async fn a_missing_archive_record_causes_a_second_upload_of_the_same_file() {
     assert_eq!(archived(&archive_store).await, kept);
 }
 
-/// A game of a sealed volume is damaged before the volume is archived.
+/// In this test, a game of a sealed volume is damaged before the volume is archived.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_volume_with_a_damaged_game_stays_until_the_loss_is_recorded() {
     let folder = tempfile::tempdir().unwrap();
@@ -287,7 +289,7 @@ async fn a_volume_with_a_damaged_game_stays_until_the_loss_is_recorded() {
     assert_eq!(missing, 1);
 }
 
-/// A backup of a store is restored, or a copy of it is used, with the archive of the first one.
+/// The copy stands for a restored backup of a store, or for a copy in use, with the archive of the first store.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copied_store_replaces_no_archive_of_the_first_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -298,11 +300,11 @@ async fn a_copied_store_replaces_no_archive_of_the_first_one() {
     put_all(&store, &games(0, 5)).await;
     close(store);
     crate::common::copy_folder(&first.folder, &copy.folder);
-    // Games of equal lengths, so that volumes have equal sequence numbers.
+    // All games have equal lengths, so that volumes have equal sequence numbers.
     let grown = |number: u64| -> Vec<Game> { (0..60).map(|at| synthetic::game(number + at, 20)).collect() };
     for (settings, number, at) in [(&first, 1_000, "first"), (&copy, 2_000, "copy")] {
         let store = open(settings);
-        // One at a time, so that equal numbers of games make a volume.
+        // Games are stored one at a time, so that volumes have equal numbers of games.
         for game in grown(number) {
             assert_eq!(store.put(&game).await.unwrap(), Verdict::Stored);
         }

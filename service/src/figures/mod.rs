@@ -1,6 +1,7 @@
-//! Files of figures over time: lines of JSON, and scalars for TensorBoard ([`event_file`]).
+//! Files of figures over time: lines of JSON, their reader ([`tail`]), and scalars for TensorBoard ([`event_file`]).
 
 pub mod event_file;
+pub mod tail;
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -11,6 +12,7 @@ use std::{
 use serde::Serialize;
 
 pub use event_file::EventFile;
+pub use tail::Tail;
 
 /// Greatest size of a file of lines, in bytes; a larger file is renamed and a new one begun.
 const MAX_BYTES: u64 = 64 << 20;

@@ -10,7 +10,7 @@ mod connection;
 mod peer;
 mod slots;
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{io, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use metrics::counter;
 use parking_lot::RwLock;
@@ -33,16 +33,17 @@ use crate::{
         guard::Guard,
         known::KnownTokens,
         methods::{Access, Method, Methods},
-        tls::ServerFiles,
+        tls::{HTTP1, HTTP2, ServerFiles},
         tokens::Tokens,
     },
 };
 use config::{Plaintext, SecurityConfig};
 
+pub use connection::Connection;
 pub use peer::Peer;
 
 use acceptor::Acceptor;
-use connection::{Connection, Wire};
+use connection::Wire;
 use slots::Slots;
 
 /// Default time limit for the TLS handshake, and again for the HTTP/2 preface.
@@ -88,7 +89,28 @@ impl ConnectionPolicy {
     /// # Errors
     /// [`SecurityError`] naming the file that cannot be used.
     pub fn new(config: &SecurityConfig, methods: Methods) -> Result<Self, SecurityError> {
-        let tls = match ServerFiles::of(config) {
+        Self::of_protocol(config, methods, HTTP2)
+    }
+
+    /// Reads the policy of a server that browsers ask, in HTTP/1.1. A browser shows no certificate, so `client_ca` does not hold; the
+    /// server checks tokens itself ([`Self::tokens`]).
+    ///
+    /// # Errors
+    /// [`SecurityError`] naming the file that cannot be used.
+    pub fn of_pages(config: &SecurityConfig) -> Result<Self, SecurityError> {
+        let config = SecurityConfig {
+            client_ca: PathBuf::new(),
+            ..config.clone()
+        };
+        Self::of_protocol(&config, |_| Method::new(Access::AnyToken), HTTP1)
+    }
+
+    fn of_protocol(
+        config: &SecurityConfig,
+        methods: Methods,
+        protocol: &'static [u8],
+    ) -> Result<Self, SecurityError> {
+        let tls = match ServerFiles::of(config, protocol) {
             None => None,
             Some(files) => Some(Tls {
                 config: Arc::new(RwLock::new(files.read()?)),
@@ -169,6 +191,16 @@ impl ConnectionPolicy {
         }
     }
 
+    /// Returns the accepted tokens; `None` if the server accepts every call.
+    pub fn tokens(&self) -> Option<&KnownTokens> {
+        self.guard.tokens.as_ref()
+    }
+
+    /// True if connections are encrypted.
+    pub fn has_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
     /// Checks that `address` may be served: plaintext is refused where other machines could listen.
     ///
     /// # Errors
@@ -185,7 +217,7 @@ impl ConnectionPolicy {
     }
 
     /// Accepts connections until the returned stream is dropped. The stream yields those that are ready to be served.
-    pub(crate) fn connections(self, listener: TcpListener) -> ReceiverStream<io::Result<Connection>> {
+    pub fn connections(self, listener: TcpListener) -> ReceiverStream<io::Result<Connection>> {
         let (sender, connections) = mpsc::channel(READY);
         tokio::spawn(async move {
             let renewing = self.clone();

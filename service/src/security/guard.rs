@@ -8,6 +8,7 @@ use tonic::{Status, codegen::http};
 use super::{
     known::{Held, KnownTokens, denied},
     methods::{Method, Methods},
+    tokens::TokenDigest,
 };
 
 const SCHEME: &str = "Bearer ";
@@ -51,7 +52,7 @@ impl Guard {
                     Status::unauthenticated("write authorization: Bearer TOKEN"),
                 )
             })?;
-        let held = tokens.held(token, method.access);
+        let held = tokens.held(TokenDigest::of(token), method.access);
         held.check()?;
         Ok((method, Some(held)))
     }
@@ -105,7 +106,7 @@ mod tests {
         let reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
         assert_eq!(ask(reflection, None), Err(Code::Unauthenticated));
         assert_eq!(ask(reflection, learner), Ok(()));
-        // Without a readable file nobody is known, and probes are still answered.
+        // Without a readable file no token is known, and probes are still answered.
         guard.tokens.as_ref().unwrap().set(None);
         assert_eq!(ask("/a.A/Ask", actor), Err(Code::Unavailable));
         assert_eq!(ask("/grpc.health.v1.Health/Check", None), Ok(()));

@@ -11,22 +11,22 @@ use tonic::Status;
 
 use super::{
     methods::Access,
-    tokens::{Tokens, digest_of},
+    tokens::{TokenDigest, Tokens},
 };
 
 /// The tokens that a server accepts. Clones share them.
 #[derive(Clone, Debug)]
-pub(crate) struct KnownTokens {
+pub struct KnownTokens {
     /// `None` while the file cannot be used.
     now: Arc<watch::Sender<Option<Tokens>>>,
     count: Gauge,
 }
 
-/// The token of a call.
+/// The token of an open call, and what the call needs.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub struct Held {
     known: watch::Receiver<Option<Tokens>>,
-    digest: [u8; 32],
+    digest: TokenDigest,
     access: Access,
 }
 
@@ -50,11 +50,11 @@ impl KnownTokens {
         });
     }
 
-    /// Notes that a call which needs `access` holds `token`, which [`Held::check`] then checks.
-    pub(super) fn held(&self, token: &str, access: Access) -> Held {
+    /// Notes that a call which needs `access` holds the token with this digest, which [`Held::check`] then checks.
+    pub fn held(&self, digest: TokenDigest, access: Access) -> Held {
         Held {
             known: self.now.subscribe(),
-            digest: digest_of(token),
+            digest,
             access,
         }
     }
@@ -66,7 +66,7 @@ impl Held {
     /// # Errors
     /// UNAUTHENTICATED for an unknown token, PERMISSION_DENIED if the token lacks the right, UNAVAILABLE if the server cannot read its
     /// tokens.
-    pub(super) fn check(&self) -> Result<(), Status> {
+    pub fn check(&self) -> Result<(), Status> {
         let known = self.known.borrow();
         let Some(tokens) = &*known else {
             let message = "this server cannot read its file of tokens and refuses every call that needs one";
@@ -86,7 +86,7 @@ impl Held {
 
     /// Waits until the token no longer allows the call, and returns the status with which the call ends. The status is
     /// UNAVAILABLE, so that a client with a renewed token repeats the call; without one, the repeated call is refused for good.
-    pub(crate) async fn ended(mut self) -> Status {
+    pub async fn ended(mut self) -> Status {
         while self.known.changed().await.is_ok() {
             if let Err(status) = self.check() {
                 let message = format!("the call ended because its token did: {}", status.message());

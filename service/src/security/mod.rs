@@ -12,7 +12,7 @@
 //! because other processes can see arguments and the environment.
 
 pub mod guard;
-pub(crate) mod known;
+pub mod known;
 pub mod methods;
 pub mod tls;
 pub mod tokens;

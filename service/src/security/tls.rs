@@ -17,7 +17,9 @@ use super::{Named, SecurityError};
 use config::SecurityConfig;
 
 /// ALPN name of HTTP/2.
-const HTTP2: &[u8] = b"h2";
+pub(crate) const HTTP2: &[u8] = b"h2";
+/// ALPN name of HTTP/1.1.
+pub(crate) const HTTP1: &[u8] = b"http/1.1";
 
 /// Files of a server.
 #[derive(Clone, Debug)]
@@ -25,11 +27,13 @@ pub struct ServerFiles {
     certificate: Named,
     key: Named,
     client_ca: Option<Named>,
+    /// ALPN name of the served protocol.
+    protocol: &'static [u8],
 }
 
 impl ServerFiles {
-    /// Returns the files named in `config`; `None` if servers use plaintext.
-    pub fn of(config: &SecurityConfig) -> Option<Self> {
+    /// Returns the files named in `config`, for a server of the protocol with this ALPN name; `None` if servers use plaintext.
+    pub(crate) fn of(config: &SecurityConfig, protocol: &'static [u8]) -> Option<Self> {
         if config.certificate.as_os_str().is_empty() {
             return None;
         }
@@ -38,6 +42,7 @@ impl ServerFiles {
             certificate: Named::new("certificate", &config.certificate),
             key: Named::new("key", &config.key),
             client_ca: has_authority.then(|| Named::new("client_ca", &config.client_ca)),
+            protocol,
         })
     }
 
@@ -69,7 +74,7 @@ impl ServerFiles {
             self.key
                 .fault(format!("it is not the key of the certificate: {error}"))
         })?;
-        config.alpn_protocols.push(HTTP2.to_vec());
+        config.alpn_protocols.push(self.protocol.to_vec());
         Ok(Arc::new(config))
     }
 }

@@ -67,9 +67,13 @@ impl Holder {
     }
 }
 
+/// SHA-256 digest of a token, under which a server keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenDigest([u8; 32]);
+
 /// The tokens that a server accepts, stored as digests.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Tokens(Vec<([u8; 32], Holder)>);
+pub struct Tokens(Vec<(TokenDigest, Holder)>);
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -110,11 +114,11 @@ impl Tokens {
 
     /// Returns the entry of `token`. Digests are compared, so timing reveals nothing about the tokens.
     pub fn holder(&self, token: &str) -> Option<&Holder> {
-        self.holder_of(digest_of(token))
+        self.holder_of(TokenDigest::of(token))
     }
 
     /// Returns the entry of the token with this digest.
-    pub(super) fn holder_of(&self, digest: [u8; 32]) -> Option<&Holder> {
+    pub(super) fn holder_of(&self, digest: TokenDigest) -> Option<&Holder> {
         let found = self.0.iter().find(|(known, _)| *known == digest);
         found.map(|(_, holder)| holder)
     }
@@ -125,12 +129,14 @@ impl Tokens {
     }
 }
 
-/// Returns the digest under which a token is stored.
-pub(super) fn digest_of(token: &str) -> [u8; 32] {
-    Sha256::digest(token.as_bytes()).into()
+impl TokenDigest {
+    /// Computes the digest of a token.
+    pub fn of(token: &str) -> Self {
+        Self(Sha256::digest(token.as_bytes()).into())
+    }
 }
 
-fn entry(line: &str) -> Result<([u8; 32], Holder), String> {
+fn entry(line: &str) -> Result<(TokenDigest, Holder), String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [name, rights, token] = words[..] else {
         return Err(format!("{} words; write: name rights token", words.len()));
@@ -143,13 +149,13 @@ fn entry(line: &str) -> Result<([u8; 32], Holder), String> {
                 "the token has fewer than {SHORTEST} characters; try: openssl rand -hex 32"
             ));
         }
-        None => digest_of(token),
+        None => TokenDigest::of(token),
     };
     let name = name.to_owned();
     Ok((digest, Holder { name, rights }))
 }
 
-fn digest(digits: &str) -> Option<[u8; 32]> {
+fn digest(digits: &str) -> Option<TokenDigest> {
     let mut digest = [0; 32];
     if digits.len() != 64 || !digits.is_ascii() {
         return None;
@@ -157,7 +163,7 @@ fn digest(digits: &str) -> Option<[u8; 32]> {
     for (number, byte) in digest.iter_mut().enumerate() {
         *byte = u8::from_str_radix(digits.get(2 * number..2 * number + 2)?, 16).ok()?;
     }
-    Some(digest)
+    Some(TokenDigest(digest))
 }
 
 /// Returns the `authorization` header with the token in `file`.

@@ -1,0 +1,91 @@
+//! [`Tail`]: a file of JSON lines that another process appends to.
+
+use std::{
+    fs::File,
+    io::{self, Read as _, Seek as _, SeekFrom},
+    path::PathBuf,
+};
+
+use serde::de::DeserializeOwned;
+
+/// Most bytes that one call reads, so that a long file is read in several calls.
+const CHUNK: u64 = 8 << 20;
+
+/// A growing file of JSON lines, and how far it was read.
+#[derive(Debug)]
+pub struct Tail {
+    path: PathBuf,
+    offset: u64,
+}
+
+impl Tail {
+    /// Creates a reader at the beginning of the file, which need not exist yet.
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, offset: 0 }
+    }
+
+    /// Reads the complete lines that were appended since the last call, at most some megabytes. Lines that are no `T` are skipped,
+    /// since a file may hold lines of several kinds. A file that is shorter than what was read so far is taken for a new file and
+    /// read from its beginning.
+    pub fn read<T: DeserializeOwned>(&mut self) -> Vec<T> {
+        let bytes = self.bytes().unwrap_or_default();
+        let whole = bytes
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |at| at + 1);
+        self.offset += whole as u64;
+        let lines = bytes
+            .get(..whole)
+            .unwrap_or_default()
+            .split(|&byte| byte == b'\n');
+        lines
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect()
+    }
+
+    /// Reads all complete lines that were appended since the last call.
+    pub fn read_all<T: DeserializeOwned>(&mut self) -> Vec<T> {
+        let mut lines = Vec::new();
+        loop {
+            let before = self.offset;
+            lines.extend(self.read());
+            if self.offset == before {
+                return lines;
+            }
+        }
+    }
+
+    fn bytes(&mut self) -> io::Result<Vec<u8>> {
+        let mut file = File::open(&self.path)?;
+        if file.metadata()?.len() < self.offset {
+            self.offset = 0;
+        }
+        file.seek(SeekFrom::Start(self.offset))?;
+        let mut bytes = Vec::new();
+        file.take(CHUNK).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, io::Write as _};
+
+    use super::*;
+
+    #[test]
+    fn complete_lines_are_read_once_and_a_new_file_from_its_beginning() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lines");
+        let mut tail = Tail::new(path.clone());
+        assert!(tail.read::<u32>().is_empty());
+        let mut file = File::create(&path).unwrap();
+        write!(file, "1\n\"other\"\n2\n3").unwrap();
+        assert_eq!(tail.read::<u32>(), [1, 2]);
+        assert!(tail.read::<u32>().is_empty());
+        writeln!(file, "3").unwrap();
+        assert_eq!(tail.read::<u32>(), [33]);
+        fs::write(&path, "7\n").unwrap();
+        assert_eq!(tail.read::<u32>(), [7]);
+    }
+}
