@@ -7,15 +7,20 @@
 //! | [`run`] | the run's folder: layout, `run.toml`, lock, addresses |
 //! | [`plan`] | which processes a run has, and the arguments of each |
 //! | [`processes`] | processes that are kept running, their logs, and those left over from an earlier start |
+//! | [`follow`] | the record of a run whose roles run elsewhere, e.g. in containers |
 //! | [`watch`] | observations of the processes, and the figures computed from them |
 //! | [`alarms`] | what is wrong with a run, by which number, and what to do |
 //! | [`page`] | metrics pages of the roles |
+//! | [`losses`] | the losses in training and on held-out games, as the learner writes them |
 //! | [`event`] | what happens in a run; [`screen`] shows it |
 //! | [`signals`] | signals and time limits that end a command |
 
 pub mod alarms;
 pub mod event;
+pub mod follow;
 pub mod grow;
+mod http;
+pub mod losses;
 pub mod moment;
 pub mod page;
 pub mod plan;
@@ -29,7 +34,10 @@ pub mod watch;
 
 use anyhow::Context as _;
 
-pub use run::{folder::new_run, game::check as check_game};
+pub use run::{
+    folder::new_run,
+    game::{check as check_game, template},
+};
 pub use usage::BadUsage;
 
 /// Number of cores that this process may use: those of its affinity, within its container's limit.

@@ -1,14 +1,9 @@
 //! The metrics page of a role: fetched and read (Prometheus' text exposition format, version 0.0.4).
 
-use std::{net::SocketAddr, time::Duration};
+use std::{collections::BTreeSet, net::SocketAddr};
 
-use http_body_util::{BodyExt, Empty, Limited};
-use hyper::{Request, body::Bytes};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use crate::http;
 
-/// Longest time for a request.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(2);
 /// Largest page that is read, in bytes.
 const LARGEST: usize = 1024 * 1024;
 
@@ -28,7 +23,8 @@ struct Sample {
 impl Page {
     /// Fetches the page at `address`; `None` if no page answers there.
     pub async fn fetch(address: SocketAddr) -> Option<Self> {
-        tokio::time::timeout(TIMEOUT, get(address)).await.ok()?
+        let body = http::get(&address.to_string(), "/metrics", LARGEST).await?;
+        Some(Self::parse(&String::from_utf8_lossy(&body)))
     }
 
     /// Parses a page. Skips lines that are not samples, so that one bad line does not hide the others.
@@ -52,6 +48,17 @@ impl Page {
             .filter(|sample| sample.label(label) == Some(value))
             .map(|sample| sample.value)
             .reduce(|left, right| left + right)
+    }
+
+    /// Values of a label of the samples of this name, in the order of the page, each once.
+    pub fn values(&self, name: &str, label: &str) -> Vec<&str> {
+        let mut values: Vec<&str> = self
+            .named(name)
+            .filter_map(|sample| sample.label(label))
+            .collect();
+        let mut seen = BTreeSet::new();
+        values.retain(|value| seen.insert(*value));
+        values
     }
 
     /// Buckets of a histogram, summed over its other labels: the upper end of each and its count, ascending. `name` ends with
@@ -80,29 +87,6 @@ impl Sample {
     fn label(&self, name: &str) -> Option<&str> {
         let found = self.labels.iter().find(|(label, _)| label == name);
         found.map(|(_, value)| value.as_str())
-    }
-}
-
-async fn get(address: SocketAddr) -> Option<Page> {
-    let stream = TcpStream::connect(address).await.ok()?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
-        .await
-        .ok()?;
-    let request = Request::get("/metrics")
-        .header(hyper::header::HOST, address.to_string())
-        .body(Empty::<Bytes>::new())
-        .ok()?;
-    let reading = async {
-        let response = sender.send_request(request).await.ok()?;
-        let found = response.status().is_success();
-        let body = Limited::new(response.into_body(), LARGEST).collect().await.ok()?;
-        found.then(|| Page::parse(&String::from_utf8_lossy(&body.to_bytes())))
-    };
-    tokio::pin!(reading);
-    tokio::select! {
-        page = &mut reading => page,
-        // The connection's task may end before the reply is read.
-        _ = connection => reading.await,
     }
 }
 
@@ -173,6 +157,7 @@ minuet_odd NaN
         assert_eq!(page.sum("minuet_learner_loss"), Some(3.25));
         assert_eq!(page.sum_with("minuet_learner_loss", "head", "value"), Some(0.75));
         assert_eq!(page.sum_with("minuet_learner_loss", "head", "other"), None);
+        assert_eq!(page.values("minuet_learner_loss", "head"), ["policy", "value"]);
         assert_eq!(
             page.sum_with("minuet_wait_seconds_bucket", "le", "+Inf"),
             Some(7.0)

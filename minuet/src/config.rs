@@ -8,7 +8,7 @@ use std::{
 use clap::Args;
 use config::{self, Override};
 
-use launcher::{check_game, new_run};
+use launcher::{check_game, new_run, template};
 
 /// `minuet config`
 #[derive(Args)]
@@ -38,7 +38,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
         None => {
             let config = new_run(arguments.game.as_deref(), &arguments.overrides)?;
-            config::template(&config)
+            template(&config)
         }
     };
     io::stdout().lock().write_all(text.as_bytes())?;

@@ -72,7 +72,22 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match CommandLine::parse().command {
+    let command = CommandLine::parse().command;
+    if matches!(
+        command,
+        Command::Config(_)
+            | Command::Doctor(_)
+            | Command::Games(_)
+            | Command::Perft(_)
+            | Command::Plan(_)
+            | Command::Query(_)
+            | Command::Simulate(_)
+            | Command::Solve(_)
+    ) {
+        // A reader that has seen enough, as in `minuet games list | head`, ends the command without an error.
+        sigpipe::reset();
+    }
+    let done = match command {
         Command::Rating(arguments) => return rating(arguments),
         Command::Up(arguments) => up::run(arguments),
         Command::Grow(arguments) => grow::run(arguments),

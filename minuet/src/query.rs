@@ -11,6 +11,7 @@ use arena::{
     players::{
         NetworkOptions, Networks,
         thinker::{Limits, ThinkError},
+        usual_search,
     },
 };
 use games::{
@@ -77,7 +78,7 @@ struct Answer {
     provider: String,
     /// Address of the inference server; null if the network ran in this process.
     server: Option<String>,
-    /// Value of the position by the network, for the player to move, in [-1, 1].
+    /// Value of the position by the network, for the player to move, in [-1, 1]; in games of one player in [0, 1].
     value: f32,
     /// Value of the position after the search; only with `--visits`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -207,7 +208,7 @@ impl Visitor for Asking<'_> {
             noise_fraction: 0.0,
             random_symmetry: false,
             leaves: if self.arguments.visits > 0 { 8 } else { 1 },
-            ..Settings::default()
+            ..usual_search::<G>().unwrap_or_default()
         };
         let key = GameKey { run_seed: 0, game: 0 };
         let evaluator = BatchedEvaluator::<G>::new(self.source, encoding);

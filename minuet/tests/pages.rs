@@ -11,6 +11,8 @@ use std::{
     process::Command,
 };
 
+use games::registry::NAMES;
+
 /// Folder of the workspace.
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
@@ -115,7 +117,16 @@ fn configuration_reference_is_the_template() {
          of another game.\n\n```toml\n",
     );
     page.push_str(&minuet(&["config"]));
-    page.push_str("```\n");
+    page.push_str("```\n\n## Rules of the other games\n");
+    for game in NAMES.iter().filter(|game| **game != "paco-sako") {
+        let text = minuet(&["config", "--game", game]);
+        let rules = text.split("[game.rules]\n").nth(1).unwrap_or_default();
+        let rules: Vec<&str> = rules.lines().take_while(|line| !line.is_empty()).collect();
+        if !rules.is_empty() {
+            let rules = rules.join("\n");
+            page.push_str(&format!("\n`[game.rules]` of {game}:\n\n```toml\n{rules}\n```\n"));
+        }
+    }
     expect_page("run-toml.md", &page);
 }
 

@@ -412,3 +412,16 @@ fn a_task_is_solved_and_its_moves_lead_to_the_grids() {
         assert_eq!(ask(&request)["outcome"], Value::Null);
     }
 }
+
+/// As in `minuet perft | head`: the reader has left before anything is written.
+#[test]
+fn a_reader_that_leaves_early_causes_no_error() {
+    let mut child = minuet(&["perft", "--game", "chess", "--depth", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let said = child.wait_with_output().unwrap().stderr;
+    assert_eq!(String::from_utf8_lossy(&said), "");
+}

@@ -324,8 +324,6 @@ fn actors_follow_the_best_checkpoint() {
     ]);
     let mut run = Run::of_game("connect-four", folder.path(), &settings);
     // The actors wait until there is a best checkpoint.
-    let first = run.wait_for("serving", |_| true)["version"].clone();
-    assert_eq!(step_of(&first), 0, "the first checkpoint is the first best one");
     let promoted = run.wait_for("promoted", |event| event["step"].as_u64() > Some(0));
     let step = step_of(&promoted["version"]);
     run.wait_for("serving", |event| step_of(&event["version"]) >= step);
@@ -339,6 +337,9 @@ fn actors_follow_the_best_checkpoint() {
     run.stop();
     let lines = std::fs::read_to_string(folder.path().join("rating/metrics.jsonl")).unwrap();
     assert!(lines.contains("\"outcome\":\"promoted\""), "{lines}");
+    // The first checkpoint is the first best one.
+    let first: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(step_of(&first["opponent"]), 0, "{lines}");
 }
 
 #[test]
@@ -347,7 +348,8 @@ fn the_generator_game_is_trained_by_the_same_roles() {
     let mut settings = tiny_run();
     settings.extend(["game.rules.move_limit=6", "problems.max_level=3"]);
     let mut run = Run::of_game("generator", folder.path(), &settings);
-    run.wait_for("started", |event| event["game"] == "generator");
+    let started = run.wait_for("started", |event| event["game"] == "generator");
+    metrics::wait_until_those_of_problems_are_exported(&metrics::pages(&started));
     let checkpoint = run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
     let trained = checkpoint["step"].as_u64().unwrap();
     run.wait_for("serving", |event| step_of(&event["version"]) >= trained);

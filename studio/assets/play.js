@@ -8,7 +8,7 @@ const slot = (name) => play.querySelector(`[data-slot="${name}"]`);
 
 let table = play.dataset.table ?? null;
 let source = null;
-let flip = false;
+let flip = new URLSearchParams(location.search).get("side") === "second";
 let at = 0;
 let offers = [];
 let overlay = "";
@@ -124,8 +124,9 @@ async function begin() {
   try {
     const opened = await send("/play/tables", game);
     table = opened.table;
+    play.querySelector(".open-tree [name=table]").value = table;
     flip = game.side === "second";
-    history.replaceState(null, "", `/play?table=${table}`);
+    history.replaceState(null, "", `/play?table=${table}${flip ? "&side=second" : ""}`);
     reopen();
   } catch (error) {
     say(error.message);

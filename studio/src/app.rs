@@ -7,6 +7,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    compare::runs::Runs,
+    explore::explorer::Explorers,
     learn::answers::Answers,
     overview::state::Watched,
     play::tables::{Limits, Tables},
@@ -30,6 +32,8 @@ struct Shared {
     store: Store,
     watched: Watched,
     answers: Arc<Answers>,
+    compared: Arc<Runs>,
+    explorers: Explorers,
     streams: Arc<Semaphore>,
 }
 
@@ -41,11 +45,14 @@ impl App {
             folder: PathBuf::new(),
             name: "no run".into(),
             config: RunConfig::default(),
+            is_elsewhere: false,
         };
         Self(Arc::new(Shared {
             store: Store::new(run.as_ref().unwrap_or(&absent)),
             watched: Watched::new(run.as_ref().unwrap_or(&absent)),
             answers: Arc::new(Answers::new(run.as_ref().unwrap_or(&absent))),
+            compared: Arc::default(),
+            explorers: Explorers::default(),
             streams: Arc::new(Semaphore::new(STREAMS)),
             tables: Arc::new(Tables::new(run.clone(), Limits::default())),
             run,
@@ -82,6 +89,16 @@ impl App {
     /// Answers of the run's checkpoints about probe positions.
     pub fn answers(&self) -> &Arc<Answers> {
         &self.0.answers
+    }
+
+    /// Figures of runs that are compared.
+    pub fn compared(&self) -> &Arc<Runs> {
+        &self.0.compared
+    }
+
+    /// Searches whose trees are looked at.
+    pub fn explorers(&self) -> &Explorers {
+        &self.0.explorers
     }
 
     /// Permission for one open stream, which is held while the stream is open; `None` if too many are open.

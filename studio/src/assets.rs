@@ -49,6 +49,9 @@ const ALL: &[Asset] = assets![
     "play.css": CSS,
     "play.js": SCRIPT,
     "replay.js": SCRIPT,
+    "settings.css": CSS,
+    "explore.css": CSS,
+    "explore.js": SCRIPT,
     "mark.svg": SVG,
 ];
 

@@ -35,6 +35,8 @@ pub enum Look {
     Second,
     /// Grey, dotted.
     Third,
+    /// Colour of the text, dashed and dotted.
+    Fourth,
 }
 
 impl Curve<'_> {
@@ -74,6 +76,7 @@ impl Look {
             Self::First => "curve first",
             Self::Second => "curve second",
             Self::Third => "curve third",
+            Self::Fourth => "curve fourth",
         }
     }
 }
@@ -143,7 +146,7 @@ pub fn chart(chart: &Chart<'_>) -> Markup {
     let least = chart.range.into_iter().flatten();
     let up = Axis::of(points().flat_map(|point| [point.low, point.high]).chain(least));
     let (Some(across), Some(up), Some(_)) = (across, up, points().next()) else {
-        return html! { p.empty { (words::with_code(chart.empty)) } };
+        return html! { div.chart { p.empty { (words::with_code(chart.empty)) } } };
     };
     let place = |x: f64, y: f64| (WIDTH * across.share(x), HEIGHT * (1.0 - up.share(y)));
     html! {
@@ -187,12 +190,24 @@ pub fn chart(chart: &Chart<'_>) -> Markup {
 
 /// The chart in a sentence, for those who do not see it.
 fn description(chart: &Chart<'_>) -> String {
+    let place = |x: f64| {
+        if x.fract() == 0.0 {
+            x.to_string()
+        } else {
+            format!("{x:.2}")
+        }
+    };
     let curves = chart.curves.iter().filter_map(|curve| {
         let known = || curve.points.iter().filter(|point| point.mean.is_finite());
         let (first, last) = (known().next()?, known().next_back()?);
         Some(format!(
             "{}: {:.3} at {} {}, {:.3} at {}",
-            curve.name, first.mean, chart.across, first.x, last.mean, last.x
+            curve.name,
+            first.mean,
+            chart.across,
+            place(first.x),
+            last.mean,
+            place(last.x)
         ))
     });
     let curves: Vec<String> = curves.collect();
@@ -285,7 +300,7 @@ mod tests {
             (3.0, Some(1.0)),
             (4.0, Some(2.0)),
         ] {
-            series.push(x, y);
+            series.push(x, 0, y);
         }
         let curves = [Curve {
             name: "training",
@@ -314,6 +329,8 @@ mod tests {
             "{drawn}"
         );
         one.curves = &[];
-        assert_eq!(chart(&one).into_string(), "<p class=\"empty\">Nothing yet.</p>");
+        // The place of the curve is kept, so that nothing moves when it comes.
+        let empty = "<div class=\"chart\"><p class=\"empty\">Nothing yet.</p></div>";
+        assert_eq!(chart(&one).into_string(), empty);
     }
 }

@@ -14,8 +14,10 @@
 //! | [`document`] | the outermost frame of every page |
 //! | [`page`] | a page of a section: navigation, main part |
 //! | [`failure`] | errors as pages |
+//! | [`form`] | fields of forms |
 //! | [`board`] | a position as SVG, for all pages |
 //! | [`play`] | a person plays, and analyses, against any checkpoint |
+//! | [`explore`] | the tree of a search, node by node |
 //! | [`slots`], [`live`] | parts of a page that change, and their stream |
 //! | [`figures`] | figures over time, from the files that the roles write |
 //! | [`store`] | the stored games |
@@ -25,6 +27,8 @@
 //! | [`records`] | pages: the stored games, and the replay of one |
 //! | [`learn`] | page: the same positions, as checkpoints of different ages see them |
 //! | [`matches`] | page: the ladder, and every rated match |
+//! | [`compare`] | page: this run beside others in the same folder |
+//! | [`settings`] | page: every setting, those that differ from a new run first |
 //! | [`report`] | the run as one HTML file |
 
 pub mod app;
@@ -32,10 +36,13 @@ pub mod arguments;
 pub mod assets;
 pub mod board;
 pub mod chart;
+pub mod compare;
 pub mod document;
 pub mod drawing;
+pub mod explore;
 pub mod failure;
 pub mod figures;
+pub mod form;
 pub mod kept;
 pub mod learn;
 pub mod live;
@@ -49,6 +56,7 @@ pub mod routes;
 pub mod run;
 pub mod security;
 pub mod server;
+pub mod settings;
 pub mod slots;
 pub mod store;
 

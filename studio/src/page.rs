@@ -17,16 +17,22 @@ pub enum Section {
     Learn,
     /// Rated matches.
     Matches,
+    /// This run beside others.
+    Compare,
+    /// Settings of the run.
+    Config,
 }
 
 impl Section {
     /// All sections, in the order of the navigation.
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 7] = [
         Self::Overview,
         Self::Games,
         Self::Play,
         Self::Learn,
         Self::Matches,
+        Self::Compare,
+        Self::Config,
     ];
 
     fn name(self) -> &'static str {
@@ -36,6 +42,8 @@ impl Section {
             Self::Games => "Games",
             Self::Learn => "Learn",
             Self::Matches => "Matches",
+            Self::Compare => "Compare",
+            Self::Config => "Config",
         }
     }
 
@@ -46,6 +54,8 @@ impl Section {
             Self::Games => "/games",
             Self::Learn => "/learn",
             Self::Matches => "/matches",
+            Self::Compare => "/compare",
+            Self::Config => "/config",
         }
     }
 }

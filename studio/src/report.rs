@@ -15,9 +15,9 @@ use crate::{
     app::App,
     assets, drawing,
     failure::Failure,
-    figures::words::{moment, points, version},
+    figures::words::{length, moment, points, version},
     matches,
-    overview::parts,
+    overview::{parts, problems},
     records::replay::{Replay, scenes},
 };
 
@@ -96,6 +96,7 @@ pub async fn report(app: &App) -> Result<Markup, Failure> {
         html! {
             section.top { (parts::status(state)) }
             div.cards.wide {
+                @if problems::are_in(run) { section.card { h2 { "Problems" } (problems::problems(state)) } }
                 section.card { h2 { "Strength" } (parts::strength(state)) }
                 section.card { h2 { "Policy loss" } (parts::losses("Policy loss", &state.learning.policy)) }
                 section.card { h2 { "Value loss" } (parts::losses("Value loss", &state.learning.value)) }
@@ -141,7 +142,7 @@ fn replayed(number: usize, title: &str, game: &Game) -> Result<Markup, Failure> 
     Ok(html! {
         section.card.told {
             h2 { (title) }
-            p { (whole.result) " " span.quiet { (whole.plies.len()) " moves · " @for model in &game.model_versions { (version(model)) " " } } }
+            p { (whole.result) " " span.quiet { (length(game)) " · " @for model in &game.model_versions { (version(model)) " " } } }
             div.frames {
                 @for (at, scene) in drawn.iter().enumerate() {
                     label {

@@ -13,6 +13,8 @@ pub struct Run {
     pub name: String,
     /// Configuration of the run.
     pub config: RunConfig,
+    /// True if the roles run elsewhere, e.g. in containers, so that the folder has figures alone.
+    pub is_elsewhere: bool,
 }
 
 /// Error: a folder is not that of a run.
@@ -25,10 +27,10 @@ pub enum RunError {
         folder: PathBuf,
     },
     /// The folder has no configuration that can be used.
-    #[error("{} is not the folder of a run", folder.display())]
+    #[error("{} is not the configuration of a run", file.display())]
     Config {
-        /// The folder.
-        folder: PathBuf,
+        /// The file.
+        file: PathBuf,
         /// Cause.
         source: config::ConfigError,
     },
@@ -43,15 +45,17 @@ impl Run {
         let path = std::fs::canonicalize(folder).map_err(|_| RunError::Missing {
             folder: folder.into(),
         })?;
-        let config = config::load(&path.join("run.toml")).map_err(|source| RunError::Config {
-            folder: path.clone(),
-            source,
-        })?;
-        let name = path.file_name().map_or_else(
+        let file = path.join("run.toml");
+        let config = config::load(&file).map_err(|source| RunError::Config { file, source })?;
+        let is_elsewhere = launcher::run::folder::is_followed(&path);
+        // The folder of a run elsewhere is the studio's own.
+        let named = path.file_name().filter(|_| !is_elsewhere);
+        let name = named.map_or_else(
             || config.game.name.clone(),
             |name| name.to_string_lossy().into_owned(),
         );
         Ok(Self {
+            is_elsewhere,
             folder: path,
             name,
             config,

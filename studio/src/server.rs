@@ -2,17 +2,25 @@
 
 use std::{
     io::{self, Write as _},
-    net::{Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     path::Path,
     time::Duration,
 };
 
 use anyhow::Context as _;
+use launcher::follow::Follower;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::make::Shared;
 
-use crate::{Arguments, app::App, report, routes::routes, run::Run, security};
+use crate::{
+    Arguments,
+    app::App,
+    report,
+    routes::routes,
+    run::Run,
+    security::{self, door::Door, token},
+};
 
 /// Port that is tried first if none is asked for.
 const PORT: u16 = 7070;
@@ -28,6 +36,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     if let Some(nice) = arguments.nice {
         rustix::process::nice(nice).context("cannot set the process's niceness")?;
     }
+    let follower = match (&arguments.follow, &arguments.run) {
+        (Some(file), Some(folder)) => Some(Follower::open(
+            folder,
+            file,
+            &arguments.overrides,
+            arguments.prometheus.clone(),
+        )?),
+        _ => None,
+    };
     let run = arguments.run.as_deref().map(Run::open).transpose()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -44,10 +61,25 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         if arguments.supervised {
             service::role::stop_when_stdin_closes(ending.clone())?;
         }
-        let listener = listen(arguments.port).await?;
-        let url = format!("http://{}/", listener.local_addr()?);
+        let listener = listen(arguments.listen, arguments.port).await?;
+        let address = listener.local_addr()?;
+        let app = App::new(run, ending.clone());
+        let mut security = app.run().config.security.clone();
+        let made = match arguments.make_token {
+            true => Some(token::made(&app.run().folder)?),
+            false => None,
+        };
+        if let Some(made) = &made {
+            security.tokens.clone_from(&made.file);
+        }
+        let door = Door::at(address, &security, &arguments.name)?;
+        let url = url(&door, address, arguments.name.first());
         let mut output = io::stdout().lock();
         writeln!(output, "{url}")
+            .and_then(|()| match &made {
+                Some(made) => writeln!(output, "sign in with the token {}", made.token),
+                None => Ok(()),
+            })
             .and_then(|()| output.flush())
             .context("cannot print the address")?;
         drop(output);
@@ -56,7 +88,22 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         {
             eprintln!("minuet: cannot open a browser ({error}); open {url}");
         }
-        serve(listener, App::new(run, ending)).await
+        let serving = serve(listener, app, door);
+        match follower {
+            None => serving.await,
+            // The pages stay when the record cannot be kept any more: they say how old the figures are.
+            Some(follower) => {
+                let following = async {
+                    if let Err(error) = follower.run(ending).await {
+                        tracing::error!(
+                            "the run is not followed any more: {}",
+                            service::chain(error.as_ref())
+                        );
+                    }
+                };
+                tokio::join!(serving, following).0
+            }
+        }
     });
     runtime.shutdown_timeout(DRAIN);
     ended
@@ -70,28 +117,41 @@ async fn write_report(run: Run, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn listen(port: Option<u16>) -> anyhow::Result<TcpListener> {
-    let on = |port: u16| TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+/// Address for a browser: the first name, or the address that is listened on.
+fn url(door: &Door, address: SocketAddr, name: Option<&String>) -> String {
+    let scheme = door.scheme();
+    match name {
+        Some(name) => format!("{scheme}://{name}:{}/", address.port()),
+        None if address.ip().is_unspecified() => {
+            format!("{scheme}://{}:{}/", Ipv4Addr::LOCALHOST, address.port())
+        }
+        None => format!("{scheme}://{address}/"),
+    }
+}
+
+async fn listen(at: IpAddr, port: Option<u16>) -> anyhow::Result<TcpListener> {
+    let on = |port: u16| TcpListener::bind(SocketAddr::from((at, port)));
+    let cannot = |port: u16| format!("cannot serve on {}", SocketAddr::from((at, port)));
     match port {
-        Some(port) => on(port)
-            .await
-            .with_context(|| format!("cannot serve on 127.0.0.1:{port}")),
+        Some(port) => on(port).await.with_context(|| cannot(port)),
         None => match on(PORT).await {
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 on(0).await.context("cannot find a free port")
             }
-            first => first.with_context(|| format!("cannot serve on 127.0.0.1:{PORT}")),
+            first => first.with_context(|| cannot(PORT)),
         },
     }
 }
 
-/// Serves the pages until [`App::ending`] is cancelled. Open streams end then; a connection that stays open after that is cut.
+/// Serves the pages behind a door until [`App::ending`] is cancelled. Open streams end then; a connection that stays open after that is cut.
 ///
 /// # Errors
 /// The listener fails.
-pub async fn serve(listener: TcpListener, app: App) -> anyhow::Result<()> {
+pub async fn serve(listener: TcpListener, app: App, door: Door) -> anyhow::Result<()> {
     let ending = app.ending().clone();
-    let site = security::guard(routes(app));
+    let site = security::guard(routes(app, door.gate()), door.hosts().clone());
+    let address = listener.local_addr().context("the listener has no address")?;
+    let listener = door.connections(listener, address);
     let serving =
         axum::serve(listener, Shared::new(site)).with_graceful_shutdown(ending.clone().cancelled_owned());
     let cut = async {

@@ -90,6 +90,10 @@ impl Store {
 
     /// Returns a client of the store; `None` if the run has no games yet.
     async fn client(&self) -> Result<Option<Client>, Failure> {
+        if self.run.is_elsewhere {
+            let client = client::connect(&self.run.config.replay.address, &self.run.config.security);
+            return Ok(Some(client.map_err(Failure::from)?));
+        }
         let folder = &self.run.config.replay.folder;
         if !folder.join("store.json").exists() {
             return Ok(None);

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use service::role::Role;
 
+use super::Learned;
 use crate::page::Page;
 
 /// Figures of a run at one moment. What is not known raises no alarm.
@@ -15,6 +16,10 @@ pub struct Evidence<'a> {
     pub newest_game_age: Option<Duration>,
     /// Newest checkpoint of the run.
     pub newest_checkpoint: Option<NewestCheckpoint>,
+    /// Execution provider that the run's configuration names; `None` if it leaves the choice to a measurement.
+    pub provider: Option<&'static str>,
+    /// Figures of the run's learning.
+    pub learned: Learned,
 }
 
 /// A process of the run, and its metrics page now and earlier.

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use config::RunConfig;
+use config::{ProviderChoice, RunConfig};
 use futures::future::join_all;
 use proto::v1::{GameSort, ListGamesRequest, replay_store_client::ReplayStoreClient};
 
-use super::{Evidence, NewestCheckpoint, Seen};
+use super::{Evidence, Learned, NewestCheckpoint, Seen};
 use crate::{
+    http::TIMEOUT,
     moment::age,
-    page::{Page, TIMEOUT},
+    page::Page,
     run::addresses::{Addresses, Member},
 };
 
@@ -22,19 +23,26 @@ pub struct Look {
     processes: Vec<(Member, Option<Page>)>,
     newest_game_age: Option<Duration>,
     newest_checkpoint: Option<NewestCheckpoint>,
+    provider: Option<&'static str>,
+    learned: Learned,
     is_starting: bool,
 }
 
 impl Look {
     /// Reads the metrics pages of all processes and the age of the newest game. What does not answer within two seconds is unknown.
+    /// `learned` is what was read of the run's progress.
     pub async fn at(
         config: &RunConfig,
         addresses: &Addresses,
         newest_checkpoint: Option<NewestCheckpoint>,
+        learned: Learned,
     ) -> Self {
         let members = addresses.members.iter().cloned();
         let pages = members.map(async |member| {
-            let page = Page::fetch(member.metrics).await;
+            let page = match member.metrics {
+                Some(address) => Page::fetch(address).await,
+                None => None,
+            };
             (member, page)
         });
         let (processes, newest_game_age) = tokio::join!(join_all(pages), newest_game(config, addresses));
@@ -42,6 +50,11 @@ impl Look {
             processes,
             newest_game_age,
             newest_checkpoint,
+            provider: match config.inference.provider {
+                ProviderChoice::Auto => None,
+                named => Some(named.name()),
+            },
+            learned,
             is_starting: age(addresses.started_at_ms) < START,
         }
     }
@@ -77,6 +90,8 @@ impl Look {
                 .collect(),
             newest_game_age: self.newest_game_age,
             newest_checkpoint: self.newest_checkpoint,
+            provider: self.provider,
+            learned: self.learned.clone(),
         }
     }
 }
@@ -107,12 +122,14 @@ mod tests {
         let member = Member {
             name: "learner".into(),
             role: Role::Learner,
-            metrics: ([127, 0, 0, 1], 1).into(),
+            metrics: Some(([127, 0, 0, 1], 1).into()),
         };
         Look {
             processes: vec![(member, page.map(Page::parse))],
             newest_game_age: None,
             newest_checkpoint: None,
+            provider: None,
+            learned: Learned::default(),
             is_starting,
         }
     }

@@ -1,21 +1,30 @@
 //! Alarms of a run: what is wrong with it, by which number, what to do, and a setting that may help.
 //!
-//! The list has the alerts of `deploy/prometheus/alerts.yml`, by name and limit; a test compares them. Prometheus looks at series of
-//! hours; these checks look at the metrics pages at one moment, with an earlier moment if there is one.
+//! The first list has the alerts of `deploy/prometheus/alerts.yml`, by name and limit; a test compares them. Prometheus looks at series
+//! of hours; these checks look at the metrics pages at one moment, with an earlier moment if there is one. The second list is about what
+//! the run learns, which no metrics page tells: its losses, its games, its matches, its network on known positions.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`evidence`] | the figures that the checks look at |
 //! | [`look`] | the figures, read from a run that is at work |
-//! | [`list`] | all alarms and their checks |
+//! | [`list`] | the alarms of the cluster's alerts, and their checks |
+//! | [`learned`] | what the run learns: losses, games, matches, the network on known positions |
+//! | [`learning`] | the alarms about that, and their checks |
+//! | [`probes`] | how certain the served network is on known positions |
 
 pub mod evidence;
+pub mod learned;
+pub mod learning;
 pub mod list;
 pub mod look;
+pub mod probes;
 
 use serde::Serialize;
 
 pub use evidence::{Evidence, NewestCheckpoint, Seen};
+pub use learned::{Learned, Progress};
+pub use learning::LEARNING;
 pub use list::ALARMS;
 pub use look::Look;
 
@@ -32,11 +41,11 @@ pub enum Severity {
 /// A kind of alarm.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
-    /// Name of the alert in `deploy/prometheus/alerts.yml`.
+    /// Name, that of the alert in `deploy/prometheus/alerts.yml` if there is one.
     pub name: &'static str,
     /// Urgency.
     pub severity: Severity,
-    /// Number that the check compares with, as the alert's expression has it.
+    /// Number that the check compares with; an alert's expression has the same.
     pub limit: f64,
     /// Remedy: an action of a person.
     pub mend: &'static str,
@@ -82,10 +91,14 @@ pub fn title(name: &str) -> String {
     title
 }
 
+/// All kinds of alarms.
+pub fn all() -> impl Iterator<Item = &'static Definition> {
+    ALARMS.iter().chain(LEARNING)
+}
+
 /// Returns all alarms that the evidence shows, the critical ones first.
 pub fn raised(evidence: &Evidence<'_>) -> Vec<Alarm> {
-    let mut raised: Vec<Alarm> = ALARMS
-        .iter()
+    let mut raised: Vec<Alarm> = all()
         .flat_map(|kind| {
             let texts = (kind.check)(evidence, kind.limit);
             texts.into_iter().map(|text| Alarm {

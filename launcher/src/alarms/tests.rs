@@ -42,7 +42,7 @@ fn the_list_has_the_alerts_of_the_cluster_with_their_urgency_and_limits() {
 
 #[test]
 fn settings_to_copy_are_settings_of_a_run() {
-    for kind in ALARMS {
+    for kind in all() {
         if let Some(setting) = kind.setting {
             config::parse_with("", &[setting.parse().unwrap()]).unwrap();
         }
@@ -176,6 +176,7 @@ fn ages_of_games_and_checkpoints_raise_alarms() {
                 step,
                 age: minutes(checkpoint),
             }),
+            ..Evidence::default()
         };
         let alarms = raised(&evidence);
         alarms.iter().map(|alarm| alarm.name).collect::<Vec<_>>()

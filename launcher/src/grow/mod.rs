@@ -15,7 +15,7 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use arena::{
     rating::{
-        MATCHES, RatingError, check_game,
+        MATCHES, RatingError,
         duel::{self, Contender, Duel, Finished},
     },
     statistics::Verdict,
@@ -161,7 +161,6 @@ async fn train(arguments: &Arguments, growth: &mut Growth, screen: &Screen) -> a
 
 /// Checks the settings of the larger network. Returns those of the second learner, with the default of [`PACE`].
 fn learner_settings(run: &Path, config: &RunConfig, set: &[String]) -> anyhow::Result<Vec<Override>> {
-    check_game(&config.game.name)?;
     let uses = config.learner.samples_per_position;
     let mut settings = vec![Override::new(PACE, CATCH_UP * uses)?];
     for text in set {
@@ -283,7 +282,7 @@ mod tests {
             ),
             (chess, &[larger, "learner.samples_per_position=6"], ""),
             ("[game]\nname = \"chess\"", &[larger], ""),
-            ("[game]\nname = \"generator\"", &[larger], "has one player"),
+            ("[game]\nname = \"generator\"\noptions = 0", &[larger], ""),
         ] {
             let error = refused(text, set);
             assert!(error.contains(reason), "{set:?}: {error}");

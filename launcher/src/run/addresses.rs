@@ -37,8 +37,8 @@ pub struct Member {
     pub name: String,
     /// Role.
     pub role: Role,
-    /// Address of the metrics page.
-    pub metrics: SocketAddr,
+    /// Address of the metrics page. `None`: the process is not found.
+    pub metrics: Option<SocketAddr>,
 }
 
 impl Addresses {
@@ -48,7 +48,7 @@ impl Addresses {
             Some(Member {
                 name: process.name.clone(),
                 role: process.role,
-                metrics: process.metrics?,
+                metrics: Some(process.metrics?),
             })
         });
         Self {
@@ -95,7 +95,7 @@ mod tests {
             members: vec![Member {
                 name: "actor-1".into(),
                 role: Role::Actor,
-                metrics: ([127, 0, 0, 1], 3).into(),
+                metrics: Some(([127, 0, 0, 1], 3).into()),
             }],
             started_at_ms: 4,
         };

@@ -28,6 +28,9 @@ use super::game;
 
 /// Name of the configuration file in a run's folder.
 pub const CONFIG: &str = "run.toml";
+/// First line of `run.toml` in the folder of a run that is followed.
+const FOLLOWED: &str =
+    "# The settings of a run elsewhere, written at each start of `minuet studio --follow`.\n";
 
 /// Error: a folder cannot be used for this run.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +62,14 @@ pub enum FolderError {
         /// The requested game.
         wanted: String,
     },
+    /// The folder holds a run of its own.
+    #[error(
+        "{folder} is a run on this machine, not the record of one elsewhere; name another folder with --run"
+    )]
+    NotFollowed {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The configuration cannot be used.
     #[error("cannot use {path}")]
     Config {
@@ -85,15 +96,7 @@ impl RunFolder {
     /// # Errors
     /// [`FolderError`].
     pub fn open(path: &Path, game: Option<&str>, overrides: &[Override]) -> Result<Self, FolderError> {
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            move |source| FolderError::Io { path, source }
-        };
-        for folder in [path.to_owned(), path.join("logs")] {
-            fs::create_dir_all(&folder).map_err(io(&folder))?;
-        }
-        let path = fs::canonicalize(path).map_err(io(path))?;
-        let lock = lock(&path)?;
+        let (path, lock) = locked(path)?;
         let file = path.join(CONFIG);
         let created = !file.try_exists().map_err(io(&file))?;
         if created {
@@ -101,7 +104,7 @@ impl RunFolder {
                 path: file.clone(),
                 source,
             })?;
-            durable::write(&file, config::template(&config).as_bytes()).map_err(io(&file))?;
+            durable::write(&file, game::template(&config).as_bytes()).map_err(io(&file))?;
         }
         let folder = Self {
             path,
@@ -117,6 +120,33 @@ impl RunFolder {
             }),
             _ => Ok(folder),
         }
+    }
+
+    /// Locks the folder in which the figures of a run elsewhere are kept, which is made if there is none. Its `run.toml` has the settings
+    /// of `file`, that of the run's roles, with `overrides`.
+    ///
+    /// # Errors
+    /// [`FolderError`].
+    pub fn follow(path: &Path, file: &Path, overrides: &[Override]) -> Result<Self, FolderError> {
+        // Folders in the copy must not be relative to another place.
+        let config = load(&fs::canonicalize(file).map_err(io(file))?, overrides)?;
+        let (path, lock) = locked(path)?;
+        let file = path.join(CONFIG);
+        let created = match fs::read_to_string(&file) {
+            Ok(known) if !known.starts_with(FOLLOWED) => {
+                return Err(FolderError::NotFollowed { folder: path });
+            }
+            Ok(_) => false,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+            Err(error) => return Err(io(&file)(error)),
+        };
+        let text = format!("{FOLLOWED}{}", game::template(&config));
+        durable::write(&file, text.as_bytes()).map_err(io(&file))?;
+        Ok(Self {
+            path,
+            created,
+            _lock: Some(lock),
+        })
     }
 
     /// Returns the folder of a run in which another process works, whose lock this one does not need.
@@ -153,15 +183,20 @@ impl RunFolder {
     /// # Errors
     /// [`FolderError::Config`].
     pub fn load(&self, overrides: &[Override]) -> Result<RunConfig, FolderError> {
-        let path = self.config_file();
-        config::load_with(Some(&path), overrides)
-            .and_then(|config| {
-                game::check(&config.game)?;
-                game::check_rating(&config)?;
-                Ok(config)
-            })
-            .map_err(|source| FolderError::Config { path, source })
+        load(&self.config_file(), overrides)
     }
+}
+
+fn load(file: &Path, overrides: &[Override]) -> Result<RunConfig, FolderError> {
+    config::load_with(Some(file), overrides)
+        .and_then(|config| {
+            game::check(&config.game)?;
+            Ok(config)
+        })
+        .map_err(|source| FolderError::Config {
+            path: file.into(),
+            source,
+        })
 }
 
 /// Returns the configuration of a new run: the defaults of `game`, with `overrides`.
@@ -172,9 +207,27 @@ pub fn new_run(game: Option<&str>, overrides: &[Override]) -> Result<RunConfig, 
     let mut config = RunConfig::default();
     config.game = game::defaults(game.unwrap_or(&config.game.name))?;
     let settings = [&game::settings(&config.game.name)?, overrides].concat();
-    let config = config::parse_with(&config::template(&config), &settings)?;
-    game::check_rating(&config)?;
-    Ok(config)
+    config::parse_with(&config::template(&config), &settings)
+}
+
+/// True if the configuration in the folder of a run is that of a run elsewhere, which is followed.
+pub fn is_followed(run: &Path) -> bool {
+    fs::read_to_string(run.join(CONFIG)).is_ok_and(|text| text.starts_with(FOLLOWED))
+}
+
+pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
+    let path = path.to_owned();
+    move |source| FolderError::Io { path, source }
+}
+
+/// Makes and locks a folder; returns its absolute path and the lock.
+fn locked(path: &Path) -> Result<(PathBuf, File), FolderError> {
+    for folder in [path.to_owned(), path.join("logs")] {
+        fs::create_dir_all(&folder).map_err(io(&folder))?;
+    }
+    let path = fs::canonicalize(path).map_err(io(path))?;
+    let lock = lock(&path)?;
+    Ok((path, lock))
 }
 
 fn lock(folder: &Path) -> Result<File, FolderError> {
@@ -256,6 +309,27 @@ mod tests {
         let error = RunFolder::open(parent.path(), None, &[]).unwrap_err();
         let error = format!("{:#}", anyhow::Error::from(error));
         assert!(error.contains("run.toml: unknown key `search.visit`"), "{error}");
+    }
+
+    #[test]
+    fn a_run_elsewhere_has_a_copy_of_its_configuration_and_never_replaces_a_run_on_this_machine() {
+        let parent = tempfile::tempdir().unwrap();
+        let config = parent.path().join("elsewhere.toml");
+        let followed = parent.path().join("followed");
+        for visits in [33, 44] {
+            fs::write(&config, format!("[search]\nvisits = {visits}\n")).unwrap();
+            let folder = RunFolder::follow(&followed, &config, &overrides(&["run.seed=7"])).unwrap();
+            let found = folder.load(&[]).unwrap();
+            assert_eq!((found.search.visits, found.run.seed), (visits, 7));
+            assert!(is_followed(&followed));
+        }
+        let own = parent.path().join("own");
+        drop(RunFolder::open(&own, None, &[]).unwrap());
+        let before = fs::read(own.join(CONFIG)).unwrap();
+        let refused = RunFolder::follow(&own, &config, &[]).unwrap_err();
+        assert!(refused.to_string().contains("a run on this machine"), "{refused}");
+        assert_eq!(fs::read(own.join(CONFIG)).unwrap(), before);
+        assert!(!is_followed(&own));
     }
 
     #[test]

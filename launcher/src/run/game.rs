@@ -1,7 +1,6 @@
 //! Games of the registry in a `run.toml`: defaults for a new run, and a check of the values, so that an error is reported
 //! once and not by each of four roles.
 
-use arena::rating::RatingError;
 use config::{ConfigError, GameConfig, Override, RunConfig};
 use games::{
     Face, Game,
@@ -26,6 +25,12 @@ pub fn settings(name: &str) -> Result<Vec<Override>, ConfigError> {
     settings.iter().map(|setting| setting.parse()).collect()
 }
 
+/// Returns `config` as a `run.toml` with a comment on every key, those of the game's rules included.
+pub fn template(config: &RunConfig) -> String {
+    let rule = registry::visit(&config.game.name, RuleComments);
+    config::template_with_rules(config, |key| rule.as_ref().ok()?(key))
+}
+
 /// Checks that the game exists and has these rules and this representation.
 ///
 /// # Errors
@@ -33,17 +38,6 @@ pub fn settings(name: &str) -> Result<Vec<Override>, ConfigError> {
 pub fn check(game: &GameConfig) -> Result<(), ConfigError> {
     let checked = registry::visit(&game.name, Check(game));
     checked.map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))?
-}
-
-/// Checks that checkpoints of the game can play each other, if the run has a rating role.
-///
-/// # Errors
-/// [`ConfigError::Game`] naming the key.
-pub fn check_rating(config: &RunConfig) -> Result<(), ConfigError> {
-    match arena::rating::check_game(&config.game.name) {
-        Err(RatingError::Config(error)) if config.rating.enabled => Err(error),
-        _ => Ok(()),
-    }
 }
 
 struct Defaults;
@@ -70,6 +64,16 @@ impl Visitor for Settings {
 
     fn visit<G: Face>(self) -> Self::Output {
         G::RUN_SETTINGS
+    }
+}
+
+struct RuleComments;
+
+impl Visitor for RuleComments {
+    type Output = fn(&str) -> Option<&'static str>;
+
+    fn visit<G: Face>(self) -> Self::Output {
+        G::rule_comment
     }
 }
 
@@ -110,6 +114,28 @@ mod tests {
         let paco = defaults("paco-sako").unwrap();
         assert_eq!(paco.options, 1);
         assert_eq!(paco.rules["dead_end"].as_str(), Some("loss"));
+    }
+
+    #[test]
+    fn every_rule_of_every_game_has_a_comment_above_it() {
+        for name in registry::NAMES {
+            let config = RunConfig {
+                game: defaults(name).unwrap(),
+                ..RunConfig::default()
+            };
+            let text = template(&config);
+            let lines: Vec<&str> = text.lines().collect();
+            for key in config.game.rules.keys() {
+                let at = lines
+                    .iter()
+                    .position(|line| line.starts_with(&format!("{key} = ")));
+                let above = lines[at.unwrap() - 1];
+                assert!(
+                    above.starts_with("# ") && above.len() > 10,
+                    "{name}: {key}: {above}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::figures::{age, bar, bytes, clock, count, or_dash, percent, rate, short_time};
-use crate::watch::{Elo, Rating, Summary};
+use crate::watch::{Elo, Problems, Rating, Summary};
 
 /// Returns the rows of the table: a stage, its load, and its figures.
 pub fn rows(summary: &Summary) -> Vec<String> {
@@ -96,6 +96,10 @@ pub fn rows(summary: &Summary) -> Vec<String> {
         let figures = format!("{}   {games} games", elo(rating));
         all.insert(all.len() - 2, row("rating", None, figures));
     }
+    if !summary.problems.is_empty() {
+        // Below self-play, which the empty line precedes.
+        all.insert(2, row("problems", None, problems(&summary.problems, "   ")));
+    }
     if !down.is_empty() {
         all.push(format!("not ready   {}", down.join(", ")));
     }
@@ -108,13 +112,17 @@ pub fn line(summary: &Summary) -> String {
     let whole = |value: Option<u64>| or_dash(value, |value| count(value as f64));
     let rated = summary.rating.as_ref();
     format!(
-        "{} games, {} positions | {} visits/s, {} fresh/s, {} cached | batch {}, wait {}, inference busy {} | \
+        "{} games, {} positions | {} visits/s, {} fresh/s, {} cached{} | batch {}, wait {}, inference busy {} | \
          step {}, policy {}, value {}, {} samples a position | checkpoint {}{} | {} | {}",
         whole(summary.replay.games_inserted),
         whole(summary.replay.positions_inserted),
         known(summary.actor.visits_per_second),
         known(summary.actor.fresh_evaluations_per_second),
         or_dash(summary.actor.cache_hit_ratio, percent),
+        match &summary.problems[..] {
+            [] => String::new(),
+            all => format!(" | {}", problems(all, ", ")),
+        },
         or_dash(summary.inference.batch_size, |size| format!("{size:.0}")),
         or_dash(summary.inference.queue_seconds, short_time),
         or_dash(summary.inference.busy_ratio, percent),
@@ -129,6 +137,20 @@ pub fn line(summary: &Summary) -> String {
         bytes(summary.memory_bytes),
         summary.limit,
     )
+}
+
+/// Formats the progress with each kind of problem: level, share of solved ones, mean length of their solutions.
+fn problems(all: &[Problems], separator: &str) -> String {
+    let one = |problems: &Problems| {
+        let Problems { kind, recent, .. } = problems;
+        format!(
+            "{kind} level {}: {} of {recent} solved, {} moves",
+            problems.shown_level(),
+            or_dash(problems.solve_rate, percent),
+            or_dash(problems.moves, |moves| format!("{moves:.1}")),
+        )
+    };
+    all.iter().map(one).collect::<Vec<String>>().join(separator)
 }
 
 /// Formats the ratings of the best and the newest checkpoint, each with half its interval.
@@ -173,7 +195,7 @@ fn checkpoint(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::{Checkpoint, Elo, Rating};
+    use crate::watch::{Checkpoint, Elo, Problems, Rating};
 
     #[test]
     fn unknown_figures_are_dashes_and_known_ones_are_shown() {
@@ -203,7 +225,35 @@ mod tests {
         }
         summary.inference.version = Some("000000000150-3fa94c21".into());
         assert!(line(&summary).contains("(trained, 12 s old) |"));
-        assert!(!line(&summary).contains("Elo"));
+        assert!(!line(&summary).contains("Elo") && !line(&summary).contains("level"));
+        summary.problems = vec![
+            Problems {
+                kind: "draw".into(),
+                level: 7.0,
+                recent: 50,
+                solve_rate: Some(0.68),
+                moves: Some(6.14),
+            },
+            Problems {
+                kind: "pair".into(),
+                level: 1.5,
+                ..Problems::default()
+            },
+        ];
+        let (draw, pair) = (
+            "draw level 7: 68 % of 50 solved, 6.1 moves",
+            "pair level 1.5: – of 0 solved, – moves",
+        );
+        let row = rows(&summary).remove(2);
+        assert!(
+            row.starts_with("problems ") && row.ends_with(&format!("{draw}   {pair}")),
+            "{row}"
+        );
+        assert!(
+            line(&summary).contains(&format!(" | {draw}, {pair} | ")),
+            "{}",
+            line(&summary)
+        );
         summary.rating = Some(Rating {
             best: Some(Elo {
                 step: 1_100,

@@ -12,7 +12,7 @@ mod arguments;
 mod cores;
 pub mod journal;
 mod lifecycle;
-mod session;
+pub mod session;
 
 pub use arguments::Arguments;
 

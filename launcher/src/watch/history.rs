@@ -35,8 +35,8 @@ struct Sample {
     at: Instant,
     /// Growth of each counter since the first observation.
     growth: BTreeMap<(Role, &'static str), f64>,
-    /// Processor time in seconds, by name and number of the process.
-    cpu_seconds: BTreeMap<(String, u32), f64>,
+    /// Processor time in seconds, by name of the process and its number, if it is one of this machine.
+    cpu_seconds: BTreeMap<(String, Option<u32>), f64>,
 }
 
 impl History {
@@ -67,9 +67,7 @@ impl History {
             at: observation.at,
             growth: self.growth.total.clone(),
             cpu_seconds: processes
-                .filter_map(|(name, process)| {
-                    Some(((name.clone(), process.pid?), process.usage?.cpu_seconds))
-                })
+                .filter_map(|(name, process)| Some(((name.clone(), process.pid), process.usage?.cpu_seconds)))
                 .collect(),
         });
         while self
@@ -103,7 +101,9 @@ impl History {
             .iter()
             .find(|sample| sample.cpu_seconds.contains_key(process))?;
         let seconds = (last.at - first.at).as_secs_f64();
-        (seconds > 0.0).then(|| (used - first.cpu_seconds.get(process).unwrap_or(used)) / seconds)
+        let before = first.cpu_seconds.get(process).unwrap_or(used);
+        // A process elsewhere that was restarted has used less than before.
+        (seconds > 0.0 && used >= before).then(|| (used - before) / seconds)
     }
 
     /// Returns a time in seconds and the growth of a counter in it.

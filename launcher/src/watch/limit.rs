@@ -7,6 +7,9 @@ use super::Summary;
 /// Busy ratio from which a stage limits the others.
 const FULL: f64 = 0.85;
 
+/// Time in which the first visits are made, in seconds.
+const BEGINNING: f64 = 20.0;
+
 /// Returns a sentence that names the stage that limits the run now.
 pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
     let percent = |ratio: f64| format!("{:.0} %", 100.0 * ratio);
@@ -25,16 +28,21 @@ pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
         return "waiting for self-play to begin".into();
     };
     if visits == 0.0 {
-        return "self-play makes no progress: see the logs of actor and inference server".into();
+        return match summary.after_seconds < BEGINNING {
+            true => "self-play begins",
+            false => "self-play makes no progress: see the logs of actor and inference server",
+        }
+        .into();
     }
-    let cores: f64 = summary.processes.iter().filter_map(|process| process.cores).sum();
+    // Processes elsewhere have other cores.
+    let here = summary.processes.iter().filter(|process| process.pid.is_some());
+    let here: Vec<(f64, &str)> = here
+        .filter_map(|process| Some((process.cores?, process.name.as_str())))
+        .collect();
+    let cores: f64 = here.iter().map(|(cores, _)| cores).sum();
     let available = crate::cores() as f64;
     if cores >= 0.95 * available {
-        let mut shares: Vec<_> = summary
-            .processes
-            .iter()
-            .filter_map(|process| Some((process.cores?, process.name.as_str())))
-            .collect();
+        let mut shares = here;
         shares.sort_by(|left, right| right.0.total_cmp(&left.0));
         let shares: Vec<String> = shares
             .iter()
@@ -94,6 +102,7 @@ mod tests {
             },
             processes: vec![Process {
                 name: "learner".into(),
+                pid: Some(1),
                 cores: Some(cores),
                 ..Process::default()
             }],
@@ -116,13 +125,19 @@ mod tests {
             sentence_of(&summary(0.4, 0.5, 0.1))
                 .starts_with("waiting times limit (inference busy 40 %, actors 50 %)")
         );
-        assert!(sentence_of(&summary(0.4, 0.5, 4096.0)).contains("cores are busy (learner"));
+        let mut full = summary(0.4, 0.5, 4096.0);
+        assert!(sentence_of(&full).contains("cores are busy (learner"));
+        // Elsewhere there may be as many cores.
+        full.processes[0].pid = None;
+        assert!(sentence_of(&full).starts_with("waiting times limit"));
     }
 
     #[test]
     fn a_stage_that_is_missing_or_makes_no_progress_is_named_first() {
         let mut nothing = summary(0.93, 0.4, 0.1);
         nothing.actor.visits_per_second = Some(0.0);
+        assert_eq!(sentence_of(&nothing), "self-play begins");
+        nothing.after_seconds = 30.0;
         assert!(sentence_of(&nothing).starts_with("self-play makes no progress"));
         nothing.actor.visits_per_second = None;
         assert_eq!(sentence_of(&nothing), "waiting for self-play to begin");

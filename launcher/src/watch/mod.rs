@@ -2,13 +2,15 @@
 
 mod history;
 pub mod limit;
-mod names;
+pub(crate) mod names;
 mod observe;
+mod problems;
 mod rating;
 mod summary;
 
 pub use history::History;
 pub use observe::{Observation, Observer};
+pub use problems::Problems;
 pub use rating::{Elo, Rating};
 pub use summary::{Actor, Beginning, Checkpoint, Inference, Learner, Process, Replay, Summary};
 

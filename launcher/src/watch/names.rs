@@ -10,6 +10,12 @@ pub const WORKER_WAITING: &str = "minuet_actor_worker_waiting_seconds_total";
 pub const SPOOL_GAMES: &str = "minuet_actor_spool_games";
 pub const ACTOR_PAUSED: &str = "minuet_actor_paused";
 
+/// Label `kind`: a kind of problem.
+pub const PROBLEM_LEVEL: &str = "minuet_actor_problem_level";
+pub const PROBLEM_RECENT: &str = "minuet_actor_problem_recent";
+pub const PROBLEM_SOLVED: &str = "minuet_actor_problem_recent_solved";
+pub const PROBLEM_MOVES: &str = "minuet_actor_problem_recent_moves";
+
 pub const EVALUATED: &str = "minuet_inference_positions_total";
 pub const BATCHES: &str = "minuet_inference_batches_total";
 pub const BATCH_POSITIONS: &str = "minuet_inference_batch_positions_total";
@@ -22,6 +28,11 @@ pub const QUEUED_POSITIONS: &str = "minuet_inference_queue_positions";
 pub const STEP: &str = "minuet_learner_step";
 /// Label `head`: `policy` or `value`.
 pub const LOSS: &str = "minuet_learner_loss";
+/// Label `head`.
+pub const VALIDATION_LOSS: &str = "minuet_learner_validation_loss";
+/// Label `head`.
+pub const VALIDATION_GAP: &str = "minuet_learner_validation_gap";
+pub const TARGET_ENTROPY: &str = "minuet_learner_target_entropy";
 pub const STEPS: &str = "minuet_learner_steps_total";
 pub const LEARNER_WAITING: &str = "minuet_learner_waiting";
 pub const SAMPLES_PER_POSITION: &str = "minuet_learner_samples_per_position_ratio";
@@ -33,6 +44,10 @@ pub const RATING_ELO_HIGH: &str = "minuet_rating_elo_high";
 pub const RATING_STEP: &str = "minuet_rating_step";
 pub const RATING_GAMES: &str = "minuet_rating_games_total";
 pub const RATING_PROMOTIONS: &str = "minuet_rating_promotions_total";
+
+pub const RESIDENT: &str = "process_resident_memory_bytes";
+pub const PEAK_RESIDENT: &str = "process_peak_resident_memory_bytes";
+pub const CPU_SECONDS: &str = "process_cpu_seconds_total";
 
 /// The counters whose growth the summary shows.
 pub const COUNTERS: [(Role, &str); 13] = [

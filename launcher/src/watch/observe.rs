@@ -1,7 +1,8 @@
 //! Observes all processes once: metrics pages, health, memory, and the replay store's counts.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::collections::BTreeMap;
 
+use config::RunConfig;
 use futures::{StreamExt, stream::FuturesUnordered};
 use proto::v1::{
     DescribeModelRequest, ModelDescription, StatsReply, StatsRequest, evaluator_client::EvaluatorClient,
@@ -17,10 +18,7 @@ use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-use crate::{
-    page::{Page, TIMEOUT},
-    plan::Plan,
-};
+use crate::{http::TIMEOUT, page::Page, plan::Plan, run::addresses::Member, watch::names};
 
 /// State of all processes at one moment.
 #[derive(Clone, Debug)]
@@ -33,7 +31,7 @@ pub struct Observation {
     pub stats: Option<StatsReply>,
     /// Model that serves the actors; `None` while there is none.
     pub model: Option<ModelDescription>,
-    /// Memory and processor time of `minuet up` itself.
+    /// Memory and processor time of `minuet up` itself; `None` if the processes run elsewhere.
     pub own_usage: Option<Usage>,
 }
 
@@ -42,7 +40,7 @@ pub struct Observation {
 pub struct Process {
     /// Role.
     pub role: Role,
-    /// Process number, while the process runs.
+    /// Process number, while the process runs on this machine.
     pub pid: Option<u32>,
     /// Metrics page; `None` while the process does not answer.
     pub page: Option<Page>,
@@ -73,11 +71,28 @@ impl Observation {
 /// Observes all processes of a run.
 #[derive(Clone, Debug)]
 pub struct Observer {
-    members: Vec<(String, Role, Option<SocketAddr>)>,
+    members: Vec<Watched>,
     inference: Link,
     store: Link,
     /// Label or version that actors request.
     label: String,
+}
+
+/// Place where a process runs.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// On this machine, with this number.
+    Here(u32),
+    /// Elsewhere: its metrics page alone tells its memory and processor time.
+    Elsewhere,
+}
+
+/// A process that is observed.
+#[derive(Clone, Debug)]
+struct Watched {
+    member: Member,
+    /// True if the process has a metrics page.
+    has_page: bool,
 }
 
 impl Observer {
@@ -86,26 +101,64 @@ impl Observer {
     /// # Errors
     /// An address is invalid.
     pub fn new(plan: &Plan) -> anyhow::Result<Self> {
-        let members = plan.processes.iter();
-        let security = &plan.config.security;
+        let members = plan.processes.iter().map(|process| Watched {
+            member: Member {
+                name: process.name.clone(),
+                role: process.role,
+                metrics: process.metrics,
+            },
+            has_page: process.metrics.is_some(),
+        });
         Ok(Self {
-            members: members
-                .map(|member| (member.name.clone(), member.role, member.metrics))
-                .collect(),
-            inference: connect::link(&plan.config.inference.address, security)?,
-            store: connect::link(plan.config.replay.store_address()?, security)?,
-            label: plan.config.actor.model.clone(),
+            members: members.collect(),
+            ..Self::elsewhere(&plan.config)?
         })
     }
 
-    /// Observes all processes once. `pids` are the numbers of the running ones.
+    /// Creates an observer of the services of a run. [`Observer::watch`] names the processes.
+    ///
+    /// # Errors
+    /// An address is invalid.
+    pub fn elsewhere(config: &RunConfig) -> anyhow::Result<Self> {
+        Ok(Self {
+            members: Vec::new(),
+            inference: connect::link(&config.inference.address, &config.security)?,
+            store: connect::link(config.replay.store_address()?, &config.security)?,
+            label: config.actor.model.clone(),
+        })
+    }
+
+    /// Observes these processes from now on. All of them have metrics pages.
+    pub fn watch(&mut self, members: &[Member]) {
+        let watched = members.iter().map(|member| Watched {
+            member: member.clone(),
+            has_page: true,
+        });
+        self.members = watched.collect();
+    }
+
+    /// Observes the processes of this machine once. `pids` are the numbers of the running ones.
     pub async fn observe(&self, pids: &BTreeMap<String, u32>) -> Observation {
+        let place = |watched: &Watched| pids.get(&watched.member.name).copied().map(Place::Here);
+        Observation {
+            own_usage: process::usage(std::process::id()),
+            ..self.look(place).await
+        }
+    }
+
+    /// Observes processes elsewhere once.
+    pub async fn observe_all(&self) -> Observation {
+        self.look(|_| Some(Place::Elsewhere)).await
+    }
+
+    /// Observes all processes. `place` returns `None` for one that does not run.
+    async fn look(&self, place: impl Fn(&Watched) -> Option<Place>) -> Observation {
         let processes: FuturesUnordered<_> = self
             .members
             .iter()
-            .map(|(name, role, metrics)| async move {
-                let pid = pids.get(name).copied();
-                (name.clone(), self.process(*role, *metrics, pid).await)
+            .map(|watched| {
+                let place = place(watched);
+                async move { (watched.member.name.clone(), self.process(watched, place).await) }
             })
             .collect();
         let (processes, stats, model) = tokio::join!(processes.collect(), self.stats(), self.model());
@@ -114,11 +167,12 @@ impl Observer {
             processes,
             stats,
             model,
-            own_usage: process::usage(std::process::id()),
+            own_usage: None,
         }
     }
 
-    async fn process(&self, role: Role, metrics: Option<SocketAddr>, pid: Option<u32>) -> Process {
+    async fn process(&self, watched: &Watched, place: Option<Place>) -> Process {
+        let role = watched.member.role;
         let serving = async {
             match role {
                 Role::InferenceServer => serves(self.inference.clone()).await,
@@ -127,21 +181,26 @@ impl Observer {
             }
         };
         let page = async {
-            match metrics {
+            match watched.member.metrics {
                 Some(metrics) => Page::fetch(metrics).await,
                 None => None,
             }
         };
-        let (page, serving) = match pid {
+        let (page, serving) = match place {
             Some(_) => tokio::join!(page, serving),
             None => (None, false),
+        };
+        let (pid, usage) = match place {
+            Some(Place::Here(pid)) => (Some(pid), process::usage(pid)),
+            Some(Place::Elsewhere) => (None, page.as_ref().and_then(usage)),
+            None => (None, None),
         };
         Process {
             role,
             pid,
-            ready: serving && (page.is_some() || metrics.is_none()),
+            ready: serving && (page.is_some() || !watched.has_page),
             page,
-            usage: pid.and_then(process::usage),
+            usage,
         }
     }
 
@@ -160,6 +219,15 @@ impl Observer {
         let reply = tokio::time::timeout(TIMEOUT, client.describe_model(request)).await;
         Some(reply.ok()?.ok()?.into_inner())
     }
+}
+
+/// Memory and processor time of a process, as its metrics page says.
+fn usage(page: &Page) -> Option<Usage> {
+    Some(Usage {
+        resident_bytes: page.sum(names::RESIDENT)? as u64,
+        peak_resident_bytes: page.sum(names::PEAK_RESIDENT)? as u64,
+        cpu_seconds: page.sum(names::CPU_SECONDS)?,
+    })
 }
 
 async fn serves(channel: Link) -> bool {

@@ -8,6 +8,7 @@ use super::{
     history::History,
     names,
     observe::Observation,
+    problems::{self, Problems},
     rating::{self, Rating},
 };
 
@@ -19,6 +20,9 @@ pub struct Summary {
     pub after_seconds: f64,
     /// Self-play.
     pub actor: Actor,
+    /// Progress with each kind of problem. Empty in games that are not about problems.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problems>,
     /// Evaluation.
     pub inference: Inference,
     /// The stored games.
@@ -74,7 +78,7 @@ pub struct Inference {
     pub queue_seconds: Option<f64>,
     /// Positions waiting now.
     pub queued_positions: Option<u64>,
-    /// Share of the time in which the device computes.
+    /// Share of the time in which a device computes, on average over the servers.
     pub busy_ratio: Option<f64>,
     /// Version of the model that serves the actors.
     pub version: Option<String>,
@@ -174,6 +178,7 @@ impl Summary {
         let mut summary = Self {
             after_seconds,
             actor: actor(observation, history),
+            problems: problems::problems(observation),
             inference: inference(observation, history, config),
             replay: replay(after_seconds, observation, beginning),
             learner: learner(observation, history),
@@ -227,7 +232,9 @@ fn inference(observation: &Observation, history: &History, config: &RunConfig) -
         queued_positions: observation
             .sum(role, names::QUEUED_POSITIONS)
             .map(|positions| positions as u64),
-        busy_ratio: history.rate(role, names::DEVICE_BUSY).map(|ratio| ratio.min(1.0)),
+        busy_ratio: history
+            .rate(role, names::DEVICE_BUSY)
+            .map(|ratio| (ratio / observation.pages(role).count().max(1) as f64).min(1.0)),
         version: observation.model.as_ref().map(|model| model.version.clone()),
         provider: observation.model.as_ref().map(|model| model.provider.clone()),
     }

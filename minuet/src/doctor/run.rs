@@ -8,7 +8,7 @@ use std::{
 use checkpoints::{LATEST, Manifest, Repository};
 use config::RunConfig;
 use launcher::{
-    alarms::{self, Alarm, Look, NewestCheckpoint},
+    alarms::{self, Alarm, Look, NewestCheckpoint, Progress},
     moment::{age, rfc3339},
     run::addresses::Addresses,
 };
@@ -32,7 +32,8 @@ pub async fn state(run: &Path, config: &RunConfig) -> (Vec<Check>, Vec<Alarm>) {
         step: manifest.draft.step,
         age: age(manifest.created_at_ms),
     });
-    let look = Look::at(&config, &addresses, newest).await;
+    let learned = Progress::new(run).read(&config, &addresses).await;
+    let look = Look::at(&config, &addresses, newest, learned).await;
     let (answer, all) = look.answers();
     let mut text = format!("at work: {answer} of {all} processes answer");
     if let Some(age) = look.newest_game_age() {

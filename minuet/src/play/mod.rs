@@ -20,6 +20,7 @@ use std::{
 use anyhow::Context as _;
 use arena::{
     Player as Opponent, Spec,
+    matches::problems,
     players::{NetworkOptions, Networks},
 };
 use games::{
@@ -27,6 +28,8 @@ use games::{
     registry::{self, Visitor},
     terminal::Style,
 };
+
+use network::shipped::{self, Level};
 
 use self::{game::Play, session::Session};
 use crate::usage::BadUsage;
@@ -39,7 +42,8 @@ pub struct Arguments {
     #[arg(long, default_value = "paco-sako")]
     game: String,
     /// Your opponent: a run's folder (runs/chess, runs/chess@best), a checkpoint's folder, an .onnx file, an inference
-    /// server (http://host:port), a game's name (the network that comes with Minuet), `uct` (a search without a network) or
+    /// server (http://host:port), a game's name (the network that comes with Minuet; othello@medium and
+    /// othello@beginner are weaker), `uct` (a search without a network) or
     /// `random`; with settings behind it, e.g. runs/chess,visits=400,temperature=0.5. [default: the network that comes with
     /// Minuet for the game, or else uct,visits=1000]
     #[arg(long)]
@@ -50,6 +54,9 @@ pub struct Arguments {
     /// Begin with this position.
     #[arg(long, conflicts_with = "load")]
     start: Option<String>,
+    /// Begin with a problem of this level, drawn by --seed; only for a game that is about problems (generator: 1 to 48).
+    #[arg(long, value_name = "N", conflicts_with_all = ["start", "load"])]
+    level: Option<u32>,
     /// Continue a saved game.
     #[arg(long, value_name = "FILE")]
     load: Option<PathBuf>,
@@ -72,6 +79,7 @@ const HELP: &str = "Examples:
   minuet play --opponent runs/paco-sako,visits=400
   minuet play --game chess --opponent runs/chess --side black
   minuet play --game othello --side both --ascii
+  minuet play --game generator --level 3
   printf 'e4\\nhint\\nquit\\n' | minuet play --game chess";
 
 /// Plays one game.
@@ -97,11 +105,17 @@ impl Visitor for Arguments {
         let people = people::<G>(&self.side)?;
         let play = match &self.load {
             Some(file) => Play::<G>::load(file)?,
-            None => Play::<G>::new(self.start.as_deref())?,
+            None => {
+                let drawn = self
+                    .level
+                    .map(|level| problem::<G>(level, self.seed))
+                    .transpose()?;
+                Play::<G>::new(drawn.as_deref().or(self.start.as_deref()))?
+            }
         };
         let opponent = self
             .opponent
-            .unwrap_or_else(|| match network::shipped::folder(G::NAME) {
+            .unwrap_or_else(|| match shipped::folder(G::NAME, Level::Strong) {
                 Ok(_) => G::NAME.into(),
                 Err(_) => WITHOUT_NETWORK.into(),
             });
@@ -131,6 +145,20 @@ impl Visitor for Arguments {
     }
 }
 
+/// Position of a drawn problem, as text.
+fn problem<G: Face>(level: u32, seed: u64) -> anyhow::Result<String> {
+    if !(1..=G::LEVELS).contains(&level) {
+        let reason = match G::LEVELS {
+            0 => format!("--level: {} is not about problems", G::NAME),
+            highest => format!("--level {level}: write 1 to {highest}"),
+        };
+        return Err(BadUsage(reason).into());
+    }
+    let drawn = problems::draw::<G>(&G::people_rules(), level, seed);
+    let drawn = drawn.with_context(|| format!("no problem of level {level} was found"))?;
+    Ok(drawn.position())
+}
+
 fn people<G: Face>(side: &str) -> anyhow::Result<Vec<Player>> {
     Ok(match side.to_lowercase().as_str() {
         "both" => vec![Player::First, Player::Second],
@@ -149,7 +177,7 @@ fn people<G: Face>(side: &str) -> anyhow::Result<Vec<Player>> {
 
 #[cfg(test)]
 mod tests {
-    use games::{chess::Chess, connect_four::ConnectFour, paco_sako::PacoSako};
+    use games::{chess::Chess, connect_four::ConnectFour, generator::GeneratorGame, paco_sako::PacoSako};
 
     use super::*;
 
@@ -204,6 +232,20 @@ mod tests {
     fn a_game_without_people_plays_itself() {
         let seen = seen::<ConnectFour>("", "none");
         assert!(seen.contains("has won.") || seen.contains("draw"));
+    }
+
+    #[test]
+    fn a_level_draws_a_problem_in_games_that_have_them() {
+        let position = problem::<GeneratorGame>(3, 1).unwrap();
+        assert!(position.contains("\"target\""), "{position}");
+        assert_eq!(problem::<GeneratorGame>(3, 1).unwrap(), position);
+        assert_ne!(problem::<GeneratorGame>(3, 2).unwrap(), position);
+        let said = |error: anyhow::Error| error.downcast::<BadUsage>().unwrap().0;
+        assert_eq!(
+            said(problem::<GeneratorGame>(49, 1).unwrap_err()),
+            "--level 49: write 1 to 48"
+        );
+        assert!(said(problem::<Chess>(1, 1).unwrap_err()).contains("not about problems"));
     }
 
     #[test]

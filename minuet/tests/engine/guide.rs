@@ -6,12 +6,11 @@ use std::{
     process::{Command, Stdio},
 };
 
-use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
-use config::{ProviderChoice, RunConfig};
+use config::RunConfig;
 use games::{Game as _, RowLayout, Symmetry, connect_four::ConnectFour};
-use onnx::{Input, Metadata, TowerShape, TowerWeights};
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
+use onnx::{TowerShape, TowerWeights};
+
+use super::served::Served;
 
 /// The address in docs/guide/programs.md.
 const ADDRESS: &str = "127.0.0.1:50051";
@@ -28,28 +27,6 @@ fn example(root: &Path) -> String {
         "docs/guide/programs.md has several blocks of Python, one is expected"
     );
     block.split("```").next().unwrap().to_owned()
-}
-
-async fn publish(folder: &Path, layout: &RowLayout, weights: &TowerWeights) -> Version {
-    let metadata = Metadata {
-        layout: layout.clone(),
-        step: 7,
-    };
-    let file = onnx::build(weights, &metadata, Input::Rows).unwrap();
-    let draft = Draft {
-        game: layout.game.clone(),
-        layout: serde_json::to_value(layout).unwrap(),
-        actions: layout.actions,
-        step: 7,
-        ..Draft::default()
-    };
-    let repository = Repository::open(folder.to_str().unwrap()).unwrap();
-    let version = repository
-        .publish(draft, vec![(MODEL, file.into())])
-        .await
-        .unwrap();
-    repository.set_label(LATEST, &version).await.unwrap();
-    version
 }
 
 /// Returns the value and the priors of the position in the example, computed directly from the weights.
@@ -82,32 +59,16 @@ async fn the_client_of_the_guide_runs_as_written() {
     let layout = ConnectFour::layout(());
     let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 1);
     let folder = tempfile::tempdir().unwrap();
-    let version = publish(folder.path(), &layout, &weights).await;
     let mut config = RunConfig::default();
     config.checkpoints.store = folder.path().to_str().unwrap().into();
     config.game.name = layout.game.clone();
     config.game.options = layout.options;
-    config.inference.provider = ProviderChoice::Cpu;
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let shutdown = CancellationToken::new();
-    let serving = tokio::spawn(inference_server::serve(listener, config, shutdown.clone()));
-    // Until the model is loaded, calls are answered UNAVAILABLE.
-    let mut client =
-        proto::v1::evaluator_client::EvaluatorClient::new(service::connect::channel(&address).unwrap());
-    while client
-        .describe_model(proto::v1::DescribeModelRequest::default())
-        .await
-        .is_err()
-    {
-        assert!(!serving.is_finished(), "the server ended");
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    let served = Served::start(config, &layout, &weights).await;
 
     // The example calls a program by its path in the repository; the test replaces it by the program that it was built with.
     let mut script = example(root);
     for (written, here) in [
-        (ADDRESS, address.as_str()),
+        (ADDRESS, served.address.as_str()),
         ("target/release/minuet", env!("CARGO_BIN_EXE_minuet")),
     ] {
         assert_eq!(
@@ -132,7 +93,7 @@ async fn the_client_of_the_guide_runs_as_written() {
         String::from_utf8_lossy(&done.stderr)
     );
     let (answered, numbers) = said.split_once(' ').unwrap();
-    assert_eq!(answered, version.as_str());
+    assert_eq!(answered, served.version.as_str());
     let found: Vec<f32> = numbers
         .split(|letter: char| letter.is_whitespace() || "[]".contains(letter))
         .filter(|word| !word.is_empty())
@@ -143,6 +104,5 @@ async fn the_client_of_the_guide_runs_as_written() {
     for (found, expected) in found.iter().zip(&expected) {
         assert!((found - expected).abs() < 1e-4, "{said}: {expected:?}");
     }
-    shutdown.cancel();
-    serving.await.unwrap().unwrap();
+    served.stop().await;
 }

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod guide;
+#[path = "../support/served.rs"]
+mod served;
 
 use std::{
     io::Write as _,

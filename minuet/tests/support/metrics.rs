@@ -24,6 +24,9 @@ const FILES: [&str; 5] = [
 /// Metric that a process exports only if it knows tokens, because its alert fires at 0.
 const WITH_TOKENS: &str = "minuet_server_tokens";
 
+/// Beginning of the names of metrics that only runs of games about problems export.
+const OF_PROBLEMS: &str = "minuet_actor_problem_";
+
 /// Returns the addresses of the metrics pages in a `started` event.
 pub fn pages(started: &Value) -> Vec<String> {
     let processes = started["processes"].as_array().unwrap();
@@ -31,11 +34,21 @@ pub fn pages(started: &Value) -> Vec<String> {
     processes.iter().map(page).collect()
 }
 
-/// Waits until every metric that the deployment's files name is on one of the pages of a run without tokens.
+/// Waits until every metric that the deployment's files name is on one of the pages of a run without tokens and problems.
 pub fn wait_until_all_named_are_exported(pages: &[String]) {
     let mut named = named();
     assert!(named.len() > 40, "{named:?}");
     assert!(named.remove(WITH_TOKENS), "{named:?}");
+    named.retain(|name| !name.starts_with(OF_PROBLEMS));
+    wait_for(pages, &named);
+}
+
+/// Waits until every metric about problems that the deployment's files name is on one of the pages.
+#[allow(dead_code, reason = "each test uses some of it")]
+pub fn wait_until_those_of_problems_are_exported(pages: &[String]) {
+    let mut named = named();
+    named.retain(|name| name.starts_with(OF_PROBLEMS));
+    assert!(named.len() > 3, "{named:?}");
     wait_for(pages, &named);
 }
 

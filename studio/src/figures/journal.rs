@@ -11,8 +11,7 @@ use launcher::{
     watch::Summary,
 };
 use serde::Deserialize;
-
-use super::tail::Tail;
+use service::figures::Tail;
 
 /// Most events that are kept.
 const EVENTS: usize = 100;

@@ -2,32 +2,10 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
+use launcher::losses::{self, Line};
+use service::figures::Tail;
 
-use super::{series::Series, tail::Tail};
-
-/// A line of the learner. A loss that is not a number is `null`.
-#[derive(Debug, Deserialize)]
-struct Line {
-    step: u64,
-    steps: u64,
-    policy_loss: Option<f64>,
-    value_loss: Option<f64>,
-    target_entropy: Option<f64>,
-    validation: Option<Validation>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Validation {
-    held_out: Fit,
-    trained: Fit,
-}
-
-#[derive(Debug, Deserialize)]
-struct Fit {
-    policy: Option<f64>,
-    value: Option<f64>,
-}
+use super::series::Series;
 
 /// Loss of one head over the steps of training.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +32,7 @@ impl Learning {
     /// Reads the figures of the run in `folder` with [`Learning::refresh`].
     pub fn new(folder: &Path) -> Self {
         Self {
-            tail: Tail::new(folder.join("learner/metrics.jsonl")),
+            tail: Tail::new(folder.join(losses::FILE)),
             policy: Head::default(),
             value: Head::default(),
         }
@@ -62,22 +40,21 @@ impl Learning {
 
     /// Reads what was written since the last call.
     pub fn refresh(&mut self) {
-        for line in self.tail.read::<Line>() {
-            let x = line.step as f64;
+        for line in self.tail.read_all::<Line>() {
+            let (x, at_ms) = (line.step as f64, line.time_ms);
             if line.steps > 0 {
                 // The entropy of the targets is no network's fault: without it, 0 is the best that can be reached.
                 let policy = line
                     .policy_loss
                     .map(|loss| loss - line.target_entropy.unwrap_or(0.0));
-                self.policy.training.push(x, policy);
-                self.value.training.push(x, line.value_loss);
+                self.policy.training.push(x, at_ms, policy);
+                self.value.training.push(x, at_ms, line.value_loss);
             }
-            if let Some(Validation { held_out, trained }) = line.validation {
-                self.policy.held_out.push(x, held_out.policy);
-                self.value.held_out.push(x, held_out.value);
-                let gap = |held_out: Option<f64>, trained: Option<f64>| Some(held_out? - trained?);
-                self.policy.gap = gap(held_out.policy, trained.policy);
-                self.value.gap = gap(held_out.value, trained.value);
+            if let Some(validation) = line.validation {
+                self.policy.held_out.push(x, at_ms, validation.held_out.policy);
+                self.value.held_out.push(x, at_ms, validation.held_out.value);
+                self.policy.gap = validation.policy_gap();
+                self.value.gap = validation.value_gap();
             }
         }
     }

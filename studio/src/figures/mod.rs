@@ -2,7 +2,6 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`tail`] | files of JSON lines that grow |
 //! | [`series`] | a curve in a bounded number of points |
 //! | [`learning`] | losses of training and of held-out games |
 //! | [`journal`] | what `minuet up` recorded: the newest figures, and events |
@@ -11,5 +10,4 @@
 pub mod journal;
 pub mod learning;
 pub mod series;
-pub mod tail;
 pub mod words;

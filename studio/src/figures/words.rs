@@ -2,6 +2,7 @@
 
 use launcher::{moment::rfc3339, screen::figures};
 use maud::{Markup, html};
+use proto::v1::Game;
 
 pub use figures::{bytes, clock, count, percent, rate, short_time};
 
@@ -25,6 +26,18 @@ pub fn with_code(text: &str) -> Markup {
             @if number % 2 == 1 { code { (part) } } @else { (part) }
         }
     }
+}
+
+/// Length of a game: `1 move`, `1,200 moves`, `9 moves from a drawn position`.
+pub fn length(game: &Game) -> String {
+    let moves = game.actions.len();
+    let noun = if moves == 1 { "move" } else { "moves" };
+    let from = if game.start.is_empty() {
+        ""
+    } else {
+        " from a drawn position"
+    };
+    format!("{} {noun}{from}", count(moves as f64))
 }
 
 /// A moment. Without scripts it is a time of day; the page's script replaces that by the distance from now.
@@ -62,6 +75,15 @@ mod tests {
             (points(-1.0), points(0.0), points(0.087)),
             ("0 %".into(), "50 %".into(), "54 %".into())
         );
+        let length = |moves, start: &str| {
+            length(&Game {
+                actions: vec![0; moves],
+                start: start.into(),
+                ..Game::default()
+            })
+        };
+        assert_eq!([length(1, ""), length(1_200, "")], ["1 move", "1,200 moves"]);
+        assert_eq!(length(9, "[3,4]"), "9 moves from a drawn position");
         let moment = moment(1_795_255_200_000).into_string();
         assert!(moment.contains("data-at=\"1795255200000\""), "{moment}");
         assert!(moment.contains(">2026-11-21 10:00:00 UTC<"), "{moment}");

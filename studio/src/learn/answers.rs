@@ -1,33 +1,33 @@
 //! [`Answers`]: decisions of the run's checkpoints on the game's probe positions, computed while somebody looks.
 //!
-//! Every kept checkpoint is asked for its priors and values; the one that is looked at also searches. One thread computes, with a permit
-//! of those that all searches of the studio share, and stops soon after the last look. Results stay until the studio ends.
+//! Every kept checkpoint is asked for its priors and values; the one that is looked at also searches. In a game with an exact solver the
+//! milestones take an [exam](super::optimal) after that. One thread computes, with a permit of those that all searches of the studio share,
+//! and stops soon after the last look. Results stay until the studio ends.
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, atomic::AtomicBool},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use arena::{
-    Player, PlayerError, Spec,
+    Spec,
     players::{
         NetworkOptions, Networks,
         spec::{Kind, SearchSpec},
-        thinker::{Limits, ThinkError, Thinker},
     },
 };
 use checkpoints::Version;
 use config::ProviderChoice;
-use games::{
-    Face,
-    probes::Probe,
-    registry::{self, UnknownGame, Visitor},
-};
+use games::registry;
 use parking_lot::Mutex;
-use search::{Decision, Draws, GameKey, Purpose, Reuse, Settings};
+use search::Decision;
 use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
 
+use super::{
+    ask::{Ask, Fault, GLANCE, LEAVES, Positions},
+    optimal::{Exam, Question, has_exam},
+};
 use crate::{
     kept::{self, Kept},
     run::Run,
@@ -35,10 +35,6 @@ use crate::{
 
 /// Visits of the search on each position.
 pub const VISITS: u32 = 50;
-/// Visits of a checkpoint that is not looked at: the network is asked, and one visit is made.
-const GLANCE: u32 = 1;
-/// Leaves that a search evaluates at once.
-const LEAVES: u32 = 8;
 /// Most checkpoints that are compared, beside milestones and checkpoints with a label.
 const MOST: usize = 120;
 /// Age from which the list of checkpoints is read again.
@@ -57,6 +53,9 @@ pub struct Answer {
     pub visits: u32,
     /// Decisions in the order of the probes; a sentence if the network cannot be used.
     pub decisions: Result<Vec<Decision>, String>,
+    /// Share of optimal moves that the network finds alone; `None` before its exam, and if it takes none.
+    pub optimal: Option<f64>,
+    is_examined: bool,
     at: Instant,
 }
 
@@ -66,6 +65,7 @@ pub struct Answers {
     run: Run,
     listed: tokio::sync::Mutex<Option<(Instant, Listed)>>,
     inner: Mutex<Inner>,
+    questions: OnceLock<Vec<Question>>,
     networks: Mutex<Networks>,
 }
 
@@ -78,20 +78,17 @@ struct Inner {
     /// Times of the last looks.
     looked: BTreeMap<Version, Instant>,
     is_working: bool,
+    /// True if the game has an exam.
+    has_exam: bool,
 }
 
-/// Error: a checkpoint cannot be asked.
-#[derive(Debug, thiserror::Error)]
-enum Fault {
-    /// This build does not know the game.
-    #[error(transparent)]
-    Game(#[from] UnknownGame),
-    /// The network cannot be opened.
-    #[error(transparent)]
-    Player(#[from] PlayerError),
-    /// The search failed.
-    #[error(transparent)]
-    Think(#[from] ThinkError),
+/// Something to compute for a checkpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    /// A search of each probe, with this number of visits.
+    Search(u32),
+    /// The exam.
+    Exam,
 }
 
 impl Answer {
@@ -126,7 +123,11 @@ impl Answers {
         Self {
             run: run.clone(),
             listed: tokio::sync::Mutex::default(),
-            inner: Mutex::default(),
+            inner: Mutex::new(Inner {
+                has_exam: has_exam(&run.config.game.name),
+                ..Inner::default()
+            }),
+            questions: OnceLock::new(),
             networks: Mutex::new(Networks::new(options).of_run(runtime, security)),
         }
     }
@@ -177,24 +178,59 @@ impl Answers {
                 inner.is_working = next.is_some();
                 next
             };
-            let Some((checkpoint, visits)) = next else {
+            let Some((checkpoint, task)) = next else {
                 return;
             };
             let permit = runtime.block_on(searches.acquire());
-            let decisions = self.ask(checkpoint, visits);
-            drop(permit);
-            let answer = Answer {
-                step: checkpoint.step,
-                visits,
-                decisions: decisions.map_err(|error| service::chain(&error).to_string()),
-                at: Instant::now(),
+            let before = self.inner.lock().known.get(&checkpoint.version).cloned();
+            let answer = match (task, before) {
+                (Task::Exam, Some(before)) => Answer {
+                    optimal: self.examine(checkpoint).ok().flatten(),
+                    is_examined: true,
+                    ..Answer::clone(&before)
+                },
+                (task, before) => {
+                    let visits = match task {
+                        Task::Search(visits) => visits,
+                        Task::Exam => GLANCE,
+                    };
+                    let decisions = self.ask(checkpoint, Positions::Probes(visits));
+                    Answer {
+                        step: checkpoint.step,
+                        visits,
+                        decisions: decisions.map_err(|error| service::chain(&error).to_string()),
+                        optimal: before.as_ref().and_then(|before| before.optimal),
+                        is_examined: before.is_some_and(|before| before.is_examined),
+                        at: Instant::now(),
+                    }
+                }
             };
+            drop(permit);
             let mut inner = self.inner.lock();
             inner.known.insert(checkpoint.version.clone(), Arc::new(answer));
         }
     }
 
-    fn ask(&self, checkpoint: &Kept, visits: u32) -> Result<Vec<Decision>, Fault> {
+    /// Positions of the exam; `None` before they are drawn.
+    pub fn questions(&self) -> Option<&[Question]> {
+        self.questions.get().map(Vec::as_slice)
+    }
+
+    /// Share of optimal moves of a checkpoint's network alone; `None` if there is no exam.
+    fn examine(&self, checkpoint: &Kept) -> Result<Option<f64>, Fault> {
+        let draw = || registry::visit(&self.run.config.game.name, Exam(&self.run)).unwrap_or_default();
+        let questions = self.questions.get_or_init(draw);
+        let decisions = self.ask(checkpoint, Positions::Exam(questions))?;
+        let right = decisions.iter().zip(questions).filter(|(decision, question)| {
+            let moves = decision.actions.iter().zip(&decision.priors);
+            let best = moves.max_by(|one, other| one.1.total_cmp(other.1));
+            best.is_some_and(|(action, _)| question.optimal.contains(action))
+        });
+        let right = right.count();
+        Ok((!questions.is_empty()).then(|| right as f64 / questions.len() as f64))
+    }
+
+    fn ask(&self, checkpoint: &Kept, positions: Positions<'_>) -> Result<Vec<Decision>, Fault> {
         let mut networks = self.networks.lock();
         // Only one network is open at a time.
         networks.forget();
@@ -206,7 +242,7 @@ impl Answers {
         let asking = Ask {
             run: &self.run,
             spec: &spec,
-            visits,
+            positions,
             networks: &mut networks,
         };
         registry::visit(&self.run.config.game.name, asking)?
@@ -214,8 +250,8 @@ impl Answers {
 }
 
 impl Inner {
-    /// Checkpoint to be asked next, with the visits of each search. `None` if all is known, or nobody looks.
-    fn next<'a>(&mut self, kept: &'a [Kept]) -> Option<(&'a Kept, u32)> {
+    /// Checkpoint to be asked next, and what. `None` if all is known, or nobody looks.
+    fn next<'a>(&mut self, kept: &'a [Kept]) -> Option<(&'a Kept, Task)> {
         self.looked.retain(|_, looked| looked.elapsed() < WATCHED);
         if self.looked.is_empty() {
             return None;
@@ -224,15 +260,28 @@ impl Inner {
             let known = self.known.get(&checkpoint.version);
             known.is_none_or(|known| known.lacks(visits))
         };
-        let looked = kept
-            .iter()
-            .filter(|checkpoint| self.looked.contains_key(&checkpoint.version));
-        let milestones = kept.iter().filter(|checkpoint| checkpoint.milestone.is_some());
-        let glances = milestones.chain(kept).map(|checkpoint| (checkpoint, GLANCE));
-        looked
+        let looked = || {
+            kept.iter()
+                .filter(|checkpoint| self.looked.contains_key(&checkpoint.version))
+        };
+        let milestones = || kept.iter().filter(|checkpoint| checkpoint.milestone.is_some());
+        let glances = milestones().chain(kept).map(|checkpoint| (checkpoint, GLANCE));
+        let search = looked()
             .map(|checkpoint| (checkpoint, VISITS))
             .chain(glances)
-            .find(|(checkpoint, visits)| lacks(checkpoint, *visits))
+            .find(|(checkpoint, visits)| lacks(checkpoint, *visits));
+        if let Some((checkpoint, visits)) = search {
+            return Some((checkpoint, Task::Search(visits)));
+        }
+        let is_examined = |checkpoint: &Kept| {
+            let known = self.known.get(&checkpoint.version);
+            known.is_none_or(|known| known.is_examined || known.decisions.is_err())
+        };
+        let exams = looked().chain(milestones()).chain(kept.last());
+        let exam = exams
+            .filter(|_| self.has_exam)
+            .find(|checkpoint| !is_examined(checkpoint));
+        exam.map(|checkpoint| (checkpoint, Task::Exam))
     }
 }
 
@@ -250,53 +299,6 @@ fn thinned(mut kept: Vec<Kept>) -> Vec<Kept> {
         stays
     });
     kept
-}
-
-/// Probes of the run's game, under the run's rules: the same at each call.
-pub fn probes<G: Face>(run: &Run) -> Vec<Probe<G>> {
-    let rules = run.config.game.rules.clone().try_into::<G::Rules>();
-    let key = GameKey { run_seed: 0, game: 0 };
-    let mut draws = Draws::new(key, 0, Purpose::Problem);
-    Probe::all(&rules.unwrap_or_default(), &mut |below| draws.below(below))
-}
-
-/// Searches all probes with one checkpoint.
-struct Ask<'a> {
-    run: &'a Run,
-    spec: &'a Spec,
-    visits: u32,
-    networks: &'a mut Networks,
-}
-
-impl Visitor for Ask<'_> {
-    type Output = Result<Vec<Decision>, Fault>;
-
-    fn visit<G: Face>(self) -> Self::Output {
-        let player = Player::<G>::open(self.spec, self.networks)?;
-        let settings = Settings {
-            leaves: LEAVES,
-            reuse: Reuse::Drop,
-            random_symmetry: false,
-            // Moves are compared with each other, also where one is proven.
-            solver: false,
-            exact_leaves: false,
-            ..player.settings().cloned().unwrap_or_default()
-        };
-        let mut decisions = Vec::new();
-        for (number, probe) in probes::<G>(self.run).into_iter().enumerate() {
-            let Some(evaluator) = player.evaluator(0) else {
-                break;
-            };
-            let key = GameKey {
-                run_seed: 0,
-                game: number as u64,
-            };
-            let mut thinker = Thinker::new(probe.state, settings.clone(), key, evaluator);
-            thinker.think(&Limits::visits(self.visits), &AtomicBool::new(false), |_| {})?;
-            decisions.push(thinker.decision());
-        }
-        Ok(decisions)
-    }
 }
 
 #[cfg(test)]
@@ -333,17 +335,23 @@ mod tests {
         let mut inner = Inner::default();
         assert!(inner.next(&kept).is_none());
         inner.looked.insert(kept[2].version.clone(), Instant::now());
+        inner.has_exam = true;
         let mut order = Vec::new();
-        while let Some((checkpoint, visits)) = inner.next(&kept) {
-            order.push((checkpoint.step, visits));
+        while let Some((checkpoint, task)) = inner.next(&kept) {
+            order.push((checkpoint.step, task));
             let answer = Answer {
                 step: checkpoint.step,
-                visits,
+                visits: VISITS,
                 decisions: Ok(Vec::new()),
+                optimal: None,
+                is_examined: task == Task::Exam,
                 at: Instant::now(),
             };
             inner.known.insert(checkpoint.version.clone(), Arc::new(answer));
         }
-        assert_eq!(order, [(3, VISITS), (2, GLANCE), (1, GLANCE)]);
+        let glance = Task::Search(GLANCE);
+        let searches = [(3, Task::Search(VISITS)), (2, glance), (1, glance)];
+        assert_eq!(order[..3], searches);
+        assert_eq!(order[3..], [(3, Task::Exam), (2, Task::Exam)]);
     }
 }

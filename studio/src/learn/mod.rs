@@ -3,29 +3,37 @@
 //! | module | contents |
 //! |---|---|
 //! | [`answers`] | what the checkpoints think of the positions, computed while somebody looks |
+//! | [`ask`] | one checkpoint is asked |
+//! | [`optimal`] | the share of optimal moves, in games with an exact solver |
 //! | [`view`] | boards, tables and curves of the positions |
 
 pub mod answers;
+pub mod ask;
+pub mod optimal;
 pub mod view;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use axum::{
-    Router,
-    extract::{Query, State},
-    response::IntoResponse,
-    routing::get,
-};
+use axum::{Router, extract::State, response::IntoResponse, routing::get};
 use checkpoints::Version;
 use maud::{Markup, html};
 use serde::Deserialize;
 
-use self::answers::{Answer, VISITS};
+use self::{
+    answers::{Answer, VISITS},
+    optimal::{POSITIONS, at_random},
+};
 use crate::{
     app::App,
-    assets, drawing,
+    assets,
+    chart::{Chart, Curve, Look, chart},
+    drawing,
     failure::Failure,
-    figures::words::moment,
+    figures::{
+        series::Point,
+        words::{moment, percent, shown},
+    },
+    form::Parameters,
     kept::Kept,
     live,
     page::{Section, page},
@@ -58,7 +66,7 @@ impl At {
     }
 }
 
-async fn show(State(app): State<App>, Query(at): Query<At>) -> Result<Markup, Failure> {
+async fn show(State(app): State<App>, Parameters(at): Parameters<At>) -> Result<Markup, Failure> {
     let looked = look(&app, at.version()?.as_ref()).await?;
     if !at.at.is_empty() && looked.chosen.is_none() {
         return Err(Failure::Missing(
@@ -89,6 +97,12 @@ async fn show(State(app): State<App>, Query(at): Query<At>) -> Result<Markup, Fa
                     label { input type="radio" name="show" value="visits"; (VISITS) " visits" }
                 }
             }
+            @if optimal::has_exam(&app.run().config.game.name) {
+                section.card aria-labelledby="optimal" {
+                    h2 #optimal { "Optimal moves" }
+                    (slots.show("optimal"))
+                }
+            }
             div.cards.probes {
                 @for (number, drawn) in looked.drawn.iter().enumerate() {
                     section.card.probe aria-labelledby=(format!("name-{number}")) {
@@ -104,7 +118,10 @@ async fn show(State(app): State<App>, Query(at): Query<At>) -> Result<Markup, Fa
     Ok(page(&app, Section::Learn, "Watch it learn", &["learn.js"], &body))
 }
 
-async fn stream(State(app): State<App>, Query(at): Query<At>) -> Result<impl IntoResponse, Failure> {
+async fn stream(
+    State(app): State<App>,
+    Parameters(at): Parameters<At>,
+) -> Result<impl IntoResponse, Failure> {
     let version = at.version()?;
     let shown = app.clone();
     live::stream(&app, move || {
@@ -162,7 +179,8 @@ impl Looked {
         let mut slots = Slots::default()
             .with("checkpoint", self.checkpoint(app))
             .with("milestones", self.milestones())
-            .with("kept", self.list());
+            .with("kept", self.list())
+            .with("optimal", self.optimal(app));
         for (number, drawn) in self.drawn.iter().enumerate() {
             slots = slots
                 .with(format!("probe-{number}"), drawn.position.clone())
@@ -186,12 +204,45 @@ impl Looked {
                         b { (chosen.name()) }
                         span.quiet { "published " (moment(chosen.created_at_ms)) }
                         a href=(format!("/play?game={}&opponent={}", app.run().config.game.name, chosen.version)) { "Play against it" }
-                        span.quiet.small.asked { @if asked < all { (asked) " of " (all) " checkpoints asked" } }
+                        span.quiet.small.asked { (asked) " of " (all) " checkpoints asked" }
                     }
                 }
                 None if all > 0 => { p.chosen { "This checkpoint is not kept any more. Choose another one." } }
                 None => { p.empty { "The first checkpoint, an untrained one, appears within seconds of the start of the run." } }
             }
+        }
+    }
+
+    /// Shares of optimal moves over training.
+    fn optimal(&self, app: &App) -> Markup {
+        let points: Vec<Point> = self
+            .answers
+            .values()
+            .filter_map(|answer| {
+                let percent = 100.0 * answer.optimal?;
+                Some(Point::with_interval(
+                    answer.step as f64,
+                    percent,
+                    percent,
+                    percent,
+                ))
+            })
+            .collect();
+        let random = app.answers().questions().map(at_random);
+        html! {
+            p.quiet.small {
+                "The share of " (POSITIONS) " random positions, in which a mistake is possible, where the network’s first choice keeps the best "
+                "result. An exact solver judges it."
+            }
+            p.quiet.small { "Random moves: " (shown(random, percent)) "." }
+            (chart(&Chart {
+                title: "Share of optimal moves in percent, milestones",
+                across: "step",
+                range: Some([0.0, 100.0]),
+                figure: |share| percent(share / 100.0),
+                curves: &[Curve { name: "network alone", points: &points, look: Look::Second }],
+                empty: "The milestones are asked after the positions below.",
+            }))
         }
     }
 

@@ -10,7 +10,10 @@ use games::{
 use maud::{Markup, html};
 use search::Decision;
 
-use super::answers::{Answer, VISITS, probes};
+use super::{
+    answers::{Answer, VISITS},
+    ask::probes,
+};
 use crate::{
     board::{self, Shown, View},
     chart::{Chart, Curve, Look, chart},

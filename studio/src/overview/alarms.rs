@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use launcher::alarms::{ALARMS, Alarm, NewestCheckpoint, Severity, title};
+use launcher::alarms::{self, Alarm, NewestCheckpoint, Severity, title};
 use maud::{Markup, html};
 
 use super::{parts::capital, state::State, watch::Findings};
@@ -70,7 +70,7 @@ fn list(is_running: bool, raised: &[Alarm]) -> Markup {
         } @else if raised.is_empty() {
             p.empty {
                 "Nothing is wrong. These alarms are looked for, as " code { "minuet doctor" } " does: "
-                (ALARMS.iter().map(|kind| title(kind.name).to_lowercase()).collect::<Vec<String>>().join(", ")) "."
+                (alarms::all().map(|kind| title(kind.name).to_lowercase()).collect::<Vec<String>>().join(", ")) "."
             }
         } @else {
             ul.alarms {

@@ -7,7 +7,7 @@ use proto::{
 };
 use replay_store::client::NEWEST;
 
-use crate::{failure::Failure, records::replay, store::Store};
+use crate::{failure::Failure, figures::words::length, records::replay, store::Store};
 
 /// A finished game, ready to be shown.
 #[derive(Clone, Debug)]
@@ -18,8 +18,8 @@ pub struct Newest {
     pub finished_at_ms: u64,
     /// Result in a sentence.
     pub result: String,
-    /// Number of actions.
-    pub actions: usize,
+    /// Number of moves, in words.
+    pub length: String,
     /// Last position.
     pub end: Option<Scene>,
 }
@@ -44,7 +44,7 @@ pub async fn find(store: &Store, known: Option<&str>) -> Result<Option<Newest>, 
         id,
         finished_at_ms: game.finished_at_ms,
         result,
-        actions: game.actions.len(),
+        length: length(&game),
         end,
     }))
 }

@@ -1,6 +1,6 @@
 //! Parts of the overview: status, losses, strength, machine, newest game, events.
 
-use arena::{rating::line::Outcome, statistics::Rating};
+use arena::{matches::ClassStanding, rating::line::Outcome, statistics::Rating};
 use maud::{Markup, html};
 
 use super::{newest::Newest, state::State};
@@ -10,12 +10,14 @@ use crate::{
     figures::{
         learning::Head,
         series::Point,
-        words::{bytes, clock, count, moment, shown, version},
+        words::{bytes, clock, count, moment, percent, shown, version},
     },
 };
 
 /// Events that are shown.
 const EVENTS: usize = 12;
+/// Milliseconds by which figures may be dated later than the studio's own clock.
+const CLOCKS_DIFFER_MS: u64 = 60_000;
 
 /// The state of the run in a sentence, with the age of its figures, and the stage that limits it.
 pub fn status(state: &State) -> Markup {
@@ -36,13 +38,16 @@ pub fn status(state: &State) -> Markup {
     html! {
         p.status {
             @if state.is_running { span.lamp.on {} b { "Training" } } @else { span.lamp.off {} b { "Stopped" } }
-            span { (clock(std::time::Duration::from_secs_f64(summary.after_seconds.max(0.0)))) }
+            @if !state.is_elsewhere { span { (clock(std::time::Duration::from_secs_f64(summary.after_seconds.max(0.0)))) } }
             span { "step " (shown(step, |step| count(step as f64))) }
             span.quiet { "figures of " (moment(now.at_ms)) }
         }
         p.limit {
             @if state.is_running { (capital(&summary.limit)) "." }
             @else { "These are its last figures. The same " code { "minuet up" } " continues the run." }
+        }
+        @if now.at_ms > launcher::moment::now() + CLOCKS_DIFFER_MS {
+            p.limit { "The figures are dated later than now: a clock was put back, or the clocks of two machines differ." }
         }
     }
 }
@@ -86,6 +91,8 @@ pub fn strength(state: &State) -> Markup {
         points.sort_by(|left, right| left.x.total_cmp(&right.x));
         points
     };
+    let newest = state.journal.newest.as_ref();
+    let is_rating = newest.is_some_and(|now| now.summary.rating.is_some());
     let rated = points(|[candidate, _]| candidate);
     let best = points(|[_, best]| best);
     html! {
@@ -98,12 +105,52 @@ pub fn strength(state: &State) -> Markup {
                 Curve { name: "best", points: &best, look: Look::First },
                 Curve { name: "rated", points: &rated, look: Look::Second },
             ],
-            empty: "No checkpoint is rated yet. `minuet up --rating` plays each new checkpoint against the best one.",
+            empty: match is_rating {
+                true => "No checkpoint is rated yet: the first match is being played.",
+                false => "No checkpoint is rated yet. `minuet up --rating` plays each new checkpoint against the best one.",
+            },
         }))
         @if let Some(line) = state.rated.last() {
             p.quiet.small {
                 (version(&line.candidate.to_string())) " against " (version(&line.opponent.to_string())) ": "
-                (line.wins) " won, " (line.draws) " drawn, " (line.losses) " lost; " (outcome(line.outcome)) "."
+                @match ClassStanding::sum(&line.problems) {
+                    Some(all) => {
+                        "solved " (all.solved[0]) " and " (all.solved[1]) " of " (all.problems) " held-out problems; "
+                    }
+                    None => { (line.wins) " won, " (line.draws) " drawn, " (line.losses) " lost; " }
+                }
+                (outcome(line.outcome)) "."
+            }
+            @if !line.problems.is_empty() { (solved(&line.problems)) }
+        }
+    }
+}
+
+/// Shares of the held-out problems that the two checkpoints of a rated match solved, by kind and level.
+fn solved(classes: &[ClassStanding]) -> Markup {
+    let share = |class: &ClassStanding, player: usize| {
+        let solved = class.solved.get(player).copied().unwrap_or_default();
+        percent(solved as f64 / class.problems.max(1) as f64)
+    };
+    html! {
+        table.figures {
+            thead {
+                tr {
+                    th scope="col" { "Problems" }
+                    th scope="col" { "Level" }
+                    th scope="col" { "Solved" }
+                    th scope="col" { "By the best" }
+                }
+            }
+            tbody {
+                @for class in classes {
+                    tr {
+                        th scope="row" { (class.problems) " " (class.class.kind) }
+                        td { (class.class.level) }
+                        td { (share(class, 0)) }
+                        td { (share(class, 1)) }
+                    }
+                }
             }
         }
     }
@@ -155,7 +202,7 @@ pub fn newest(newest: Option<&Newest>) -> Markup {
     };
     html! {
         @if let Some(end) = &newest.end { (drawing::small(end)) }
-        p { (newest.result) " " span.quiet { (newest.actions) " moves · " (moment(newest.finished_at_ms)) } }
+        p { (newest.result) " " span.quiet { (newest.length) " · " (moment(newest.finished_at_ms)) } }
         p { a href=(format!("/games/{}?ply=0", newest.id)) { "Replay it" } }
     }
 }

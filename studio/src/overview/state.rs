@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use arena::rating::line::Line;
 use launcher::run::addresses::Addresses;
 use parking_lot::Mutex;
+use service::figures::Tail;
 use tokio::time::Instant;
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
     watch::Watch,
 };
 use crate::{
-    figures::{journal::Journal, learning::Learning, tail::Tail},
+    figures::{journal::Journal, learning::Learning},
     run::Run,
     store::Store,
 };
@@ -27,6 +28,8 @@ const GAMES: Duration = Duration::from_secs(5);
 pub struct State {
     /// True while `minuet up` works in the folder.
     pub is_running: bool,
+    /// True if the roles run elsewhere, so that the record began with the studio.
+    pub is_elsewhere: bool,
     /// Record of `minuet up`.
     pub journal: Journal,
     /// Losses.
@@ -51,6 +54,7 @@ impl Watched {
     pub fn new(run: &Run) -> Self {
         let state = State {
             is_running: false,
+            is_elsewhere: run.is_elsewhere,
             journal: Journal::new(&run.folder),
             learning: Learning::new(&run.folder),
             matches: Tail::new(run.folder.join("rating/metrics.jsonl")),

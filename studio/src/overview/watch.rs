@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use launcher::{
-    alarms::{Alarm, Look, NewestCheckpoint, raised},
+    alarms::{Alarm, Look, NewestCheckpoint, Progress, raised},
     moment,
     run::addresses::Addresses,
 };
@@ -36,6 +36,8 @@ struct Looks {
     /// Look that takes the place of `before` after [`WINDOW`].
     next: Option<(Instant, Look)>,
     looked: Option<Instant>,
+    /// Reader of the run's learning. `None`: nobody has looked yet.
+    progress: Option<Progress>,
     /// `None`: the run is not at work.
     findings: Option<Findings>,
 }
@@ -58,7 +60,9 @@ impl Looks {
             *self = Self::default();
             return;
         };
-        let look = Look::at(&run.config, &addresses, newest).await;
+        let progress = self.progress.get_or_insert_with(|| Progress::new(&run.folder));
+        let learned = progress.read(&run.config, &addresses).await;
+        let look = Look::at(&run.config, &addresses, newest, learned).await;
         let now = Instant::now();
         if self.next.as_ref().is_none_or(|(at, _)| *at + WINDOW <= now) {
             let earlier = self.next.replace((now, look.clone()));

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 use super::{offers::Offer, refusal::Refusal};
-use crate::board::View;
+use crate::{board::View, explore::explorer::AnyExplorer};
 
 /// A request of a page to a table.
 #[derive(Clone, Debug, Deserialize)]
@@ -87,6 +87,8 @@ pub trait AnyTable: Send + Sync {
     fn slots(&self, view: View) -> Slots;
     /// Signals of changes.
     fn changes(&self) -> watch::Receiver<u64>;
+    /// True while the computer is about to play, and somebody watches.
+    fn is_thinking(&self) -> bool;
     /// Counts a watcher until the guard is dropped.
     fn watch(self: Arc<Self>) -> Watching;
     /// Time since the last watcher left; `None` while somebody watches.
@@ -95,6 +97,11 @@ pub trait AnyTable: Send + Sync {
     fn close(&self);
     /// The game as a request that `minuet rules` answers.
     fn record(&self) -> serde_json::Value;
+    /// A search of the position that is shown, without visits. Opens a network, which blocks.
+    ///
+    /// # Errors
+    /// [`Refusal`] if the game is over, or the network cannot be used.
+    fn explorer(&self) -> Result<Arc<dyn AnyExplorer>, Refusal>;
     /// Name of the game.
     fn game(&self) -> &'static str;
 }

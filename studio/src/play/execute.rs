@@ -5,7 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
+use arena::{PlayerError, players::thinker::Thinker};
 use games::{Action, Face, Player};
+use search::GameKey;
 use tokio::sync::watch;
 
 use super::{
@@ -14,7 +16,10 @@ use super::{
     table::{Inner, Table, stop, stop_all},
     view,
 };
-use crate::board::View;
+use crate::{
+    board::View,
+    explore::explorer::{self, AnyExplorer, Explorer},
+};
 
 impl<G: Face> Table<G> {
     /// Plays actions of a person from the position that is shown.
@@ -124,6 +129,10 @@ impl<G: Face> AnyTable for Table<G> {
         self.changed.subscribe()
     }
 
+    fn is_thinking(&self) -> bool {
+        self.inner.lock().opponent_job.is_some()
+    }
+
     fn watch(self: Arc<Self>) -> Watching {
         {
             let inner = &mut *self.inner.lock();
@@ -160,6 +169,27 @@ impl<G: Face> AnyTable for Table<G> {
             record.extend(rules);
         }
         record
+    }
+
+    fn explorer(&self) -> Result<Arc<dyn AnyExplorer>, Refusal> {
+        let (state, most) = (self.inner.lock().shown(), self.tables.limits.visits);
+        if state.outcome().is_some() {
+            return Err(Refusal::Turn("The game is over.".into()));
+        }
+        let failed = |error: &PlayerError| Refusal::Advisor(service::chain(error).to_string());
+        let player = self
+            .tables
+            .player::<G>(&self.seats.advisor)
+            .map_err(|error| failed(&error))?;
+        let (Some(settings), Some(evaluator)) = (player.settings(), player.evaluator(1)) else {
+            return Err(Refusal::Advisor(format!("{} does not search", player.name())));
+        };
+        let key = GameKey {
+            run_seed: self.seats.seed,
+            game: 0,
+        };
+        let thinker = Thinker::new(state, explorer::settings(settings), key, evaluator);
+        Ok(Arc::new(Explorer::new(thinker, player.name(), most)))
     }
 
     fn game(&self) -> &'static str {

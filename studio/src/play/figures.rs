@@ -8,7 +8,10 @@ use super::{
     table::{Inner, Table},
     turns::{clicked, first_turn, line_text},
 };
-use crate::board::{self, Shown, View};
+use crate::{
+    board::{self, Shown, View},
+    figures::words::count,
+};
 
 /// Visits below which a figure is shown as unsure.
 const UNSURE: u32 = 10;
@@ -58,7 +61,7 @@ pub(super) fn rows<G: Face>(state: &G, analysis: &Analysis, exact: &[(Action, i8
     let all: u32 = analysis.rows.iter().map(|row| row.visits).sum();
     html! {
         p.quiet.small {
-            (analysis.by) " · " (grouped(analysis.visits)) " visits · " (G::player_name(analysis.mover)) "’s chances"
+            (analysis.by) " · " (count(analysis.visits.into())) " visits · " (G::player_name(analysis.mover)) "’s chances"
         }
         table {
             thead { tr {
@@ -80,7 +83,7 @@ pub(super) fn rows<G: Face>(state: &G, analysis: &Analysis, exact: &[(Action, i8
                             svg.share viewBox="0 0 40 4" preserveAspectRatio="none" aria-hidden="true" {
                                 rect width=(format!("{:.1}", 40.0 * row.visits as f32 / all.max(1) as f32)) height="4" {}
                             }
-                            (grouped(row.visits))
+                            (count(row.visits.into()))
                         }
                         td { @match row.value { Some(value) => { (percent::<G>(value.get())) } None => { "–" } } }
                         @if G::HAS_SOLVER { td { (verdict(exact, row.action)) } }
@@ -104,19 +107,6 @@ fn verdict(exact: &[(Action, i8)], action: Action) -> Markup {
         Some(_) => html! { span.loss { "loses" } },
         None => html! { span.quiet { "…" } },
     }
-}
-
-/// A number with thin spaces between thousands.
-fn grouped(number: u32) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push('\u{202f}');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// Hinted cells, and figures of the analysis on the board.
@@ -165,18 +155,6 @@ pub(super) fn overlay<G: Face>(inner: &Inner<G>, state: &G, scene: &Scene, view:
         }
         @if let Some(analysis) = inner.analysis.as_ref().filter(|_| inner.is_analysing) {
             (board::overlay(state, board, view, shown(analysis).into_iter()))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thousands_are_grouped() {
-        for (number, text) in [(7, "7"), (1234, "1\u{202f}234"), (20_000, "20\u{202f}000")] {
-            assert_eq!(grouped(number), text);
         }
     }
 }

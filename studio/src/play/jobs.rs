@@ -12,16 +12,21 @@ use std::{
 
 use arena::{
     PlayerError,
-    players::thinker::{Limits, ThinkError, Thinker},
+    players::{
+        Solo,
+        spec::Kind,
+        thinker::{Limits, ThinkError, Thinker},
+    },
 };
-use games::{Face, IllegalAction};
-use search::{GameKey, Reuse, Settings};
+use games::{Action, Face, IllegalAction};
+use search::{Draws, GameKey, Purpose, Reuse, Settings};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{
     analysis::Analysis,
     table::{Inner, Job, Table},
 };
+use crate::learn::optimal::optimal_actions;
 
 /// Error: a search cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +46,7 @@ enum JobError {
 }
 
 /// Visits between two returns of the permit.
-const SLICE: u32 = 500;
+const SLICE: u32 = 100;
 /// Time between two reports.
 const REPORT: Duration = Duration::from_millis(200);
 /// Time for which each turn is shown where the computer plays both sides.
@@ -72,7 +77,12 @@ impl<G: Face> Table<G> {
             solo.play(action)?;
         }
         loop {
-            let action = {
+            let action = if self.seats.opponent.kind == Kind::Perfect {
+                let Some(action) = self.optimal_action(job, &solo) else {
+                    return Ok(());
+                };
+                action
+            } else {
                 let _permit = self.permit(&self.tables.searches);
                 if job.load(Ordering::Relaxed) {
                     return Ok(());
@@ -134,7 +144,8 @@ impl<G: Face> Table<G> {
             game: 1 + number,
         };
         let mut thinker = Thinker::new(state, settings, key, evaluator);
-        let mut last = Instant::now();
+        // The first evaluations are reported at once.
+        let mut last = None::<Instant>;
         loop {
             let wanted = self.wanted_visits(&self.inner.lock());
             let goal = (thinker.visits() + SLICE).min(wanted);
@@ -144,8 +155,8 @@ impl<G: Face> Table<G> {
                     return Ok(());
                 }
                 thinker.think(&Limits::visits(goal), job, |thinker| {
-                    if last.elapsed() >= REPORT {
-                        last = Instant::now();
+                    if last.is_none_or(|last| last.elapsed() >= REPORT) {
+                        last = Some(Instant::now());
                         self.report(job, thinker, player.name(), false);
                     }
                 })?;
@@ -192,6 +203,26 @@ impl<G: Face> Table<G> {
         if is_current(inner.exact_job.as_ref(), job) {
             inner.exact_job = None;
         }
+    }
+
+    /// Draws one of the actions that keep the value of the state `solo` is in. `None` if the search is to stop. The player itself would
+    /// solve the position to its end, for minutes at the start of a game, though nobody waits any more.
+    fn optimal_action(&self, job: &Job, solo: &Solo<G>) -> Option<Action> {
+        let _permit = self.permit(&self.tables.solving);
+        let mut values = Vec::new();
+        solo.state()
+            .solve_actions(job, &mut |action, value| values.push((action, value)));
+        if job.load(Ordering::Relaxed) {
+            return None;
+        }
+        let optimal = optimal_actions(&values);
+        let key = GameKey {
+            run_seed: self.seats.seed,
+            game: 0,
+        };
+        let number = self.inner.lock().course.actions().len();
+        let mut draws = Draws::new(key, number as u32, Purpose::Choice);
+        optimal.get(draws.below(optimal.len())).copied()
     }
 
     /// Waits for a permit. `None` if the table is closed, which no search outlives.

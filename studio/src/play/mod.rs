@@ -16,6 +16,7 @@
 //! | `turns` | lines as turns: text, and cells to click |
 //! | `view`, `figures` | a table as pieces of HTML: words and moves; figures of searches |
 //! | `page` | the page around them |
+//! | `plain` | the same with plain forms, for browsers without scripts |
 //! | `stream` | events that keep the page current |
 
 pub mod analysis;
@@ -26,6 +27,7 @@ mod jobs;
 pub mod offers;
 pub mod opponents;
 mod page;
+mod plain;
 pub mod refusal;
 mod stream;
 pub mod table;
@@ -35,7 +37,7 @@ mod view;
 
 use std::sync::Arc;
 
-use arena::Spec;
+use arena::{Spec, matches::problems};
 use axum::{
     Json, Router,
     extract::{Path, State, rejection::JsonRejection},
@@ -46,7 +48,6 @@ use games::{
     Action, Face, Player,
     registry::{self, Visitor},
 };
-use search::{Draws, GameKey, Purpose};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -58,9 +59,6 @@ use self::{
     tables::{Facts, Tables},
 };
 use crate::app::App;
-
-/// Attempts to draw a problem.
-const ATTEMPTS: u32 = 64;
 
 /// A game to begin.
 #[derive(Clone, Debug, Deserialize)]
@@ -107,8 +105,10 @@ fn usual_level() -> u32 {
 pub fn routes() -> Router<App> {
     Router::new()
         .route("/play", get(page::show))
+        .route("/play/new", post(plain::begin))
         .route("/play/tables", post(begin))
         .route("/play/tables/{id}", post(execute))
+        .route("/play/tables/{id}/act", post(plain::act))
         .route("/play/tables/{id}/events", get(stream::events))
         .route("/play/tables/{id}/record", get(record))
 }
@@ -194,8 +194,12 @@ impl Visitor for Open {
         let people = people::<G>(&new.side)?;
         let seed = new.seed.unwrap_or_else(rand::random);
         let begin = match &new.start {
-            None if G::LEVELS > 0 => drawn_start::<G>(new.level.clamp(1, G::LEVELS), seed)?,
-            start => G::start(&G::people_rules(), start.as_deref())?,
+            Some(start) => G::start(&G::people_rules(), Some(start))?,
+            None => match problems::draw::<G>(&G::people_rules(), new.level.clamp(1, G::LEVELS.max(1)), seed)
+            {
+                Some(problem) => problem,
+                None => G::start(&G::people_rules(), None)?,
+            },
         };
         // A drawn problem is kept as text, so that its record tells it.
         let start = new.start.or_else(|| (G::LEVELS > 0).then(|| begin.position()));
@@ -209,21 +213,6 @@ impl Visitor for Open {
         table.replay(&new.actions)?;
         Ok(table)
     }
-}
-
-/// Draws a problem of a game that consists of problems.
-fn drawn_start<G: Face>(level: u32, seed: u64) -> Result<G, Refusal> {
-    let key = GameKey {
-        run_seed: seed,
-        game: 0,
-    };
-    let mut draws = Draws::new(key, 0, Purpose::Problem);
-    for _ in 0..ATTEMPTS {
-        if let Some(drawn) = G::draw_start(&G::people_rules(), level, &mut |below| draws.below(below)) {
-            return Ok(drawn.start);
-        }
-    }
-    Ok(G::start(&G::people_rules(), None)?)
 }
 
 fn people<G: Face>(side: &str) -> Result<Vec<Player>, Refusal> {

@@ -6,7 +6,10 @@ use arena::{
     Spec,
     players::spec::{Kind, SearchSpec},
 };
-use network::{ModelName, shipped};
+use network::{
+    ModelName,
+    shipped::{self, Level},
+};
 
 use super::{
     refusal::Refusal,
@@ -69,13 +72,15 @@ pub async fn opponents(tables: &Tables, game: &Facts) -> Vec<Opponent> {
     if let Some(run) = run.filter(|run| run.config.game.name == game.name) {
         found.extend(of_run(run).await);
     }
-    if shipped::folder(game.name).is_ok() {
-        let model = ModelName::Shipped(game.name);
-        found.push(Opponent::model(
-            "shipped",
-            "the network that comes with Minuet",
-            model,
-        ));
+    for level in Level::ALL {
+        if shipped::folder(game.name, level).is_ok() {
+            let (id, name) = match level {
+                Level::Strong => ("shipped", "Minuet, strong"),
+                Level::Medium => ("shipped-medium", "Minuet, medium"),
+                Level::Beginner => ("shipped-beginner", "Minuet, beginner"),
+            };
+            found.push(Opponent::model(id, name, ModelName::Shipped(game.name, level)));
+        }
     }
     found.push(Opponent::new(
         "uct",

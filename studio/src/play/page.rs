@@ -1,23 +1,29 @@
 //! The page around a table: who plays, the board, the moves, the analysis.
 
-use axum::{
-    extract::{Query, State},
-    response::{IntoResponse, Response},
+use arena::matches::problems;
+use axum::extract::State;
+use games::{
+    Face,
+    registry::{self, Visitor},
 };
-use games::registry;
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 
 use super::{
     listed,
+    offers::offers,
     opponents::{Opponent, opponents},
+    plain,
     refusal::Refusal,
     tables::Facts,
+    view,
 };
 use crate::{
     app::App,
-    assets, board,
+    assets,
+    board::{self, View},
     failure::Failure,
+    form::Parameters,
     page::{Section, page},
 };
 
@@ -40,7 +46,26 @@ pub(super) struct Asked {
     actions: Option<String>,
 }
 
-pub(super) async fn show(State(app): State<App>, Query(asked): Query<Asked>) -> Result<Response, Failure> {
+impl Asked {
+    /// The page of an open table, for the person at a side.
+    pub(super) fn table(id: &str, side: &str) -> Self {
+        Self {
+            table: Some(id.into()),
+            side: Some(side.into()),
+            ..Self::default()
+        }
+    }
+}
+
+pub(super) async fn show(
+    State(app): State<App>,
+    Parameters(asked): Parameters<Asked>,
+) -> Result<Markup, Failure> {
+    page_of(&app, &asked, None).await
+}
+
+/// The page. `said` is a sentence about what the table has refused.
+pub(super) async fn page_of(app: &App, asked: &Asked, said: Option<&str>) -> Result<Markup, Failure> {
     let tables = app.tables();
     let table = match &asked.table {
         Some(id) => tables.table(id).ok(),
@@ -58,25 +83,39 @@ pub(super) async fn show(State(app): State<App>, Query(asked): Query<Asked>) -> 
     let facts = Facts::of(&game).map_err(Refusal::from)?;
     let known = opponents(tables, &facts).await;
     let id = asked.table.as_deref().filter(|_| table.is_some());
+    let view = View {
+        flipped: asked.side.as_deref() == Some(plain::SECOND),
+        interactive: false,
+    };
+    let pieces = match &table {
+        Some(table) => table.slots(view).html,
+        None => first_pieces(&game, asked.start.as_deref(), view),
+    };
     let body = html! {
         link rel="stylesheet" href=(assets::path("board.css"));
         link rel="stylesheet" href=(assets::path("play.css"));
         (board::pieces())
         h1.hidden-text { "Play " (facts.name) }
-        (setup(&facts, &known, &asked, tables.limits.visits))
+        (setup(&facts, &known, asked, tables.limits.visits))
         div.play data-play data-table=[id] data-players=(facts.count) {
-            (table_parts(&facts))
+            (table_parts(&facts, id, &pieces))
         }
-        noscript { p { "Moves need JavaScript, which this browser does not run." } }
+        noscript {
+            @match (&table, id) {
+                (Some(table), Some(id)) => {
+                    (plain::table(&facts, id, &**table, asked.side.as_deref().unwrap_or_default(), said))
+                }
+                _ => { p { "Choose an opponent and begin a new game." } }
+            }
+        }
     };
     Ok(page(
-        &app,
+        app,
         Section::Play,
         &format!("Play {}", facts.name),
         &["play.js"],
         &body,
-    )
-    .into_response())
+    ))
 }
 
 /// Choice of the game, the opponent and the start.
@@ -84,7 +123,7 @@ fn setup(facts: &Facts, known: &[Opponent], asked: &Asked, most_visits: u32) -> 
     let is = |asked: &Option<String>, value: &str| asked.as_deref() == Some(value);
     let [first, second] = facts.players;
     html! {
-        form.setup method="get" action="/play" data-setup {
+        form.setup method="post" action="/play/new" data-setup {
             label { span { "Game" }
                 select name="game" {
                     @for &name in registry::NAMES {
@@ -124,20 +163,58 @@ fn setup(facts: &Facts, known: &[Opponent], asked: &Asked, most_visits: u32) -> 
             }
             input type="hidden" name="actions" value=[asked.actions.as_deref()];
             button.primary type="submit" { "New game" }
+            noscript { button type="submit" formmethod="get" formaction="/play" { "Change the game" } }
         }
     }
 }
 
-/// Places that the server fills, and the buttons between them.
-fn table_parts(facts: &Facts) -> Markup {
+/// The pieces of a game that has not begun. Where problems are drawn, the board's place alone is shown. Nothing if the start is not valid.
+fn first_pieces(game: &str, start: Option<&str>, view: View) -> Vec<(&'static str, String)> {
+    struct Draw<'a>(Option<&'a str>, View);
+
+    impl Visitor for Draw<'_> {
+        type Output = Option<Vec<(&'static str, String)>>;
+
+        fn visit<G: Face>(self) -> Self::Output {
+            let Self(start, view) = self;
+            let rules = G::people_rules();
+            let given = start.filter(|start| !start.trim().is_empty());
+            let drawn = || problems::draw::<G>(&rules, 1, 0);
+            let state = match given {
+                Some(start) => G::start(&rules, Some(start)).ok()?,
+                None => drawn().map_or_else(|| G::start(&rules, None).ok(), Some)?,
+            };
+            let scene = state.scene(&[]);
+            let is_drawn = given.is_none() && G::LEVELS > 0;
+            let board = html! { div .unseen[is_drawn] { (board::boards(&scene, view)) } };
+            Some(vec![
+                ("board", board.into_string()),
+                ("tree", view::tree(&scene).into_string()),
+                ("legal", view::legal(&offers(&state)).into_string()),
+            ])
+        }
+    }
+
+    registry::visit(game, Draw(start, view))
+        .ok()
+        .flatten()
+        .unwrap_or_default()
+}
+
+/// Places that the server fills, with what is known of them, and the buttons between them.
+fn table_parts(facts: &Facts, id: Option<&str>, pieces: &[(&'static str, String)]) -> Markup {
+    let piece = |name: &str| {
+        let found = pieces.iter().find(|(known, _)| *known == name);
+        PreEscaped(found.map_or("", |(_, html)| html.as_str()))
+    };
     html! {
         section.stage aria-label="Board" {
-            div.bar-slot data-slot="bar" {}
-            div.board-slot data-slot="board" {}
+            div.bar-slot data-slot="bar" { (piece("bar")) }
+            div.board-slot data-slot="board" { (piece("board")) }
             div.picker role="dialog" aria-label="Choose a piece" hidden {}
         }
         section.side aria-label="Game" {
-            div.status.card role="status" aria-live="polite" data-slot="status" {}
+            div.status.card role="status" aria-live="polite" data-slot="status" { (piece("status")) }
             p.said role="alert" {}
             div.commands {
                 button type="button" data-do="back" { "Step back" }
@@ -154,12 +231,12 @@ fn table_parts(facts: &Facts) -> Markup {
             }
             details.legal open[facts.levels > 0] {
                 summary { "Legal moves" }
-                div.parts data-slot="tree" {}
-                div.choices data-slot="legal" {}
+                div.parts data-slot="tree" { (piece("tree")) }
+                div.choices data-slot="legal" { (piece("legal")) }
             }
             section.card.moves aria-labelledby="moves" {
                 h2 #moves { "Moves" }
-                div.turns data-slot="moves" {}
+                div.turns data-slot="moves" { (piece("moves")) }
                 details.small { summary { "Position as text" } div data-slot="position" {} }
             }
             section.card.analysis aria-labelledby="analysis" {
@@ -173,7 +250,11 @@ fn table_parts(facts: &Facts) -> Markup {
                         }
                     }
                 }
-                div.rows data-slot="analysis" {}
+                div.rows data-slot="analysis" { (piece("analysis")) }
+                form.open-tree method="post" action="/search" {
+                    input type="hidden" name="table" value=[id];
+                    button type="submit" { "Open the search tree" }
+                }
             }
         }
     }

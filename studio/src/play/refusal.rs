@@ -23,6 +23,9 @@ pub enum Refusal {
     /// The move is not possible.
     #[error("{0}")]
     Turn(String),
+    /// The network that analyses cannot be used.
+    #[error("The position cannot be searched: {0}.")]
+    Advisor(String),
     /// There is nothing to take back.
     #[error("There is nothing of yours to take back.")]
     Nothing,

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, convert::Infallible, sync::Arc};
 
 use axum::{
-    extract::{Path, Query, State},
+    extract::{Path, State},
     response::{
         Sse,
         sse::{Event, KeepAlive},
@@ -19,7 +19,7 @@ use super::{
     command::{AnyTable, Watching},
     refusal::Refusal,
 };
-use crate::{app::App, board::View};
+use crate::{app::App, board::View, form::Parameters};
 
 /// Choices of the page about its look.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -45,13 +45,12 @@ struct Open {
 pub(super) async fn events(
     State(app): State<App>,
     Path(id): Path<String>,
-    Query(asked): Query<Asked>,
+    Parameters(asked): Parameters<Asked>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
-    let tables = app.tables();
-    let table = tables.table(&id)?;
-    let permit = Arc::clone(&tables.streams)
-        .try_acquire_owned()
-        .map_err(|_| Refusal::Busy("too many pages are open; close one first"))?;
+    let table = app.tables().table(&id)?;
+    let permit = app
+        .stream_permit()
+        .ok_or(Refusal::Busy("too many pages are open; close one first"))?;
     let open = Open {
         view: View {
             flipped: asked.flip,

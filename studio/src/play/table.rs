@@ -71,6 +71,13 @@ impl<G: Face> Inner<G> {
         known.is_none_or(|known| known.visits < wanted && !(known.is_complete && known.visits != HINT_VISITS))
     }
 
+    /// True if the exact value of a legal action is missing, because the solver was not asked or was stopped.
+    fn lacks_exact_values(&self) -> bool {
+        let mut legal = Vec::new();
+        self.shown().legal_actions(&mut legal);
+        self.exact.len() < legal.len()
+    }
+
     fn may_search(&self) -> bool {
         !self.is_closed && (self.watchers > 0)
     }
@@ -170,7 +177,9 @@ impl<G: Face> Table<G> {
         }
         if !(may_search && inner.is_analysing && G::HAS_SOLVER && is_running) {
             stop(&mut inner.exact_job);
-        } else if inner.exact_job.is_none() && inner.exact.is_empty() {
+        } else if inner.exact_job.is_none() && inner.lacks_exact_values() {
+            // The solver begins with the first action again.
+            inner.exact.clear();
             let job = begin(&mut inner.exact_job);
             let table = Arc::clone(self);
             let state = inner.shown();
@@ -215,5 +224,51 @@ pub(super) fn stop_all<G>(inner: &mut Inner<G>) {
         &mut inner.exact_job,
     ] {
         stop(job);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arena::players::spec::{Kind, SearchSpec};
+    use games::{Game as _, Player, connect_four::ConnectFour};
+
+    use super::*;
+    use crate::play::{
+        command::{AnyTable as _, Command},
+        tables::Limits,
+    };
+
+    #[tokio::test]
+    async fn a_solver_that_was_stopped_goes_on_and_one_that_is_done_is_not_asked_again() {
+        let tables = Arc::new(Tables::new(None, Limits::default()));
+        // No search begins.
+        let _searches = tables.searches.acquire_many(2).await.unwrap();
+        let _solving = tables.solving.acquire().await.unwrap();
+        let uct = arena::Spec {
+            name: "uct".into(),
+            written: "uct".into(),
+            kind: Kind::Uct(SearchSpec::default()),
+        };
+        let seats = Seats {
+            people: vec![Player::First, Player::Second],
+            opponent: uct.clone(),
+            advisor: uct,
+            seed: 1,
+        };
+        let start = ConnectFour::start(&Default::default(), None).unwrap();
+        let table = Table::new(Arc::clone(&tables), seats, start, None);
+        let _watching = Arc::clone(&table).watch();
+        for (known, is_asked) in [(0, true), (3, true), (7, false)] {
+            {
+                let inner = &mut *table.inner.lock();
+                stop(&mut inner.exact_job);
+                inner.exact = (0..known).map(|column| (column, 0)).collect();
+            }
+            Arc::clone(&table).execute(Command::Analyse { on: true }).unwrap();
+            let inner = table.inner.lock();
+            assert_eq!(inner.exact_job.is_some(), is_asked, "{known} values are known");
+            assert_eq!(inner.exact.is_empty(), is_asked, "{known} values are known");
+        }
+        table.close();
     }
 }

@@ -17,7 +17,7 @@ use tokio::sync::Semaphore;
 use super::{command::AnyTable, refusal::Refusal};
 use crate::run::Run;
 
-/// Networks that stay open. With more, all are forgotten, so that those in use are opened again.
+/// Networks that stay open, apart from those that are in use.
 const OPEN_NETWORKS: usize = 8;
 
 /// Limits of play.
@@ -29,10 +29,10 @@ pub struct Limits {
     pub visits: u32,
     /// Time after which the searches of a table that nobody watches stop.
     pub unwatched: Duration,
+    /// Time for which the computer goes on with a long move after it has answered a page without scripts.
+    pub plain: Duration,
     /// Most tables.
     pub tables: usize,
-    /// Most open streams of events.
-    pub streams: usize,
 }
 
 impl Default for Limits {
@@ -40,9 +40,9 @@ impl Default for Limits {
         Self {
             searches: 2,
             visits: 20_000,
-            unwatched: Duration::from_secs(60),
+            unwatched: Duration::from_secs(2),
+            plain: Duration::from_secs(60),
             tables: 16,
-            streams: 64,
         }
     }
 }
@@ -57,9 +57,7 @@ pub struct Tables {
     pub searches: Arc<Semaphore>,
     /// Permit of the exact solver.
     pub solving: Arc<Semaphore>,
-    /// Permits for streams.
-    pub streams: Arc<Semaphore>,
-    networks: Mutex<(Networks, usize)>,
+    networks: Mutex<Networks>,
     open: Mutex<Vec<(String, Arc<dyn AnyTable>)>>,
 }
 
@@ -87,8 +85,7 @@ impl Tables {
             limits,
             searches: Arc::new(Semaphore::new(limits.searches)),
             solving: Arc::new(Semaphore::new(1)),
-            streams: Arc::new(Semaphore::new(limits.streams)),
-            networks: Mutex::new((networks, 0)),
+            networks: Mutex::new(networks),
             open: Mutex::default(),
         }
     }
@@ -99,12 +96,9 @@ impl Tables {
     /// [`PlayerError`] if the network cannot be used.
     pub fn player<G: Face>(&self, spec: &Spec) -> Result<arena::Player<G>, PlayerError> {
         let mut networks = self.networks.lock();
-        if networks.1 >= OPEN_NETWORKS {
-            networks.0.forget();
-            networks.1 = 0;
-        }
-        networks.1 += 1;
-        arena::Player::open(spec, &mut networks.0)
+        let player = arena::Player::open(spec, &mut networks);
+        networks.close_unused(OPEN_NETWORKS);
+        player
     }
 
     /// The table with this id.

@@ -170,7 +170,7 @@ fn moves<G: Face>(inner: &Inner<G>) -> Markup {
 }
 
 /// Legal moves as buttons.
-fn legal(offers: &[Offer]) -> Markup {
+pub(super) fn legal(offers: &[Offer]) -> Markup {
     html! {
         @for (number, offer) in offers.iter().enumerate() {
             button type="button" data-offer=(number) data-part=[offer.part] { (offer.text) }
@@ -179,7 +179,7 @@ fn legal(offers: &[Offer]) -> Markup {
 }
 
 /// Tree of parts, from which one is chosen.
-fn tree(scene: &Scene) -> Markup {
+pub(super) fn tree(scene: &Scene) -> Markup {
     html! {
         @for (number, part) in scene.tree.iter().enumerate() {
             button type="button" data-choose=(number) class=(format!("part depth-{}", part.depth.min(8))) {

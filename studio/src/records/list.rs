@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use axum::extract::{Query, State};
+use axum::extract::State;
 use games::{Face, Player, registry};
 use maud::{Markup, html};
 use proto::{
@@ -16,6 +16,7 @@ use crate::{
     app::App,
     failure::Failure,
     figures::words::{count, moment, version},
+    form::Parameters,
     page::{Section, page},
 };
 
@@ -98,7 +99,7 @@ impl Wanted {
 ///
 /// # Errors
 /// [`Failure`] if the store does not answer.
-pub async fn list(State(app): State<App>, Query(wanted): Query<Wanted>) -> Result<Markup, Failure> {
+pub async fn list(State(app): State<App>, Parameters(wanted): Parameters<Wanted>) -> Result<Markup, Failure> {
     let reply = app
         .store()
         .list(wanted.sort.order(), wanted.filter(), LIMIT, wanted.cursor()?)

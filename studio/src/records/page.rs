@@ -1,7 +1,7 @@
 //! The page of a game: its board at any move, its moves, and what the search thought.
 
 use axum::{
-    extract::{Path, Query, State},
+    extract::{Path, State},
     response::{IntoResponse, Response},
 };
 use maud::{Markup, html};
@@ -16,8 +16,9 @@ use crate::{
     failure::Failure,
     figures::{
         series::Point,
-        words::{count, moment, percent, points, version},
+        words::{count, length, moment, percent, points, version},
     },
+    form::Parameters,
     page::{Section, page},
     slots::Slots,
 };
@@ -39,7 +40,7 @@ pub struct At {
 pub async fn game(
     State(app): State<App>,
     Path(id): Path<String>,
-    Query(at): Query<At>,
+    Parameters(at): Parameters<At>,
 ) -> Result<Markup, Failure> {
     let game = app.store().game(&parse_id(&id)?).await?;
     let replay = Replay::of(&game, at.ply.unwrap_or(usize::MAX))?;
@@ -50,7 +51,7 @@ pub async fn game(
             p.quiet { a href="/games" { "Games" } " / " code { (id.get(..8).unwrap_or_default()) } }
             h1 { (replay.result) }
             p.quiet {
-                (game.actions.len()) " moves, ended " (moment(game.finished_at_ms))
+                (length(&game)) ", ended " (moment(game.finished_at_ms))
                 " · " (kind(&game)) " by " (game.actor) " · "
                 @for (number, model) in game.model_versions.iter().enumerate() {
                     @if number > 0 { ", " }
@@ -101,7 +102,7 @@ fn slots(id: &str, replay: &Replay) -> Slots {
         .with("board", board)
         .with("steps", steps(id, replay))
         .with("thought", thought(replay))
-        .with("moves", moves(id, replay))
+        .with("moves", plies(id, replay))
 }
 
 fn link(id: &str, ply: usize) -> String {
@@ -177,7 +178,7 @@ fn thought(replay: &Replay) -> Markup {
     }
 }
 
-fn moves(id: &str, replay: &Replay) -> Markup {
+fn plies(id: &str, replay: &Replay) -> Markup {
     html! {
         ol.moves tabindex="0" aria-label="Moves" {
             @for (number, ply) in replay.plies.iter().enumerate() {

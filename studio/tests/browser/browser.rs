@@ -2,13 +2,13 @@
 
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
+    net::{Ipv4Addr, TcpStream},
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
 use serde_json::{Value, json};
-use studio::{app::App, run::Run, server};
+use studio::{app::App, run::Run, security::door::Door, server};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 
@@ -21,12 +21,13 @@ const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// A browser with one tab, and the studio that it visits.
 pub struct Browser {
-    site: SocketAddr,
+    /// Begin of the studio's addresses.
+    site: String,
     session: String,
     driver: Driver,
     ending: CancellationToken,
     /// Runtime of the studio.
-    _runtime: Runtime,
+    runtime: Runtime,
 }
 
 /// The driver's process, which ends with the test.
@@ -55,6 +56,8 @@ pub enum Hand {
 pub mod key {
     pub const TAB: char = '\u{e004}';
     pub const ENTER: char = '\u{e007}';
+    pub const END: char = '\u{e010}';
+    pub const HOME: char = '\u{e011}';
     pub const LEFT: char = '\u{e012}';
     pub const UP: char = '\u{e013}';
     pub const RIGHT: char = '\u{e014}';
@@ -130,9 +133,16 @@ impl Browser {
 
     /// Starts a browser and a studio that shows a run. `None`, and a counted skip, where Chromium's driver is not installed.
     pub fn of(run: Option<Run>) -> Option<Self> {
+        Self::at(Ipv4Addr::LOCALHOST, run)
+    }
+
+    /// Starts a browser and a studio that listens on `address`. The browser takes every certificate.
+    pub fn at(address: Ipv4Addr, run: Option<Run>) -> Option<Self> {
         let driver = Driver::start()?;
         let capabilities = json!({ "capabilities": { "alwaysMatch": {
             "browserName": "chrome",
+            "acceptInsecureCerts": true,
+            "timeouts": { "script": PATIENCE.as_millis() as u64 },
             "goog:loggingPrefs": { "browser": "ALL" },
             "goog:chromeOptions": { "args": [
                 "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1200,1000",
@@ -143,9 +153,12 @@ impl Browser {
         let runtime = Runtime::new().unwrap();
         let ending = CancellationToken::new();
         let site = runtime.block_on(async {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let site = listener.local_addr().unwrap();
-            tokio::spawn(server::serve(listener, App::new(run, ending.clone())));
+            let listener = tokio::net::TcpListener::bind((address, 0)).await.unwrap();
+            let bound = listener.local_addr().unwrap();
+            let app = App::new(run, ending.clone());
+            let door = Door::at(bound, &app.run().config.security, &[]).unwrap();
+            let site = format!("{}://127.0.0.1:{}", door.scheme(), bound.port());
+            tokio::spawn(server::serve(listener, app, door));
             site
         });
         Some(Self {
@@ -153,7 +166,7 @@ impl Browser {
             session,
             driver,
             ending,
-            _runtime: runtime,
+            runtime,
         })
     }
 
@@ -163,8 +176,14 @@ impl Browser {
 
     /// Opens a path of the studio.
     pub fn open(&self, path: &str) {
-        let url = format!("http://{}{path}", self.site);
+        let url = format!("{}{path}", self.site);
         self.post("/url", &json!({ "url": url })).unwrap();
+    }
+
+    /// Cookies that the browser sends to the page.
+    pub fn cookies(&self) -> Value {
+        let path = format!("{}/cookie", self.session);
+        self.driver.ask("GET", &path, &Value::Null).unwrap()
     }
 
     /// Runs a script in the page.
@@ -225,11 +244,38 @@ impl Browser {
         self.post("/goog/cdp/execute", &body).unwrap();
     }
 
+    /// Sets what the person prefers: a theme, `light` or `dark`, without motion.
+    pub fn prefer(&self, theme: &str) {
+        let features = json!([
+            { "name": "prefers-color-scheme", "value": theme },
+            { "name": "prefers-reduced-motion", "value": "reduce" },
+        ]);
+        let body = json!({ "cmd": "Emulation.setEmulatedMedia", "params": { "features": features } });
+        self.post("/goog/cdp/execute", &body).unwrap();
+    }
+
+    /// Switches the scripts of pages on or off.
+    pub fn set_scripts(&self, are_on: bool) {
+        let body = json!({ "cmd": "Emulation.setScriptExecutionDisabled", "params": { "value": !are_on } });
+        self.post("/goog/cdp/execute", &body).unwrap();
+    }
+
+    /// All layout shifts since the page was loaded that follow no input, each with its size and with elements that moved.
+    pub fn shifts(&self) -> Value {
+        self.script(
+            "const shifts = []; \
+             const drawn = () => new Promise(done => requestAnimationFrame(() => setTimeout(done))); \
+             return drawn().then(() => new PerformanceObserver(list => shifts.push(...list.getEntries())) \
+             .observe({ type: 'layout-shift', buffered: true })).then(drawn).then(drawn) \
+             .then(() => shifts.filter(shift => !shift.hadRecentInput).map(shift => \
+             [shift.value, ...shift.sources.map(source => source.node?.outerHTML?.slice(0, 80))]))",
+        )
+    }
+
     /// Lets the pages of the studio read and write the clipboard.
     pub fn allow_clipboard(&self) {
-        let origin = format!("http://{}", self.site);
         let params =
-            json!({ "origin": origin, "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] });
+            json!({ "origin": self.site, "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"] });
         let body = json!({ "cmd": "Browser.grantPermissions", "params": params });
         self.post("/goog/cdp/execute", &body).unwrap();
     }
@@ -247,7 +293,7 @@ impl Browser {
             _ => {
                 let kind = if hand == Hand::Touch { "touch" } else { "mouse" };
                 for &cell in cells {
-                    self.point(kind, &[self.at(cell), down(), up()]);
+                    self.point(kind, &[self.place(cell), down(), up()]);
                 }
             }
         }
@@ -270,7 +316,7 @@ impl Browser {
     /// Drags from one cell to another.
     pub fn drag(&self, from: usize, to: usize) {
         let nudge = json!({ "type": "pointerMove", "duration": 0, "origin": "pointer", "x": 12, "y": 3 });
-        self.point("mouse", &[self.at(from), down(), nudge, self.at(to), up()]);
+        self.point("mouse", &[self.place(from), down(), nudge, self.place(to), up()]);
     }
 
     fn point(&self, kind: &str, actions: &[Value]) {
@@ -279,7 +325,7 @@ impl Browser {
     }
 
     /// Pointer moved to the middle of a cell.
-    fn at(&self, cell: usize) -> Value {
+    fn place(&self, cell: usize) -> Value {
         let element = self.find(&format!(".board-slot [data-cell=\"{cell}\"] > rect"));
         json!({ "type": "pointerMove", "duration": 0, "origin": { ELEMENT: element }, "x": 0, "y": 0 })
     }
@@ -315,6 +361,20 @@ impl Browser {
         self.post("/actions", &json!({ "actions": [source] })).unwrap();
     }
 
+    /// Checks the page with axe-core, whose script is `axe`: one line for each violation of its rules.
+    pub fn violations(&self, axe: &str) -> Vec<String> {
+        self.script(axe);
+        let found = self.script(
+            "return axe.run().then(found => found.violations.flatMap(rule => \
+             rule.nodes.map(node => `${rule.id}: ${node.html} ${node.failureSummary}`)))",
+        );
+        let lines = found.as_array().expect("axe-core lists violations");
+        lines
+            .iter()
+            .map(|line| line.as_str().unwrap().to_owned())
+            .collect()
+    }
+
     /// Checks that the console has no error and no report of the policy, and ends the session.
     pub fn end(self) {
         let log = self.post("/se/log", &json!({ "type": "browser" })).unwrap();
@@ -322,14 +382,22 @@ impl Browser {
             .as_array()
             .into_iter()
             .flatten()
-            // A refused move is answered with status 400, which the browser notes.
+            // The browser notes the status of what the studio refuses.
             .filter(|entry| {
-                entry["level"] != "INFO" && !entry["message"].to_string().contains("400 (Bad Request)")
+                let message = entry["message"].to_string();
+                let is_refusal = ["400 (Bad Request)", "401 (Unauthorized)", "403 (Forbidden)"]
+                    .iter()
+                    .any(|status| message.contains(status));
+                // A test opens this page to see the one about missing pages.
+                let is_missing = message.contains("/nothing-here - ") && message.contains("404 (Not Found)");
+                entry["level"] != "INFO" && !is_refusal && !is_missing
             })
             .collect();
         assert!(bad.is_empty(), "{bad:?}");
         self.driver.ask("DELETE", &self.session, &Value::Null).unwrap();
         self.ending.cancel();
+        // As the program does: it waits for no exact solution.
+        self.runtime.shutdown_background();
     }
 }
 

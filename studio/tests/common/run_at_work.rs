@@ -43,17 +43,22 @@ struct MetricsPage {
 impl RunAtWork {
     /// Makes a run of Connect Four in `folder`, which was started two hours ago. Its store is at `replay`.
     pub fn new(folder: &Path, replay: SocketAddr) -> Self {
+        Self::serving(folder, replay, "127.0.0.1:1")
+    }
+
+    /// Makes such a run whose inference server is at `inference`.
+    pub fn serving(folder: &Path, replay: SocketAddr, inference: &str) -> Self {
         let lock = RunFolder::open(folder, Some("connect-four"), &[]).unwrap();
         let pages: Vec<_> = PROCESSES.map(|(name, _)| (name, MetricsPage::new())).into();
         let members = PROCESSES.iter().zip(&pages);
         let addresses = Addresses {
-            inference: "127.0.0.1:1".into(),
+            inference: inference.into(),
             replay: replay.to_string(),
             members: members
                 .map(|(&(name, role), (_, page))| Member {
                     name: name.into(),
                     role,
-                    metrics: page.address,
+                    metrics: Some(page.address),
                 })
                 .collect(),
             started_at_ms: now_ms() - 2 * 3_600_000,

@@ -62,7 +62,7 @@ async fn the_stream_brings_raw_and_searched_figures_and_curves_over_all_checkpoi
     let of = |shown: &BTreeMap<String, String>, name: &str| shown.get(name).cloned().unwrap_or_default();
     // The checkpoint that is looked at is searched first; the curves are complete when all were asked.
     while !of(&shown, "lines-6").contains("at step 0")
-        || of(&shown, "checkpoint").contains("checkpoints asked")
+        || !of(&shown, "checkpoint").contains("3 of 3 checkpoints asked")
     {
         let changes: Value = event(&mut stream, &mut text).await;
         for (name, content) in changes.as_object().unwrap() {
@@ -90,6 +90,30 @@ async fn the_stream_brings_raw_and_searched_figures_and_curves_over_all_checkpoi
         win.contains("by-prior") && win.contains("class=\"advice\""),
         "{win}"
     );
+    // The milestones and the newest checkpoint take the exam after that: both have the same network.
+    while !of(&shown, "optimal").contains("at step 0") || !of(&shown, "optimal").contains("at 200") {
+        let changes: Value = event(&mut stream, &mut text).await;
+        for (name, content) in changes.as_object().unwrap() {
+            shown.insert(name.clone(), content.as_str().unwrap().into());
+        }
+    }
+    let optimal = of(&shown, "optimal");
+    let described = optimal.split("milestones. network alone: ").nth(1).unwrap();
+    let shares: Vec<f64> = described
+        .split([' ', ','])
+        .filter_map(|word| word.strip_suffix(".000").unwrap_or(word).parse().ok())
+        .collect();
+    let random = optimal
+        .split("Random moves: ")
+        .nth(1)
+        .unwrap()
+        .split(' ')
+        .next()
+        .unwrap();
+    let random: f64 = random.parse().unwrap();
+    assert!(shares[0] > random + 10.0 && shares[0] <= 100.0, "{optimal}");
+    assert_eq!(shares[0], shares[2], "{optimal}");
+
     let lines = of(&shown, "lines-6");
     for at in ["at step 0", "at 200"] {
         assert!(lines.contains(at), "{at} in {lines}");

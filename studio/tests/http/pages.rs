@@ -1,8 +1,8 @@
 //! The pages of a run, without a browser.
 
-use std::fs;
+use std::{fs, time::Duration};
 
-use launcher::watch::Summary;
+use launcher::watch::{Problems, Summary};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 
@@ -77,6 +77,28 @@ async fn the_overview_shows_what_was_recorded_with_its_time() {
 }
 
 #[tokio::test]
+async fn problems_are_shown_by_kind_in_games_that_have_them() {
+    let site = Site::with_problems().await;
+    record(&site, |summary| {
+        summary.problems = vec![Problems {
+            kind: "pair".into(),
+            level: 3.0,
+            recent: 40,
+            solve_rate: Some(0.72),
+            moves: Some(6.04),
+        }];
+    });
+    let cells =
+        "<th scope=\"row\">pair</th><td>3</td><td>72 %<span class=\"quiet\"> of 40</span></td><td>6.0</td>";
+    for path in ["/", "/report"] {
+        let page = site.get(path).await.body;
+        assert!(page.contains(cells), "{path}: {page}");
+    }
+    let other = Site::new().await.get("/").await.body;
+    assert!(!other.contains(">Problems<"), "{other}");
+}
+
+#[tokio::test]
 async fn a_stream_sends_all_parts_once_and_then_only_what_changed() {
     let site = Site::new().await;
     record(&site, |summary| summary.learner.step = Some(1));
@@ -106,10 +128,34 @@ pub async fn event(stream: &mut tokio::net::TcpStream, text: &mut String) -> Val
                 return serde_json::from_str(&data).unwrap();
             }
         }
-        let mut bytes = [0; 65_536];
-        let length = stream.read(&mut bytes).await.unwrap();
-        assert!(length > 0, "the stream ended: {text}");
-        text.push_str(std::str::from_utf8(&bytes[..length]).unwrap());
+        // A read may end within a letter of several bytes.
+        let mut bytes = Vec::new();
+        while bytes.is_empty() || std::str::from_utf8(&bytes).is_err() {
+            let length = stream.read_buf(&mut bytes).await.unwrap();
+            assert!(length > 0, "the stream ended: {text}");
+        }
+        text.push_str(&String::from_utf8(bytes).unwrap());
+    }
+}
+
+/// Reads events until one is as `is_wanted` says, for a minute at most.
+pub async fn event_with(
+    stream: &mut tokio::net::TcpStream,
+    text: &mut String,
+    is_wanted: impl Fn(&Value) -> bool,
+) -> Value {
+    let mut last = Value::Null;
+    let found = tokio::time::timeout(Duration::from_secs(60), async {
+        loop {
+            last = event(stream, text).await;
+            if is_wanted(&last) {
+                return last.clone();
+            }
+        }
+    });
+    match found.await {
+        Ok(found) => found,
+        Err(_) => panic!("no such event came within a minute; the last one: {last}"),
     }
 }
 
@@ -167,4 +213,35 @@ async fn a_game_is_replayed_move_by_move_with_what_the_search_thought() {
         site.get(&format!("/games/{}/at/0", "ff".repeat(16))).await.status,
         404
     );
+}
+
+/// Sizes are of what is sent, and nothing is compressed. The shapes of the pieces do not count.
+#[tokio::test]
+async fn a_page_with_all_its_files_is_smaller_than_150_kilobytes() {
+    let site = with_games().await;
+    let game = format!("/games/{}", "02".repeat(16));
+    for path in [
+        "/", "/play", "/games", &game, "/learn", "/matches", "/compare", "/config",
+    ] {
+        let page = site.get(path).await.body;
+        let pieces = page.split("<svg class=\"definitions\"").nth(1);
+        let pieces = pieces.map_or(0, |rest| rest.find("</svg>").unwrap());
+        let named = page.split('"').filter(|text| text.starts_with("/assets/"));
+        let mut files: Vec<String> = named.map(String::from).collect();
+        let mut size = page.len() - pieces;
+        let mut number = 0;
+        while let Some(file) = files.get(number).cloned() {
+            let content = site.get(&file).await.body;
+            let folder = file.rsplit_once('/').unwrap().0;
+            let imported = content.split("from \"./").skip(1);
+            let imported = imported.map(|rest| format!("{folder}/{}", rest.split('"').next().unwrap()));
+            for file in imported.filter(|file| !files.contains(file)).collect::<Vec<_>>() {
+                files.push(file);
+            }
+            size += content.len();
+            number += 1;
+        }
+        assert!(files.len() >= 5, "{files:?}");
+        assert!(size < 150_000, "{path}: {size} bytes with {files:?}");
+    }
 }

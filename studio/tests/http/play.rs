@@ -3,12 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use studio::play::{
-    NewGame,
-    command::Command,
-    open_table,
-    refusal::Refusal,
-    tables::{Limits, Tables},
+use studio::{
+    explore,
+    play::{
+        NewGame,
+        command::Command,
+        open_table,
+        refusal::Refusal,
+        tables::{Limits, Tables},
+    },
 };
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -206,6 +209,7 @@ async fn a_search_that_nobody_watches_stops() {
     let limits = Limits {
         visits: 1 << 30,
         unwatched: Duration::ZERO,
+        plain: Duration::ZERO,
         ..Limits::default()
     };
     let tables = Arc::new(Tables::new(None, limits));
@@ -224,6 +228,62 @@ async fn a_search_that_nobody_watches_stops() {
         tokio::task::yield_now().await;
     }
     assert!(analysis(&*table).contains("visits"), "what was found stays");
+}
+
+/// At the start of a game the solver needs minutes: for the analysis, and for the perfect opponent. It ends because nobody watches.
+#[tokio::test]
+async fn exact_solving_that_nobody_watches_stops() {
+    for (side, is_analysed) in [("both", true), ("second", false)] {
+        let limits = Limits {
+            unwatched: Duration::ZERO,
+            plain: Duration::ZERO,
+            ..Limits::default()
+        };
+        let tables = Arc::new(Tables::new(None, limits));
+        let opponent = if is_analysed { "uct" } else { "perfect" };
+        let game = json!({ "game": "connect-four", "side": side, "opponent": opponent });
+        let new = serde_json::from_value(game).unwrap();
+        let id = open_table(&tables, new).await.unwrap();
+        let table = tables.table(&id).unwrap();
+        let watching = Arc::clone(&table).watch();
+        if is_analysed {
+            Arc::clone(&table).execute(Command::Analyse { on: true }).unwrap();
+        }
+        while tables.solving.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        drop(watching);
+        let ended = tokio::time::timeout(Duration::from_secs(60), tables.solving.acquire());
+        drop(ended.await.expect("the solver has stopped").unwrap());
+        assert_eq!(table.record()["actions"], json!([]));
+    }
+}
+
+/// The visits would take hours. They end because the person has left, and other searches wait until then.
+#[tokio::test]
+async fn visits_of_a_tree_that_nobody_waits_for_stop() {
+    const VISITS: u32 = 1 << 30;
+    let limits = Limits {
+        visits: VISITS,
+        searches: 1,
+        ..Limits::default()
+    };
+    let tables = Arc::new(Tables::new(None, limits));
+    let new = json!({ "game": "chess", "side": "both", "opponent": "uct" });
+    let new = serde_json::from_value(new).unwrap();
+    let id = open_table(&tables, new).await.unwrap();
+    let explorer = tables.table(&id).unwrap().explorer().unwrap();
+    let mut left = Box::pin(explore::search(&tables.searches, Arc::clone(&explorer), VISITS));
+    while tables.searches.available_permits() > 0 {
+        let ended = futures::poll!(&mut left);
+        assert!(ended.is_pending());
+    }
+    drop(left);
+    explore::search(&tables.searches, Arc::clone(&explorer), 1)
+        .await
+        .unwrap();
+    let made = explorer.tree()["visits"].as_u64().unwrap();
+    assert!((1..u64::from(VISITS)).contains(&made), "{made} visits");
 }
 
 fn analysis(table: &dyn studio::play::command::AnyTable) -> String {

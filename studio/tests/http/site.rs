@@ -1,9 +1,12 @@
 //! A studio served in the test's own process, and a client that sends exactly what a test writes.
 
-use std::{net::SocketAddr, path::Path};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+};
 
 use launcher::run::folder::RunFolder;
-use studio::{app::App, run::Run, server};
+use studio::{app::App, run::Run, security::door::Door, server};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -34,21 +37,45 @@ impl Site {
         Self::of(folder).await
     }
 
+    /// Serves a new run of the generator game.
+    pub async fn with_problems() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        drop(RunFolder::open(folder.path(), Some("generator"), &[]).unwrap());
+        Self::of(folder).await
+    }
+
     /// Serves the run in `folder`.
     pub async fn of(folder: tempfile::TempDir) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
+        let run = folder.path().to_owned();
+        Self::serve(Ipv4Addr::LOCALHOST, folder, &run).await
+    }
+
+    /// Serves the run in the folder `run`, which is within `folder`.
+    pub async fn within(folder: tempfile::TempDir, run: &Path) -> Self {
+        Self::serve(Ipv4Addr::LOCALHOST, folder, run).await
+    }
+
+    /// Serves the run in `folder` on an address, and asks it from this machine.
+    pub async fn at(listen: Ipv4Addr, folder: tempfile::TempDir) -> Self {
+        let run = folder.path().to_owned();
+        Self::serve(listen, folder, &run).await
+    }
+
+    async fn serve(listen: Ipv4Addr, folder: tempfile::TempDir, run: &Path) -> Self {
+        let listener = TcpListener::bind((listen, 0)).await.unwrap();
+        let bound = listener.local_addr().unwrap();
         let ending = CancellationToken::new();
-        let app = App::new(Run::open(folder.path()).unwrap(), ending.clone());
+        let app = App::new(Run::open(run).unwrap(), ending.clone());
+        let door = Door::at(bound, &app.run().config.security, &[]).unwrap();
         Self {
-            address,
+            address: (Ipv4Addr::LOCALHOST, bound.port()).into(),
             ending,
-            serving: tokio::spawn(server::serve(listener, app)),
+            serving: tokio::spawn(server::serve(listener, app, door)),
             folder,
         }
     }
 
-    /// Folder of the run.
+    /// Folder of the run, or of all runs.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -81,9 +108,29 @@ impl Site {
         }
     }
 
+    /// Posts the fields of a form as a browser does.
+    pub async fn submit(&self, path: &str, fields: &str) -> Reply {
+        let head = format!(
+            "POST {path} HTTP/1.1\nHost: {0}\nOrigin: http://{0}\nContent-Type: application/x-www-form-urlencoded\nContent-Length: {1}",
+            self.address,
+            fields.len()
+        );
+        self.send_with(&head, fields).await
+    }
+
     /// Fetches a path as a browser on this machine does.
     pub async fn get(&self, path: &str) -> Reply {
         self.send(&format!("GET {path} HTTP/1.1\nHost: {}", self.address))
             .await
     }
+}
+
+/// Address that a reply leads to, in lower case.
+pub fn location(reply: &Reply) -> String {
+    assert_eq!(reply.status, 303, "{}", reply.body);
+    let line = reply
+        .head
+        .lines()
+        .find_map(|line| line.strip_prefix("location: "));
+    line.unwrap().trim().to_owned()
 }

@@ -1,0 +1,151 @@
+//! [`Learned`]: what a run learns, and [`Progress`], which reads it from the run's files and services.
+
+use std::{
+    collections::VecDeque,
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use arena::rating::line::{Line as Match, Outcome};
+use config::RunConfig;
+use proto::v1::{ExportRequest, Game, GameResult, StatsRequest, replay_store_client::ReplayStoreClient};
+use service::figures::Tail;
+use tonic::Status;
+
+use super::probes;
+use crate::{
+    http::TIMEOUT,
+    losses::{self, Line},
+    run::addresses::Addresses,
+};
+
+/// Validations that are compared: the newest half with the half before it.
+pub const VALIDATIONS: usize = 10;
+/// Newest games that are looked at.
+const GAMES: u64 = 100;
+/// Actions at the beginning of a game by which openings are compared.
+const OPENING: usize = 8;
+/// Time between two looks at the games and at the network.
+const INTERVAL: Duration = Duration::from_secs(60);
+
+/// Figures of a run's learning. An unknown figure raises no alarm.
+#[derive(Clone, Debug, Default)]
+pub struct Learned {
+    /// Loss of each head on held-out games less that on trained games, at the newest validations, oldest first.
+    pub gaps: Vec<Gap>,
+    /// Newest games.
+    pub games: Vec<Finished>,
+    /// Entropy of the served network's policy on the game's probe positions, as a share of that of equal priors, 0 to 1.
+    pub probe_entropy: Option<f64>,
+    /// Rated matches since the best checkpoint was found.
+    pub matches_since_best: u64,
+}
+
+/// Excess of the loss on held-out games at one validation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gap {
+    /// Of the policy, in nats.
+    pub policy: f64,
+    /// Of the value.
+    pub value: f64,
+}
+
+/// A finished game, as far as alarms look at it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// True if the game was drawn by its rules.
+    pub is_drawn: bool,
+    /// True if the run's limit of actions ended the game.
+    pub is_cut: bool,
+    /// Start, and the first actions.
+    pub opening: (String, Vec<u32>),
+}
+
+/// Reads what a run learns. Files are read on from where the last call ended.
+#[derive(Debug)]
+pub struct Progress {
+    learner: Tail,
+    rating: Tail,
+    gaps: VecDeque<Gap>,
+    learned: Learned,
+    asked: Option<Instant>,
+}
+
+impl Progress {
+    /// Reads the run in `folder` with [`Progress::read`].
+    pub fn new(folder: &Path) -> Self {
+        Self {
+            learner: Tail::new(folder.join(losses::FILE)),
+            rating: Tail::new(folder.join("rating/metrics.jsonl")),
+            gaps: VecDeque::new(),
+            learned: Learned::default(),
+            asked: None,
+        }
+    }
+
+    /// Reads what was written since the last call and, once a minute, asks for the newest games and the network's priors. What does
+    /// not answer within two seconds is unknown.
+    pub async fn read(&mut self, config: &RunConfig, addresses: &Addresses) -> Learned {
+        let lines = self.learner.read_all::<Line>().into_iter();
+        for validation in lines.filter_map(|line| line.validation) {
+            if let (Some(policy), Some(value)) = (validation.policy_gap(), validation.value_gap()) {
+                self.gaps.push_back(Gap { policy, value });
+            }
+        }
+        let surplus = self.gaps.len().saturating_sub(VALIDATIONS);
+        self.gaps.drain(..surplus);
+        self.learned.gaps = self.gaps.iter().copied().collect();
+        for line in self.rating.read_all::<Match>() {
+            let since = &mut self.learned.matches_since_best;
+            match line.outcome {
+                Outcome::Promoted | Outcome::Overtaken => *since = 0,
+                Outcome::Kept | Outcome::Undecided => *since += 1,
+                Outcome::Placed => {}
+            }
+        }
+        if self.asked.is_none_or(|asked| asked.elapsed() >= INTERVAL) {
+            let (games, entropy) = tokio::join!(
+                tokio::time::timeout(TIMEOUT, newest_games(config, addresses)),
+                tokio::time::timeout(TIMEOUT, probes::entropy(config, addresses)),
+            );
+            self.learned.games = games.ok().and_then(Result::ok).unwrap_or_default();
+            self.learned.probe_entropy = entropy.ok().flatten();
+            self.asked = Some(Instant::now());
+        }
+        self.learned.clone()
+    }
+}
+
+/// The newest games of the store.
+async fn newest_games(config: &RunConfig, addresses: &Addresses) -> Result<Vec<Finished>, Status> {
+    let unreachable = |error: service::connect::AddressError| Status::unavailable(error.to_string());
+    let link = service::connect::link(&addresses.replay, &config.security).map_err(unreachable)?;
+    let mut client =
+        ReplayStoreClient::new(link).max_decoding_message_size(service::connect::MAX_MESSAGE_BYTES);
+    let stats = client.stats(StatsRequest::default()).await?.into_inner();
+    let first = (stats.newest_sequence + 1).saturating_sub(GAMES);
+    let request = ExportRequest {
+        from_sequence: first.max(stats.oldest_sequence),
+        ..ExportRequest::default()
+    };
+    let mut stream = client.export(request).await?.into_inner();
+    let mut games = Vec::new();
+    while let Some(stored) = stream.message().await? {
+        games.extend(stored.game.as_ref().map(Finished::from));
+    }
+    Ok(games)
+}
+
+impl From<&Game> for Finished {
+    fn from(game: &Game) -> Self {
+        let is_cut = game.ending == proto::endings::MAX_ACTIONS;
+        Self {
+            is_drawn: !is_cut && game.result() == GameResult::Draw,
+            is_cut,
+            opening: (
+                game.start.clone(),
+                game.actions.iter().take(OPENING).copied().collect(),
+            ),
+        }
+    }
+}

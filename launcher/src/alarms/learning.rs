@@ -1,0 +1,172 @@
+//! [`LEARNING`]: alarms about what a run learns. A run with one of these faults goes on and looks busy, but its network gets no better.
+
+use std::collections::HashMap;
+
+use config::ProviderChoice;
+use service::role::Role;
+
+use super::{
+    Definition, Learned,
+    Severity::*,
+    learned::{Gap, VALIDATIONS},
+};
+
+/// Fewest games from which shares are taken.
+const GAMES: usize = 50;
+/// Gap from which its growth matters, in units of the limit.
+const SMALL: f64 = 2.0;
+
+/// Alarms that no metrics page tells.
+pub const LEARNING: &[Definition] = &[
+    Definition {
+        name: "MinuetGapGrows",
+        severity: Warning,
+        limit: 0.02,
+        mend: "the network learns its games by heart: draw each position less often, or keep more games (replay.window_positions)",
+        setting: Some("learner.samples_per_position=1.5"),
+        check: |evidence, limit| {
+            let gaps = &evidence.learned.gaps;
+            let heads = [
+                ("policy", growth(gaps, limit, |gap| gap.policy)),
+                ("value", growth(gaps, limit, |gap| gap.value)),
+            ];
+            let grown = heads.into_iter().filter_map(|(head, growth)| {
+                let (before, now) = growth?;
+                Some(format!(
+                    "the {head} loss on held-out games is {now:.3} above that on trained games, {before:.3} some validations before"
+                ))
+            });
+            grown.collect()
+        },
+    },
+    Definition {
+        name: "MinuetPolicyCollapsed",
+        severity: Warning,
+        limit: 0.01,
+        mend: "the policy is certain everywhere, so the search explores nothing: raise the noise at the root, or lower the learning rate",
+        setting: Some("search.noise_fraction=0.4"),
+        check: |evidence, limit| {
+            let collapsed = evidence.learned.probe_entropy.filter(|&share| share < limit);
+            collapsed
+                .map(|share| {
+                    format!(
+                        "on the probe positions the policy has {:.1} % of the entropy of equal priors",
+                        100.0 * share
+                    )
+                })
+                .into_iter()
+                .collect()
+        },
+    },
+    Definition {
+        name: "MinuetGamesDrawn",
+        severity: Warning,
+        limit: 0.95,
+        mend: "drawn games teach the value nothing: begin games with more random actions, so that one side gets an advantage",
+        setting: Some("actor.random_plies=16"),
+        check: |evidence, limit| {
+            share(&evidence.learned, limit, |game| game.is_drawn)
+                .map(|(share, games)| format!("{share:.0} % of the newest {games} games were drawn"))
+                .into_iter()
+                .collect()
+        },
+    },
+    Definition {
+        name: "MinuetGamesCut",
+        severity: Warning,
+        limit: 0.95,
+        mend: "games that the limit of actions ends have no result: allow more actions, or look for actions that undo each other",
+        setting: Some("search.max_actions=2000"),
+        check: |evidence, limit| {
+            share(&evidence.learned, limit, |game| game.is_cut)
+                .map(|(share, games)| {
+                    format!("{share:.0} % of the newest {games} games reached the limit of actions")
+                })
+                .into_iter()
+                .collect()
+        },
+    },
+    Definition {
+        name: "MinuetOpeningsEqual",
+        severity: Warning,
+        limit: 0.5,
+        mend: "the run sees the same positions again and again: begin games with random actions, or raise search.temperature there",
+        setting: Some("actor.random_plies=8"),
+        check: |evidence, limit| {
+            let games = &evidence.learned.games;
+            let mut counts: HashMap<_, usize> = HashMap::new();
+            for game in games {
+                *counts.entry(&game.opening).or_default() += 1;
+            }
+            let most = counts.into_values().max().unwrap_or_default();
+            let is_most = games.len() >= GAMES && most as f64 > limit * games.len() as f64;
+            is_most
+                .then(|| {
+                    format!(
+                        "{most} of the newest {} games began with the same actions",
+                        games.len()
+                    )
+                })
+                .into_iter()
+                .collect()
+        },
+    },
+    Definition {
+        name: "MinuetOtherProvider",
+        severity: Warning,
+        limit: 0.0,
+        mend: "the server was started with other settings than run.toml has now: start the run again, or let it measure the providers",
+        setting: Some("inference.provider=auto"),
+        check: |evidence, _| {
+            let Some(asked) = evidence.provider else {
+                return Vec::new();
+            };
+            let servers = evidence.of(Role::InferenceServer).filter_map(|seen| seen.now);
+            let others = servers.filter_map(|page| {
+                let runs = |name: &str| {
+                    let info = page.sum_with("minuet_inference_provider_info", "provider", name);
+                    info.is_some_and(|info| info >= 1.0)
+                };
+                let names = ProviderChoice::ALL.map(ProviderChoice::name);
+                names.into_iter().find(|&name| name != asked && runs(name))
+            });
+            others
+                .map(|other| format!("the inference server runs on {other}, and the run asks for {asked}"))
+                .collect()
+        },
+    },
+    Definition {
+        name: "MinuetBestUnchanged",
+        severity: Warning,
+        limit: 20.0,
+        mend: "training no longer makes it stronger: lower the learning rate, search with more visits, or enlarge the network (`minuet grow`)",
+        setting: Some("learner.learning_rate=0.0005"),
+        check: |evidence, limit| {
+            let matches = evidence.learned.matches_since_best;
+            (matches as f64 > limit)
+                .then(|| format!("no checkpoint of the last {matches} rated matches has beaten the best one"))
+                .into_iter()
+                .collect()
+        },
+    },
+];
+
+/// Mean gap of the older and of the newer half of the validations, if it grew by more than `limit` and is not small.
+fn growth(gaps: &[Gap], limit: f64, of: impl Fn(&Gap) -> f64) -> Option<(f64, f64)> {
+    let (before, now) = gaps.split_at_checked(VALIDATIONS / 2)?;
+    let mean = |gaps: &[Gap]| gaps.iter().map(&of).sum::<f64>() / gaps.len() as f64;
+    let is_full = gaps.len() == VALIDATIONS;
+    let (before, now) = (mean(before), mean(now));
+    (is_full && now > before + limit && now > SMALL * limit).then_some((before, now))
+}
+
+/// Share of the newest games in percent, and their number, if there are enough and the share is above `limit`.
+fn share(
+    learned: &Learned,
+    limit: f64,
+    is: impl Fn(&super::learned::Finished) -> bool,
+) -> Option<(f64, usize)> {
+    let games = &learned.games;
+    let share = games.iter().filter(|game| is(game)).count() as f64 / games.len().max(1) as f64;
+    (games.len() >= GAMES && share > limit).then_some((100.0 * share, games.len()))
+}

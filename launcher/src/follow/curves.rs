@@ -1,0 +1,295 @@
+//! [`Curves`]: losses over the steps of training, in the form of the learner's own file.
+//!
+//! The learner's file lies on its own volume. Its metrics page has the losses of the last step, so a line is written every ten seconds from
+//! there. What happened before the follower was started, or while it was stopped, comes from Prometheus if there is one.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use service::{
+    figures::{Lines, Tail},
+    role::Role,
+};
+use tokio::time::Instant;
+
+use super::prometheus::Prometheus;
+use crate::{
+    losses::{self, Fit, Line, Validation},
+    moment,
+    page::Page,
+    watch::{Observation, names},
+};
+
+/// Time between two lines.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// Attempts to ask Prometheus for what happened before; one every ten seconds.
+const ATTEMPTS: u32 = 6;
+/// Ages between which Prometheus is asked for values, in seconds: the last five hours with a value every ten seconds, the time before
+/// with fewer, since each answer has a bounded number of them.
+const AGES: [(u64, u64); 3] = [
+    (90 * 24 * 3600, 5 * 24 * 3600),
+    (5 * 24 * 3600, 5 * 3600),
+    (5 * 3600, 0),
+];
+
+/// Writes the losses of a learner elsewhere.
+#[derive(Debug)]
+pub struct Curves {
+    lines: Lines,
+    /// Prometheus, until it has answered once, and the number of attempts that are left.
+    past: Option<(Prometheus, u32)>,
+    last: Option<Line>,
+    /// Validation of the last line that has one.
+    validation: Option<Validation>,
+    looked: Option<Instant>,
+}
+
+/// Figures of a learner at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Figures {
+    step: f64,
+    policy: Option<f64>,
+    value: Option<f64>,
+    target_entropy: Option<f64>,
+    held_out: [Option<f64>; 2],
+    gap: [Option<f64>; 2],
+}
+
+/// A query, and the figure that its values are.
+type Query = (fn(&mut Figures, f64), &'static str);
+
+impl Figures {
+    /// Each figure with a query that gives it for the learner of a run, whichever container that is.
+    const QUERIES: [Query; 8] = [
+        (|all, value| all.step = value, "max(minuet_learner_step)"),
+        (
+            |all, value| all.policy = Some(value),
+            r#"max(minuet_learner_loss{head="policy"})"#,
+        ),
+        (
+            |all, value| all.value = Some(value),
+            r#"max(minuet_learner_loss{head="value"})"#,
+        ),
+        (
+            |all, value| all.target_entropy = Some(value),
+            "max(minuet_learner_target_entropy)",
+        ),
+        (
+            |all, value| all.held_out[0] = Some(value),
+            r#"max(minuet_learner_validation_loss{head="policy"})"#,
+        ),
+        (
+            |all, value| all.held_out[1] = Some(value),
+            r#"max(minuet_learner_validation_loss{head="value"})"#,
+        ),
+        (
+            |all, value| all.gap[0] = Some(value),
+            r#"max(minuet_learner_validation_gap{head="policy"})"#,
+        ),
+        (
+            |all, value| all.gap[1] = Some(value),
+            r#"max(minuet_learner_validation_gap{head="value"})"#,
+        ),
+    ];
+
+    fn of(page: &Page) -> Option<Self> {
+        let head = |metric, head| {
+            page.sum_with(metric, "head", head)
+                .filter(|value: &f64| value.is_finite())
+        };
+        Some(Self {
+            step: page.sum(names::STEP)?,
+            policy: head(names::LOSS, "policy"),
+            value: head(names::LOSS, "value"),
+            target_entropy: page.sum(names::TARGET_ENTROPY),
+            held_out: [
+                head(names::VALIDATION_LOSS, "policy"),
+                head(names::VALIDATION_LOSS, "value"),
+            ],
+            gap: [
+                head(names::VALIDATION_GAP, "policy"),
+                head(names::VALIDATION_GAP, "value"),
+            ],
+        })
+    }
+
+    fn validation(&self) -> Option<Validation> {
+        let trained = |head: usize| Some(self.held_out.get(head).copied()?? - self.gap.get(head).copied()??);
+        let [policy, value] = self.held_out;
+        (policy.is_some() || value.is_some()).then(|| Validation {
+            held_out: Fit { policy, value },
+            trained: Fit {
+                policy: trained(0),
+                value: trained(1),
+            },
+        })
+    }
+}
+
+impl Curves {
+    /// Continues the file in the folder of a run.
+    ///
+    /// # Errors
+    /// The file system.
+    pub fn open(run: &Path, prometheus: Option<Prometheus>) -> io::Result<Self> {
+        let path: PathBuf = run.join(losses::FILE);
+        let known: Vec<Line> = Tail::new(path.clone()).read_all();
+        Ok(Self {
+            lines: Lines::open(&path)?,
+            past: prometheus.map(|prometheus| (prometheus, ATTEMPTS)),
+            last: known.last().copied(),
+            validation: known.iter().rev().find_map(|line| line.validation),
+            looked: None,
+        })
+    }
+
+    /// Records the learner's figures if ten seconds have passed and it has trained. What happened before is recorded first.
+    pub async fn record(&mut self, observation: &Observation) {
+        if self.looked.is_some_and(|looked| looked.elapsed() < INTERVAL) {
+            return;
+        }
+        self.looked = Some(Instant::now());
+        if !self.has_past().await {
+            return;
+        }
+        let page = observation.pages(Role::Learner).next();
+        if let Some(figures) = page.and_then(Figures::of) {
+            self.write(moment::now(), &figures);
+        }
+    }
+
+    /// Asks Prometheus for what happened since the last line. Returns false if it must be asked again.
+    async fn has_past(&mut self) -> bool {
+        let Some((prometheus, attempts)) = self.past.take() else {
+            return true;
+        };
+        let now = moment::now() / 1000;
+        let since = self.last.map_or(0, |line| line.time_ms / 1000 + 1);
+        let Some(past) = past(&prometheus, since, now).await else {
+            if attempts > 1 {
+                tracing::debug!("Prometheus does not answer; it is asked again");
+                self.past = Some((prometheus, attempts - 1));
+                return false;
+            }
+            tracing::warn!("Prometheus does not answer; the curves begin now");
+            return true;
+        };
+        for (at, figures) in past {
+            self.write(at * 1000, &figures);
+        }
+        true
+    }
+
+    /// Writes a line if the learner has trained since the last one.
+    fn write(&mut self, time_ms: u64, figures: &Figures) {
+        let step = figures.step as u64;
+        let before = self.last.map_or(0, |line| line.step);
+        let validation = figures
+            .validation()
+            .filter(|new| self.validation.as_ref() != Some(new));
+        // A learner that was restored from a checkpoint repeats steps.
+        if step == 0 || (step == before && validation.is_none()) {
+            return;
+        }
+        let line = Line {
+            time_ms,
+            step,
+            steps: step.abs_diff(before),
+            policy_loss: figures.policy,
+            value_loss: figures.value,
+            target_entropy: figures.target_entropy,
+            validation,
+        };
+        if let Err(error) = self.lines.append(&line) {
+            tracing::warn!(%error, "cannot record the learner's figures");
+        }
+        self.validation = validation.or(self.validation);
+        self.last = Some(line);
+    }
+}
+
+/// Figures of the learner from `since` to `now`, in seconds since the Unix epoch, by time. `None` if Prometheus does not answer.
+async fn past(prometheus: &Prometheus, since: u64, now: u64) -> Option<BTreeMap<u64, Figures>> {
+    let mut all: BTreeMap<u64, Figures> = BTreeMap::new();
+    for (oldest, newest) in AGES {
+        let (from, until) = (since.max(now.saturating_sub(oldest)), now.saturating_sub(newest));
+        if from > until {
+            continue;
+        }
+        for (set, query) in Figures::QUERIES {
+            for (at, value) in prometheus.values(query, from, until).await? {
+                set(all.entry(at).or_default(), value);
+            }
+        }
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = "\
+minuet_learner_step 20
+minuet_learner_loss{head=\"policy\"} 2.5
+minuet_learner_loss{head=\"value\"} 0.75
+minuet_learner_target_entropy 1.5
+minuet_learner_validation_loss{head=\"policy\"} 1.25
+minuet_learner_validation_loss{head=\"value\"} 0.5
+minuet_learner_validation_gap{head=\"policy\"} 0.25
+minuet_learner_validation_gap{head=\"value\"} NaN
+";
+
+    fn lines(run: &Path) -> Vec<Line> {
+        Tail::new(run.join(losses::FILE)).read_all()
+    }
+
+    #[test]
+    fn steps_and_validations_are_written_once_and_continued_after_a_restart() {
+        let run = tempfile::tempdir().unwrap();
+        let figures = Figures::of(&Page::parse(PAGE)).unwrap();
+        let mut curves = Curves::open(run.path(), None).unwrap();
+        curves.write(10_000, &Figures { step: 0.0, ..figures });
+        curves.write(20_000, &figures);
+        curves.write(30_000, &figures);
+        drop(curves);
+        let mut curves = Curves::open(run.path(), None).unwrap();
+        curves.write(
+            40_000,
+            &Figures {
+                step: 30.0,
+                ..figures
+            },
+        );
+        let lines = lines(run.path());
+        let steps: Vec<(u64, u64, bool)> = lines
+            .iter()
+            .map(|line| (line.step, line.steps, line.validation.is_some()))
+            .collect();
+        assert_eq!(steps, [(20, 20, true), (30, 10, false)]);
+        let validation = lines[0].validation.unwrap();
+        assert_eq!(
+            (validation.policy_gap(), validation.value_gap()),
+            (Some(0.25), None)
+        );
+        assert_eq!(
+            (lines[0].policy_loss, lines[0].target_entropy),
+            (Some(2.5), Some(1.5))
+        );
+    }
+
+    #[test]
+    fn every_query_fills_a_field_of_its_own() {
+        let mut values = Figures::default();
+        for (number, (set, _)) in Figures::QUERIES.iter().enumerate() {
+            let before = values;
+            set(&mut values, number as f64 + 1.0);
+            assert_ne!(values, before, "{number}");
+        }
+        assert_eq!(values.validation().unwrap().value_gap(), Some(8.0));
+    }
+}

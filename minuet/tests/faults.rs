@@ -1,0 +1,274 @@
+//! Faults of what a run learns: each raises its alarm in `minuet doctor --run`, and a healthy run raises none.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::{fs, net::SocketAddr, path::Path, process::Command, time::SystemTime};
+
+use games::{Game as _, connect_four::ConnectFour};
+use launcher::run::folder::RunFolder;
+use onnx::{PolicyHead, TowerShape, TowerWeights};
+use proto::{
+    endings,
+    v1::{Game, GameResult},
+};
+use replay_store::{settings::Settings, store::Store};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+#[allow(dead_code, reason = "the tests of the studio use all of it")]
+#[path = "../../studio/tests/common/run_at_work.rs"]
+mod run_at_work;
+#[allow(dead_code, reason = "the client of the guide asks for the version too")]
+#[path = "support/served.rs"]
+mod served;
+#[allow(dead_code, reason = "the tests of the studio use all of it")]
+#[path = "../../studio/tests/http/stored.rs"]
+mod stored;
+
+use run_at_work::RunAtWork;
+use served::Served;
+
+/// Alarms about what a run learns.
+const LEARNING: [&str; 7] = [
+    "MinuetGapGrows",
+    "MinuetPolicyCollapsed",
+    "MinuetGamesDrawn",
+    "MinuetGamesCut",
+    "MinuetOpeningsEqual",
+    "MinuetOtherProvider",
+    "MinuetBestUnchanged",
+];
+
+/// Those of the alarms that `minuet doctor` lists for a run: name and text. Each has a remedy and a setting.
+fn alarms(folder: &Path) -> Vec<(String, String)> {
+    let output = Command::new(env!("CARGO_BIN_EXE_minuet"))
+        .args(["doctor", "--json", "--run"])
+        .arg(folder)
+        .env_remove("MINUET_CONFIG")
+        .output()
+        .unwrap();
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let of = |alarm: &Value, key: &str| alarm[key].as_str().unwrap_or_default().to_owned();
+    let raised = report["alarms"].as_array().unwrap().iter();
+    raised
+        .filter(|alarm| LEARNING.contains(&of(alarm, "name").as_str()))
+        .map(|alarm| {
+            assert!(
+                !of(alarm, "mend").is_empty() && of(alarm, "setting").contains('='),
+                "{alarm}"
+            );
+            (of(alarm, "name"), of(alarm, "text"))
+        })
+        .collect()
+}
+
+fn nobody() -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap()
+}
+
+fn none() -> Vec<(String, String)> {
+    Vec::new()
+}
+
+fn only(name: &str, text: &str) -> Vec<(String, String)> {
+    vec![(name.into(), text.into())]
+}
+
+/// Writes lines of the learner whose held-out value loss exceeds the trained one by these numbers.
+fn validate(folder: &Path, gaps: impl Iterator<Item = f64>) {
+    let lines = gaps.enumerate().map(|(number, gap)| {
+        let (step, held_out) = (50 * number, 0.4 + gap);
+        format!(
+            "{{\"step\":{step},\"steps\":50,\"policy_loss\":1.9,\"value_loss\":0.4,\"target_entropy\":1.2}}\n\
+             {{\"step\":{step},\"steps\":0,\"validation\":{{\"held_out\":{{\"policy\":0.71,\"value\":{held_out}}},\
+             \"trained\":{{\"policy\":0.7,\"value\":0.4}}}}}}\n"
+        )
+    });
+    fs::create_dir_all(folder.join("learner")).unwrap();
+    fs::write(folder.join("learner/metrics.jsonl"), lines.collect::<String>()).unwrap();
+}
+
+#[test]
+fn a_growing_gap_is_an_alarm_and_a_constant_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let _run = RunAtWork::new(folder.path(), nobody());
+    validate(folder.path(), (0..30).map(|_| 0.1));
+    assert_eq!(alarms(folder.path()), none());
+    validate(folder.path(), (0..9).map(|number| 0.02 * f64::from(number)));
+    assert_eq!(alarms(folder.path()), none(), "too few validations");
+    validate(folder.path(), (0..30).map(|number| 0.01 * f64::from(number)));
+    let text = "the value loss on held-out games is 0.270 above that on trained games, 0.220 some validations before";
+    assert_eq!(alarms(folder.path()), only("MinuetGapGrows", text));
+}
+
+/// Writes rated matches with these outcomes.
+fn rate(folder: &Path, outcomes: &[&str]) {
+    let lines = outcomes.iter().enumerate().map(|(number, outcome)| {
+        let step = 100 * (number + 1);
+        format!(
+            "{{\"schema\":1,\"time_ms\":1795255200000,\"candidate\":\"{step:012}-8c1f0e2d\",\"step\":{step},\
+             \"opponent\":\"000000000000-8c1f0e2d\",\"outcome\":\"{outcome}\",\"games\":40,\"wins\":16,\"draws\":4,\"losses\":20,\
+             \"pairs\":[3,7,6,3,1],\"log_likelihood_ratio\":-2.96,\"elo_difference\":-35.0,\
+             \"elo_difference_interval\":[-140.0,65.0],\"elo\":0.0,\"elo_interval\":[0.0,0.0],\"best_elo\":0.0,\
+             \"best_elo_interval\":[0.0,0.0]}}\n"
+        )
+    });
+    fs::create_dir_all(folder.join("rating")).unwrap();
+    fs::write(folder.join("rating/metrics.jsonl"), lines.collect::<String>()).unwrap();
+}
+
+#[test]
+fn a_best_checkpoint_that_is_never_beaten_is_an_alarm() {
+    let folder = tempfile::tempdir().unwrap();
+    let _run = RunAtWork::new(folder.path(), nobody());
+    let mut outcomes = vec!["kept"; 21];
+    rate(folder.path(), &outcomes[..20]);
+    assert_eq!(alarms(folder.path()), none());
+    rate(folder.path(), &outcomes);
+    let text = "no checkpoint of the last 21 rated matches has beaten the best one";
+    assert_eq!(alarms(folder.path()), only("MinuetBestUnchanged", text));
+    outcomes.push("promoted");
+    rate(folder.path(), &outcomes);
+    assert_eq!(alarms(folder.path()), none());
+}
+
+#[test]
+fn another_provider_than_asked_for_is_an_alarm() {
+    let page = "minuet_inference_provider_info{provider=\"cuda\"} 0\nminuet_inference_provider_info{provider=\"cpu\"} 1\n";
+    for (asked, expected) in [
+        (
+            "cuda",
+            only(
+                "MinuetOtherProvider",
+                "the inference server runs on cpu, and the run asks for cuda",
+            ),
+        ),
+        ("cpu", Vec::new()),
+        ("auto", Vec::new()),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let setting = format!("inference.provider={asked}").parse().unwrap();
+        drop(RunFolder::open(folder.path(), Some("connect-four"), &[setting]).unwrap());
+        let run = RunAtWork::new(folder.path(), nobody());
+        run.set("inference-server", page);
+        assert_eq!(alarms(folder.path()), expected);
+    }
+}
+
+/// Columns of a drawn game.
+const DRAWN: [u32; 42] = [
+    5, 4, 5, 0, 6, 2, 4, 5, 5, 0, 4, 1, 1, 0, 4, 5, 6, 5, 3, 1, 1, 2, 2, 6, 2, 6, 6, 3, 6, 2, 0, 3, 0, 3, 3,
+    4, 3, 1, 4, 2, 1, 0,
+];
+
+/// Raises alarms of a run whose store has these games.
+async fn alarms_of_games(games: impl Iterator<Item = Game>) -> Vec<(String, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    drop(RunFolder::open(folder.path(), Some("connect-four"), &[]).unwrap());
+    let settings = Settings::from_config(&config::load(&folder.path().join("run.toml")).unwrap());
+    let store = Store::open(settings.clone()).unwrap();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    for game in games {
+        let finished_at_ms = now.as_millis() as u64;
+        store
+            .put(&Game {
+                finished_at_ms,
+                ..game
+            })
+            .await
+            .unwrap();
+    }
+    tokio::task::spawn_blocking(move || store.close())
+        .await
+        .unwrap()
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let ending = CancellationToken::new();
+    let serving = tokio::spawn(replay_store::serve::serve(listener, settings, ending.clone()));
+    let found = tokio::task::spawn_blocking(move || {
+        let _run = RunAtWork::new(folder.path(), address);
+        (alarms(folder.path()), folder)
+    });
+    let (found, _folder) = found.await.unwrap();
+    ending.cancel();
+    serving.await.unwrap().unwrap();
+    found
+}
+
+/// Games that begin differently: the columns of the first two moves of each player come from the number.
+fn varied(number: u8) -> Game {
+    let [first, second] = [u32::from(number) % 5, 1 + u32::from(number) / 5 % 6];
+    let second = if first == second { 6 } else { second };
+    stored::game(number, &[first, second, first, second, first, second, first])
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn varied_games_that_are_won_are_no_alarm() {
+    assert_eq!(alarms_of_games((1..=60).map(varied)).await, none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn equal_drawn_games_raise_two_alarms() {
+    let found = alarms_of_games((1..=60).map(|number| stored::game(number, &DRAWN))).await;
+    let expected = [
+        only("MinuetGamesDrawn", "100 % of the newest 60 games were drawn"),
+        only(
+            "MinuetOpeningsEqual",
+            "60 of the newest 60 games began with the same actions",
+        ),
+    ];
+    assert_eq!(found, expected.concat());
+    let few = alarms_of_games((1..=40).map(|number| stored::game(number, &DRAWN))).await;
+    assert_eq!(few, none(), "too few games");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn games_that_reach_the_limit_of_actions_are_an_alarm() {
+    let cut = |number: u8| Game {
+        ending: endings::MAX_ACTIONS.into(),
+        result: GameResult::Draw.into(),
+        score: 0.0,
+        ..varied(number)
+    };
+    let games = (1..=60).map(|number| if number <= 58 { cut(number) } else { varied(number) });
+    let text = "97 % of the newest 60 games reached the limit of actions";
+    assert_eq!(alarms_of_games(games).await, only("MinuetGamesCut", text));
+}
+
+/// Alarms of a run whose inference server runs a network of these weights.
+async fn alarms_of_network(weights: TowerWeights) -> Vec<(String, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    drop(RunFolder::open(folder.path(), Some("connect-four"), &[]).unwrap());
+    let config = config::load(&folder.path().join("run.toml")).unwrap();
+    let served = Served::start(config, &ConnectFour::layout(()), &weights).await;
+    let address = served.address.clone();
+    let found = tokio::task::spawn_blocking(move || {
+        let _run = RunAtWork::serving(folder.path(), nobody(), &address);
+        (alarms(folder.path()), folder)
+    });
+    let (found, _folder) = found.await.unwrap();
+    served.stop().await;
+    found
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_is_certain_everywhere_is_an_alarm_and_a_random_one_is_not() {
+    let layout = ConnectFour::layout(());
+    let mut weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 1);
+    assert_eq!(alarms_of_network(weights.clone()).await, none());
+    let PolicyHead::Dense { linear, .. } = &mut weights.policy else {
+        panic!("the head of Connect Four is dense")
+    };
+    linear.bias = (0..linear.outputs).map(|action| 50.0 * action as f32).collect();
+    let found = alarms_of_network(weights).await;
+    assert_eq!(found.len(), 1, "{found:?}");
+    let (name, text) = &found[0];
+    assert_eq!(name, "MinuetPolicyCollapsed");
+    assert!(
+        text.starts_with("on the probe positions the policy has 0."),
+        "{text}"
+    );
+}

@@ -1,0 +1,283 @@
+//! The page that compares this run with others in the same parent folder: aligned curves, and the settings that differ.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`runs`] | the runs of the folder, and their curves |
+//! | [`timeline`] | what a run had done at each moment |
+
+pub mod runs;
+pub mod timeline;
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use anyhow::Context as _;
+use axum::{Router, extract::State, routing::get};
+use config::RunConfig;
+use maud::{Markup, html};
+use serde::Deserialize;
+
+use self::runs::{Axis, Curves, Sibling, Siblings};
+use crate::{
+    app::App,
+    assets,
+    chart::{Chart, Curve, Look, chart, digits},
+    failure::Failure,
+    figures::{
+        series::Point,
+        words::{count, unknown},
+    },
+    form::Parameters,
+    page::{Section, page},
+    settings::list::{self, Setting},
+};
+
+/// Looks of the curves: this run, then the others.
+const LOOKS: [Look; 4] = [Look::First, Look::Second, Look::Third, Look::Fourth];
+
+/// Parameters of the page's address.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Asked {
+    by: Axis,
+    /// Names of the other runs, empty for none. All `None`: the page chooses.
+    first: Option<String>,
+    second: Option<String>,
+    third: Option<String>,
+}
+
+/// A run on the page.
+struct Shown {
+    name: String,
+    config: RunConfig,
+    curves: Curves,
+}
+
+/// Routes of the comparison.
+pub fn routes() -> Router<App> {
+    Router::new().route("/compare", get(show))
+}
+
+async fn show(State(app): State<App>, Parameters(asked): Parameters<Asked>) -> Result<Markup, Failure> {
+    let shown = app.clone();
+    let body = tokio::task::spawn_blocking(move || body(&shown, &asked));
+    let body = body.await.context("comparing failed")??;
+    Ok(page(&app, Section::Compare, "Compare", &[], &body))
+}
+
+fn body(app: &App, asked: &Asked) -> Result<Markup, Failure> {
+    let run = app.run();
+    let own = list::read(&run.folder).map_err(|error| {
+        Failure::Unavailable(format!(
+            "The settings cannot be read: {}.",
+            service::chain(&error)
+        ))
+    })?;
+    let siblings = Siblings::of(&run.folder, &own.game.name);
+    let chosen = chosen(&siblings.same_game, asked)?;
+    let figures: &Arc<runs::Runs> = app.compared();
+    let mut shown = vec![Shown {
+        name: run.name.clone(),
+        config: own,
+        curves: figures.curves(&run.folder, asked.by),
+    }];
+    shown.extend(chosen.iter().map(|sibling| Shown {
+        name: sibling.name.clone(),
+        config: sibling.config.clone(),
+        curves: figures.curves(&sibling.folder, asked.by),
+    }));
+    Ok(html! {
+        link rel="stylesheet" href=(assets::path("settings.css"));
+        h1 { "Compare runs" }
+        p.quiet { "This run beside others of " (run.config.game.name) " in the same folder, as of the moment when the page was loaded." }
+        @if siblings.same_game.is_empty() {
+            p.empty { "There is no other run of " (run.config.game.name) " beside this one." }
+        } @else {
+            (choice(&siblings.same_game, &chosen, asked.by))
+        }
+        (left_out(&siblings))
+        section.card aria-labelledby="so-far" { h2 #so-far { "So far" } (totals(&shown)) }
+        (charts(&shown, asked.by))
+        section.card aria-labelledby="settings" { h2 #settings { "Settings that differ" } (settings(&shown)) }
+    })
+}
+
+/// The runs beside this one: those that are asked for, else those that trained last.
+fn chosen<'a>(known: &'a [Sibling], asked: &Asked) -> Result<Vec<&'a Sibling>, Failure> {
+    let names = [&asked.first, &asked.second, &asked.third];
+    if names.iter().all(|name| name.is_none()) {
+        return Ok(known.iter().take(names.len()).collect());
+    }
+    let mut seen = BTreeSet::new();
+    let names = names.into_iter().flatten().filter(|name| !name.is_empty());
+    names
+        .filter(|name| seen.insert(name.as_str()))
+        .map(|name| {
+            let found = known.iter().find(|sibling| sibling.name == *name);
+            found.ok_or_else(|| {
+                Failure::Missing(format!("There is no run `{name}` of this game beside this one."))
+            })
+        })
+        .collect()
+}
+
+fn choice(known: &[Sibling], chosen: &[&Sibling], by: Axis) -> Markup {
+    html! {
+        form.filters method="get" action="/compare" {
+            @for (at, name) in ["first", "second", "third"].into_iter().enumerate().take(known.len()) {
+                @let at = chosen.get(at).map(|sibling| sibling.name.as_str());
+                label { span { @if name == "first" { "With" } @else { "and" } }
+                    select name=(name) {
+                        option value="" { "none" }
+                        @for sibling in known {
+                            option value=(sibling.name) selected[at == Some(sibling.name.as_str())] { (sibling.name) }
+                        }
+                    }
+                }
+            }
+            label { span { "Aligned by" }
+                select name="by" {
+                    @for (axis, name, text, _) in Axis::ALL { option value=(name) selected[axis == by] { (text) } }
+                }
+            }
+            button type="submit" { "Compare" }
+        }
+    }
+}
+
+/// Sentences about folders that are not offered.
+fn left_out(siblings: &Siblings) -> Markup {
+    html! {
+        @if siblings.others > 0 {
+            p.quiet.small {
+                @if siblings.others == 1 { "One run of another game is left out." } @else { (siblings.others) " runs of other games are left out." }
+            }
+        }
+        @for (name, reason) in &siblings.unusable {
+            p.warning { "The run " code { (name) } " cannot be used: " (reason) "." }
+        }
+    }
+}
+
+fn totals(shown: &[Shown]) -> Markup {
+    let loss = |points: &[Point]| {
+        points
+            .iter()
+            .rev()
+            .find(|point| point.mean.is_finite())
+            .map(|point| digits(point.mean))
+    };
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Totals, scrollable" {
+            table.games.figures {
+                thead {
+                    tr {
+                        th scope="col" { "Run" } th scope="col" { "Steps" } th scope="col" { "Minutes at work" } th scope="col" { "Games" }
+                        th scope="col" { "Evaluations" } th scope="col" { "Policy loss, held out" } th scope="col" { "Value loss, held out" }
+                        th scope="col" { "Elo" }
+                    }
+                }
+                tbody {
+                    @for run in shown {
+                        @let curves = &run.curves;
+                        tr {
+                            th scope="row" { (run.name) }
+                            td { (count(curves.step)) }
+                            td { (count(curves.last.minutes)) }
+                            td { (count(curves.last.games)) }
+                            td { (count(curves.last.evaluations)) }
+                            @for [held_out, _] in &curves.losses { td { @match loss(held_out) { Some(loss) => { (loss) } None => { (unknown()) } } } }
+                            td { @match curves.elo.last() { Some(best) => { (format!("{:+.0} ({:+.0} to {:+.0})", best.mean, best.low, best.high)) } None => { (unknown()) } } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn charts(shown: &[Shown], by: Axis) -> Markup {
+    let losses = |head: usize, part: usize| {
+        move |curves: &Curves| -> Vec<Point> {
+            let found = curves.losses.get(head).and_then(|parts| parts.get(part));
+            found.cloned().unwrap_or_default()
+        }
+    };
+    html! {
+        div.cards.wide {
+            (card(shown, by, "Policy loss on held-out games", losses(0, 0)))
+            (card(shown, by, "Value loss on held-out games", losses(1, 0)))
+            (card(shown, by, "Policy loss in training", losses(0, 1)))
+            (card(shown, by, "Value loss in training", losses(1, 1)))
+            (card(shown, by, "Elo of the best checkpoint", |curves| curves.elo.clone()))
+        }
+        p.quiet.small {
+            "Elo counts from the first checkpoint of each run. Evaluations are summed from the rates that " code { "minuet up" }
+            " recorded every ten seconds."
+        }
+    }
+}
+
+fn card(shown: &[Shown], by: Axis, title: &str, points: impl Fn(&Curves) -> Vec<Point>) -> Markup {
+    let points: Vec<Vec<Point>> = shown.iter().map(|run| points(&run.curves)).collect();
+    let curves: Vec<Curve<'_>> = shown
+        .iter()
+        .zip(&points)
+        .zip(LOOKS)
+        .map(|((run, points), look)| Curve {
+            name: &run.name,
+            points,
+            look,
+        })
+        .collect();
+    html! {
+        section.card {
+            h2 { (title) }
+            (chart(&Chart { title, across: by.across(), range: None, figure: digits, curves: &curves, empty: "None of these runs has such figures." }))
+        }
+    }
+}
+
+/// Settings that are not the same in all runs, with the value in each.
+fn settings(shown: &[Shown]) -> Markup {
+    let of_runs: Vec<Vec<Setting>> = shown.iter().map(|run| list::settings(&run.config)).collect();
+    let mut seen = BTreeSet::new();
+    let paths = of_runs.iter().flatten().map(|setting| setting.path.as_str());
+    let paths: Vec<&str> = paths.filter(|path| seen.insert(*path)).collect();
+    let value = |settings: &[Setting], path: &str| {
+        let found = settings.iter().find(|setting| setting.path == path);
+        found.map(|setting| setting.value.clone())
+    };
+    let rows: Vec<(&str, Vec<Option<String>>)> = paths
+        .into_iter()
+        .map(|path| {
+            (
+                path,
+                of_runs.iter().map(|settings| value(settings, path)).collect(),
+            )
+        })
+        .filter(|(_, values): &(&str, Vec<Option<String>>)| {
+            values.iter().any(|value| values.first() != Some(value))
+        })
+        .collect();
+    html! {
+        @if rows.is_empty() {
+            p.empty { @if shown.len() < 2 { "There is nothing to compare with." } @else { "All settings are the same." } }
+        } @else {
+            div.scroll tabindex="0" role="region" aria-label="Settings that differ, scrollable" {
+                table.different {
+                    thead { tr { th scope="col" { "Key" } @for run in shown { th scope="col" { (run.name) } } } }
+                    tbody {
+                        @for (path, values) in &rows {
+                            tr {
+                                th scope="row" { a href=(format!("/config#{path}")) { code { (path) } } }
+                                @for value in values {
+                                    td { @match value { Some(value) => { code { (value) } } None => { span.quiet { "none" } } } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! [`Explorer`]: a search that stands still, is looked at, and goes on by as many visits as a person asks for.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use arena::players::thinker::{Limits, ThinkError, Thinker};
+use games::{Action, Face};
+use maud::Markup;
+use parking_lot::Mutex;
+use search::{Reuse, Settings};
+use serde_json::{Value, json};
+
+use super::view;
+
+/// Most explorers that are open; the one that was used least recently makes room.
+const MOST: usize = 4;
+/// Memory of a tree, in bytes.
+const TREE: usize = 64 << 20;
+
+/// A search of one position.
+pub struct Explorer<G: Face> {
+    pub(super) begin: G,
+    pub(super) by: String,
+    /// Most visits.
+    pub(super) most: u32,
+    pub(super) inner: Mutex<Inner<G>>,
+}
+
+/// The changing part of an explorer.
+pub(super) struct Inner<G: Face> {
+    pub thinker: Thinker<G>,
+    /// Actions of the last visit, if the last request was for one.
+    pub last: Option<Vec<Action>>,
+}
+
+/// An explorer of any game.
+pub trait AnyExplorer: Send + Sync {
+    /// Makes more visits until `stop` is set. Evaluates positions, which blocks.
+    ///
+    /// # Errors
+    /// [`ThinkError`] if the network cannot be asked. Earlier visits are kept.
+    fn visit(&self, count: u32, stop: &AtomicBool) -> Result<(), ThinkError>;
+    /// The tree, opened along a path, and the node at its end. `None` if the tree has no such node. `base` is the page's address.
+    fn page(&self, base: &str, path: &[Action], all: bool) -> Option<Markup>;
+    /// All nodes with visits.
+    fn tree(&self) -> Value;
+    /// Name of the game.
+    fn game(&self) -> &'static str;
+}
+
+/// The open explorers, that of the last use at the end.
+#[derive(Default)]
+pub struct Explorers(Mutex<VecDeque<(String, Arc<dyn AnyExplorer>)>>);
+
+impl std::fmt::Debug for Explorers {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Explorers({} open)", self.0.lock().len())
+    }
+}
+
+impl Explorers {
+    /// Adds an explorer and returns its id.
+    pub fn add(&self, explorer: Arc<dyn AnyExplorer>) -> String {
+        let mut open = self.0.lock();
+        if open.len() >= MOST {
+            open.pop_front();
+        }
+        let id = format!("{:016x}", rand::random::<u64>());
+        open.push_back((id.clone(), explorer));
+        id
+    }
+
+    /// The explorer with this id; `None` if it has made room for others.
+    pub fn find(&self, id: &str) -> Option<Arc<dyn AnyExplorer>> {
+        let mut open = self.0.lock();
+        let at = open.iter().position(|(known, _)| known == id)?;
+        let found = open.remove(at)?;
+        let explorer = Arc::clone(&found.1);
+        open.push_back(found);
+        Some(explorer)
+    }
+}
+
+/// Settings of an explorer: those of a player, with one visit after the other and without anything that is drawn.
+pub fn settings(player: &Settings) -> Settings {
+    Settings {
+        leaves: 1,
+        noise_fraction: 0.0,
+        random_symmetry: false,
+        reuse: Reuse::Drop,
+        // The formula chooses alone, also where a move is proven.
+        solver: false,
+        exact_leaves: false,
+        stop_when_solved: false,
+        tree_bytes: TREE,
+        ..player.clone()
+    }
+}
+
+impl<G: Face> Explorer<G> {
+    /// An explorer whose search has made no visit. `settings` are those of [`settings`].
+    pub fn new(thinker: Thinker<G>, by: &str, most: u32) -> Self {
+        Self {
+            begin: thinker.state().clone(),
+            by: by.into(),
+            most,
+            inner: Mutex::new(Inner { thinker, last: None }),
+        }
+    }
+
+    /// State behind a path of legal actions.
+    pub(super) fn state(&self, path: &[Action]) -> Option<G> {
+        let mut state = self.begin.clone();
+        for &action in path {
+            state.play(action).ok()?;
+        }
+        Some(state)
+    }
+}
+
+impl<G: Face> AnyExplorer for Explorer<G> {
+    fn visit(&self, count: u32, stop: &AtomicBool) -> Result<(), ThinkError> {
+        let inner = &mut *self.inner.lock();
+        let goal = inner.thinker.visits().saturating_add(count).min(self.most);
+        let before = (count == 1 && goal > inner.thinker.visits()).then(|| inner.thinker.search().clone());
+        inner.last = None;
+        inner.thinker.think(&Limits::visits(goal), stop, |_| {})?;
+        inner.last = before.map(|before| grown(&before, inner.thinker.search()));
+        Ok(())
+    }
+
+    fn page(&self, base: &str, path: &[Action], all: bool) -> Option<Markup> {
+        view::page(self, &self.inner.lock(), base, path, all)
+    }
+
+    fn tree(&self) -> Value {
+        let inner = self.inner.lock();
+        let search = inner.thinker.search();
+        let settings = search.settings();
+        let mut nodes = Vec::new();
+        let mut waiting: VecDeque<Vec<Action>> = VecDeque::from([Vec::new()]);
+        while let Some(path) = waiting.pop_front() {
+            let Some(look) = search.look(&path) else {
+                continue;
+            };
+            let children = look
+                .children
+                .iter()
+                .filter(|child| child.visits > 0)
+                .map(|child| {
+                    waiting.push_back(path.iter().copied().chain([child.action]).collect());
+                    json!({
+                        "action": child.action,
+                        "prior": child.prior,
+                        "visits": child.visits,
+                        "value": child.value.map(games::MoverValue::get),
+                        "q": child.terms.map(|terms| terms.value),
+                        "u": child.terms.map(|terms| terms.exploration),
+                    })
+                });
+            let children: Vec<Value> = children.collect();
+            nodes.push(json!({
+                "path": path,
+                "mover": look.mover.index(),
+                "evaluation": look.evaluation.map(games::MoverValue::get),
+                "children": children,
+            }));
+        }
+        json!({
+            "game": G::NAME,
+            "position": self.begin.position(),
+            "network": self.by,
+            "visits": inner.thinker.visits(),
+            "exploration": settings.exploration,
+            "first_play": settings.first_play,
+            "nodes": nodes,
+        })
+    }
+
+    fn game(&self) -> &'static str {
+        G::NAME
+    }
+}
+
+/// Actions along which the visits have grown by one.
+fn grown<G: Face>(before: &search::Search<G>, after: &search::Search<G>) -> Vec<Action> {
+    let mut path = Vec::new();
+    while let Some(look) = after.look(&path) {
+        let earlier = before.look(&path);
+        let visits = |action: Action| {
+            let children = earlier.as_ref().map(|look| &look.children);
+            let child = children.and_then(|children| children.iter().find(|child| child.action == action));
+            child.map_or(0, |child| child.visits)
+        };
+        let Some(child) = look
+            .children
+            .iter()
+            .find(|child| child.visits > visits(child.action))
+        else {
+            break;
+        };
+        path.push(child.action);
+    }
+    path
+}

@@ -1,0 +1,116 @@
+//! [`Door`]: the address that the studio serves, and what it demands there.
+//!
+//! On this machine's own address nothing is demanded. On any other address connections are encrypted, unless the run allows plaintext
+//! anywhere, and every request needs a token.
+
+use std::net::SocketAddr;
+
+use axum::serve::Listener;
+use config::SecurityConfig;
+use futures::{StreamExt as _, stream::BoxStream};
+use service::{
+    listener::{Connection, ConnectionPolicy},
+    security::SecurityError,
+};
+use tokio::net::TcpListener;
+
+use super::{gate::Gate, hosts::Hosts};
+
+/// Protection of the studio at its address: TLS, tokens, names of the host.
+#[derive(Clone, Debug)]
+pub struct Door {
+    policy: ConnectionPolicy,
+    hosts: Hosts,
+    gate: Option<Gate>,
+}
+
+/// Error: the studio may not be served at an address.
+#[derive(Debug, thiserror::Error)]
+pub enum DoorError {
+    /// TLS is missing, or a file of `[security]` cannot be used.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
+    /// Everybody could see the run.
+    #[error(
+        "{address} can be reached from other machines, and without security.tokens everybody there could see the run and play; \
+         name a file of tokens in run.toml"
+    )]
+    NoTokens {
+        /// The address.
+        address: SocketAddr,
+    },
+}
+
+impl Door {
+    /// The door at `address`, with the certificate and the tokens of `security` if other machines can reach it. `names` are names by
+    /// which browsers may ask, beside those of this machine.
+    ///
+    /// # Errors
+    /// [`DoorError`] if they could reach it unprotected.
+    pub fn at(address: SocketAddr, security: &SecurityConfig, names: &[String]) -> Result<Self, DoorError> {
+        if address.ip().to_canonical().is_loopback() {
+            return Ok(Self {
+                policy: ConnectionPolicy::of_pages(&SecurityConfig::default())?,
+                hosts: Hosts::local(names),
+                gate: None,
+            });
+        }
+        let policy = ConnectionPolicy::of_pages(security)?;
+        policy.check(address)?;
+        let tokens = policy.tokens().ok_or(DoorError::NoTokens { address })?;
+        Ok(Self {
+            gate: Some(Gate::new(tokens.clone(), policy.has_tls(), address.port())),
+            hosts: Hosts::anywhere(names),
+            policy,
+        })
+    }
+
+    /// The check of tokens; `None` where everybody may do everything.
+    pub fn gate(&self) -> Option<&Gate> {
+        self.gate.as_ref()
+    }
+
+    /// Names by which the studio may be asked.
+    pub fn hosts(&self) -> &Hosts {
+        &self.hosts
+    }
+
+    /// Scheme of the studio's address: `https` or `http`.
+    pub fn scheme(&self) -> &'static str {
+        if self.policy.has_tls() { "https" } else { "http" }
+    }
+
+    /// Accepts connections on `listener`, which listens on `address`.
+    pub(crate) fn connections(&self, listener: TcpListener, address: SocketAddr) -> Connections {
+        Connections {
+            ready: self.policy.clone().connections(listener).boxed(),
+            address,
+        }
+    }
+}
+
+/// Accepted connections, for axum.
+pub(crate) struct Connections {
+    ready: BoxStream<'static, std::io::Result<Connection>>,
+    address: SocketAddr,
+}
+
+impl Listener for Connections {
+    type Io = Connection;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Connection, SocketAddr) {
+        loop {
+            match self.ready.next().await {
+                Some(Ok(connection)) => return (connection, self.address),
+                Some(Err(error)) => tracing::debug!(%error, "a connection failed"),
+                // The task that accepts has ended, so no connection will come.
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    fn local_addr(&self) -> std::io::Result<SocketAddr> {
+        Ok(self.address)
+    }
+}

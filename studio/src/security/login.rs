@@ -1,0 +1,134 @@
+//! The page that takes a token, and the answer to requests without one.
+//!
+//! A page that is refused is answered with the form itself. The form is a plain one, which needs no script: the token is posted in the
+//! body, and the reply leads back to the page that was asked for.
+
+use axum::{
+    Router,
+    extract::{Request, State},
+    http::{Method, StatusCode, header, uri::PathAndQuery},
+    response::{IntoResponse, Redirect, Response},
+    routing::get,
+};
+use maud::{Markup, html};
+use serde::Deserialize;
+use tonic::{Code, Status};
+
+use super::gate::Gate;
+use crate::{document, figures::words::with_code, form::Fields};
+
+/// Address that is shown after signing in if no page was asked for.
+const HOME: &str = "/";
+
+/// Fields of the form.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Login {
+    token: String,
+    /// Address of the page that was asked for.
+    to: String,
+}
+
+/// Route of the form.
+pub fn routes(gate: Gate) -> Router {
+    let form = async || page("Sign in with a token of this run.", HOME);
+    Router::new()
+        .route("/login", get(form).post(sign_in))
+        .with_state(gate)
+}
+
+async fn sign_in(State(gate): State<Gate>, Fields(Login { token, to }): Fields<Login>) -> Response {
+    match gate.sign_in(token.trim()) {
+        Ok(cookie) => ([(header::SET_COOKIE, cookie)], Redirect::to(of_this_site(&to))).into_response(),
+        Err(status) => refused(&status, &to),
+    }
+}
+
+/// Address of the page that a request asks for. A request that changes something has none.
+pub(super) fn wanted(request: &Request) -> String {
+    match (request.method(), request.uri().path_and_query()) {
+        (&Method::GET, Some(address)) => address.to_string(),
+        _ => HOME.into(),
+    }
+}
+
+/// The address `to` if it names a page of this site. A browser reads `//name` and `/\name` as the name of another one.
+fn of_this_site(to: &str) -> &str {
+    let path = to.strip_prefix('/').filter(|rest| !rest.starts_with(['/', '\\']));
+    if path.is_some() && to.parse::<PathAndQuery>().is_ok() {
+        to
+    } else {
+        HOME
+    }
+}
+
+/// Reply to a request whose token is missing or does not suffice: the form, with the reason. It leads to the address `to`.
+pub(super) fn refused(status: &Status, to: &str) -> Response {
+    (code(status), page(&sentence(status), to)).into_response()
+}
+
+fn code(status: &Status) -> StatusCode {
+    match status.code() {
+        Code::PermissionDenied => StatusCode::FORBIDDEN,
+        Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::UNAUTHORIZED,
+    }
+}
+
+/// The reason as a sentence for people.
+fn sentence(status: &Status) -> String {
+    let text = status.message().trim_end_matches('.');
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).chain(['.']).collect()
+}
+
+fn page(reason: &str, to: &str) -> Markup {
+    let body = html! {
+        main #main.bare {
+            h1 { "Sign in" }
+            p #reason { (with_code(reason)) }
+            // `post`, so that no token is written into an address.
+            form.login.card method="post" action="/login" {
+                input type="hidden" name="to" value=(to);
+                // A store of passwords files the token under this name.
+                input type="text" autocomplete="username" value="minuet" hidden;
+                label { span { "Token" }
+                    input.mono name="token" type="password" required autofocus autocomplete="current-password"
+                        spellcheck="false" aria-describedby="reason";
+                }
+                button.primary type="submit" { "Sign in" }
+            }
+            p.quiet.small {
+                "Tokens are lines of the file that " code { "security.tokens" } " of the run names; with " code { "--make-token" }
+                " the studio prints the one that it has made. The right "
+                code { "sample" } " shows the run, " code { "evaluate" } " plays."
+            }
+        }
+    };
+    document::document("Sign in", &[], &body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signing_in_leads_to_no_other_site() {
+        for page in ["/", "/games?sort=longest&model=a%20b", "/learn?at=1//2", "/a:b"] {
+            assert_eq!(of_this_site(page), page);
+        }
+        for other in [
+            "",
+            "games",
+            "//evil.example",
+            "/\\evil.example/",
+            "https://evil.example/",
+            "javascript:alert(1)",
+            "/\t/evil.example",
+            "/a\r\nSet-Cookie: a=b",
+        ] {
+            assert_eq!(of_this_site(other), "/", "{other:?}");
+        }
+    }
+}

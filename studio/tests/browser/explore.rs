@@ -1,0 +1,95 @@
+//! The search explorer from the page of a game, and play without scripts.
+
+use crate::browser::Browser;
+
+#[test]
+fn a_tree_is_opened_from_a_game_and_grows_in_place() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    browser.open("/play?game=paco-sako&side=both&opponent=uct");
+    browser.find("[data-play][data-at='0'] .turn");
+    browser.click(".open-tree button");
+    let visits = |number: &str| format!("document.querySelector('.visits b')?.textContent === '{number}'");
+    browser.wait(&visits("50"));
+    browser.script("window.same = true");
+    browser.click("#visit-1");
+    browser.wait(&visits("51"));
+    browser.wait("document.activeElement.id === 'visit-1'");
+    browser.wait("document.querySelector('.last a')");
+    browser.click("#visit-1000");
+    browser.wait(&visits("1,051"));
+    browser.click(".nodes tbody tr:nth-child(2) a");
+    browser.wait("document.querySelector('.formula .sum')");
+    browser.wait("document.querySelectorAll('.nodes .depth-1').length >= 2");
+    assert_eq!(
+        browser.script("return window.same"),
+        true,
+        "the page was not loaded anew"
+    );
+    let address = browser.script("return location.search");
+    assert!(address.as_str().unwrap().starts_with("?at="), "{address}");
+    browser.script("history.back()");
+    browser.wait("!document.querySelector('.formula')");
+    browser.script("history.forward()");
+    browser.wait("document.querySelector('.formula .sum')");
+    for width in [360, 900, 1600, 3840] {
+        browser.set_width(width);
+        let over = browser
+            .script("return document.documentElement.scrollWidth - document.documentElement.clientWidth");
+        assert!(over.as_i64().unwrap() <= 0, "{over} pixels too wide at {width}");
+    }
+    browser.end();
+}
+
+#[test]
+fn every_game_has_a_tree() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    for game in games::registry::NAMES {
+        browser.open(&format!("/play?game={game}&side=both&opponent=uct"));
+        browser.find("[data-play][data-at='0'] .turn");
+        browser.click(".open-tree button");
+        browser.find(".nodes tbody tr:nth-child(2) a");
+        browser.click(".nodes tbody tr:nth-child(2) a");
+        browser.find(".formula .sum");
+    }
+    browser.end();
+}
+
+#[test]
+fn a_game_is_played_without_scripts() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    browser.set_scripts(false);
+    browser.open("/play?game=connect-four");
+    browser.click(".setup [name=opponent] option[value=uct]");
+    browser.click(".setup .primary");
+    browser.find(".plain [name=play]");
+    // The part that needs scripts is not shown.
+    assert_eq!(
+        browser.script("return getComputedStyle(document.querySelector('.play')).display"),
+        "none"
+    );
+    for discs in [2, 4] {
+        browser.click(".plain [name=play][value='3']");
+        browser.wait(&format!(
+            "document.querySelectorAll('.plain .piece').length === {discs}"
+        ));
+    }
+    browser.fill(".plain [name=say]", "4\u{e007}");
+    browser.wait("document.querySelectorAll('.plain .piece').length === 6");
+    browser.fill(".plain [name=say]", "9\u{e007}");
+    browser.wait("document.querySelector('.plain .said')?.textContent.includes('not a column')");
+    browser.click(".plain [value=undo]");
+    browser.wait("document.querySelectorAll('.plain .piece').length === 4");
+    for width in [360, 900, 1600] {
+        browser.set_width(width);
+        let over = browser
+            .script("return document.documentElement.scrollWidth - document.documentElement.clientWidth");
+        assert!(over.as_i64().unwrap() <= 0, "{over} pixels too wide at {width}");
+    }
+    browser.end();
+}
