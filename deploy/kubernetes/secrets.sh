@@ -49,23 +49,25 @@ secret() {
 for server in inference-server replay-store; do
   certificate "$server" serverAuth
 done
-for client in actor learner command "$@"; do
+for client in actor learner studio command "$@"; do
   certificate "$client" clientAuth
   openssl rand -hex 32 | tr -d '\n' > "$client.token"
 done
 accept inference-server actor evaluate
+accept inference-server studio evaluate
 for client in "$@"; do
   accept inference-server "$client" evaluate
 done
 accept replay-store actor append
 accept replay-store learner sample
+accept replay-store studio sample
 accept replay-store command sample,append
 
 {
-  for role in inference-server replay-store actor learner command; do
+  for role in inference-server replay-store actor learner studio command; do
     secret "minuet-tls-$role" "tls.crt=$role.crt" "tls.key=$role.key" ca.crt=ca.crt
   done
-  for client in actor learner command; do
+  for client in actor learner studio command; do
     secret "minuet-token-$client" "token=$client.token"
   done
   for server in inference-server replay-store; do

@@ -1,4 +1,4 @@
-"""Images for the tests in containers: a Debian base image made on this machine, and the role images of the shipped Dockerfile.
+"""Images for the tests in containers: Debian images made on this machine, and the role images of the shipped Dockerfile.
 
 The role images are made from the binaries in target/release, once for all tests.
 """
@@ -17,8 +17,19 @@ ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 RELEASE = ROOT / "target" / "release"
 BASE_IMAGE = "minuet-test-base:bookworm-1"
+# A Docker engine, for the nodes of a swarm.
+ENGINE_IMAGE = "minuet-test-engine:bookworm-1"
+# Debian images, which stay for the next test, and what they have beside a minimal system.
+DEBIAN_IMAGES = {BASE_IMAGE: "libstdc++6", ENGINE_IMAGE: "docker.io,iptables"}
 DIST_IMAGE = "minuet-test-dist:local"
 ROLES = ("replay-store", "inference-server", "learner", "actor")
+PROMETHEUS = f"""FROM {BASE_IMAGE}
+RUN install -d -o 65534 -g 65534 /prometheus
+COPY prometheus /bin/prometheus
+USER 65534
+WORKDIR /prometheus
+ENTRYPOINT ["/bin/prometheus"]
+"""
 
 BEGAN = time.monotonic()
 
@@ -41,19 +52,21 @@ def missing() -> str | None:
             return f"there is no {tool}"
     if subprocess.run(["docker", "info"], capture_output=True).returncode != 0:
         return "the Docker engine does not answer, or this user may not use it"
-    if has_image(BASE_IMAGE):
+    if debian_program("prometheus") is None:
+        return "there is no Prometheus (Debian: apt install prometheus)"
+    if all(has_image(name) for name in DEBIAN_IMAGES):
         return None
     if os.geteuid() != 0:
-        return "debootstrap, which makes the base image, needs root"
-    if debootstrap() is None:
-        return "there is no debootstrap to make a base image with (Debian: apt install debootstrap)"
+        return "debootstrap, which makes Debian images, needs root"
+    if debian_program("debootstrap") is None:
+        return "there is no debootstrap to make Debian images with (Debian: apt install debootstrap)"
     return None
 
 
-def debootstrap() -> Path | None:
-    """Return the installed debootstrap, or one that was fetched without installing it."""
+def debian_program(name: str) -> Path | None:
+    """Return an installed program, or one that was fetched without installing it. None if it cannot be fetched."""
     script = ROOT / "scripts" / "debian_program.py"
-    done = subprocess.run([sys.executable, script, "debootstrap"], stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([sys.executable, script, name], stdout=subprocess.PIPE, text=True)
     return Path(done.stdout.strip()) if done.returncode == 0 else None
 
 
@@ -66,16 +79,20 @@ def has_image(name: str) -> bool:
     return subprocess.run(["docker", "image", "inspect", name], capture_output=True).returncode == 0
 
 
-def make_base_image() -> str | None:
-    """Import a Debian tree as the base image. Return the reason if debootstrap fails."""
-    if has_image(BASE_IMAGE):
-        return None
-    say("making a Debian base image (once)")
+def make_debian_images() -> str | None:
+    """Make the Debian images that are not there yet. Return the reason if debootstrap fails."""
+    reasons = [import_debian(name, packages) for name, packages in DEBIAN_IMAGES.items() if not has_image(name)]
+    return next((reason for reason in reasons if reason), None)
+
+
+def import_debian(name: str, packages: str) -> str | None:
+    """Import a Debian tree as an image. Return the reason if debootstrap fails."""
+    say(f"making the image {name} (once)")
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
         tree = Path(folder) / "tree"
-        program = debootstrap()
-        command = [str(program), "--variant=minbase", "--include=libstdc++6", "bookworm", str(tree)]
+        program = debian_program("debootstrap")
+        command = [str(program), "--variant=minbase", f"--include={packages}", "bookworm", str(tree)]
         # dpkg calls fsync after each file, which takes most of the time and is not needed for a temporary tree.
         if shutil.which("eatmydata"):
             command.insert(0, "eatmydata")
@@ -88,9 +105,17 @@ def make_base_image() -> str | None:
         shutil.rmtree(tree / "var/cache/apt", ignore_errors=True)
         shutil.rmtree(tree / "var/lib/apt/lists", ignore_errors=True)
         tar = subprocess.Popen(["tar", "-C", str(tree), "-c", "."], stdout=subprocess.PIPE)
-        run("docker", "import", "-", BASE_IMAGE, stdin=tar.stdout)
+        run("docker", "import", "-", name, stdin=tar.stdout)
         tar.wait()
     return None
+
+
+def make_prometheus_image(name: str) -> None:
+    """Build an image of Debian's Prometheus with the account, the folder of data and the program's place of the public image."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(debian_program("prometheus"), f"{folder}/prometheus")
+        (Path(folder) / "Dockerfile").write_text(PROMETHEUS)
+        run("docker", "build", "--quiet", "--tag", name, folder, env={**os.environ, "DOCKER_BUILDKIT": "0"})
 
 
 def make_dist_image() -> None:
@@ -106,6 +131,7 @@ class Images:
 
     def __init__(self):
         self.tag = f"test-{os.getpid()}"
+        self.prometheus = f"minuet-prometheus:{self.tag}"
         self.names = [f"minuet-{role}:{self.tag}" for role in (*ROLES, "command")]
         self.environment = {
             **os.environ,
@@ -118,6 +144,7 @@ class Images:
 
     def __enter__(self) -> Images:
         self.before = dangling()
+        make_prometheus_image(self.prometheus)
         say("copying the binaries into an image")
         make_dist_image()
         say("building the role images")
@@ -126,5 +153,4 @@ class Images:
         return self
 
     def __exit__(self, *_error) -> None:
-        # The base image stays for the next test.
-        run("docker", "rmi", "--force", *self.names, DIST_IMAGE, *(dangling() - self.before), check=False)
+        run("docker", "rmi", "--force", *self.names, self.prometheus, DIST_IMAGE, *(dangling() - self.before), check=False)

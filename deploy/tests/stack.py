@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from .images import DEPLOY, RELEASE, ROLES, Images, run, say
+from .prometheus import write_configuration
 
 # Longest wait in seconds; a test that waits this long is assumed to hang.
 TIMEOUT_S = 600
@@ -27,11 +31,15 @@ TINY_KEYS = {
         "batch_size": 32, "threads": 1, "min_positions": 200, "checkpoint_steps": 5, "warmup_steps": 2,
     },
     "checkpoints": {"poll_ms": 200},
+    "rating": {"provider": '"cpu"', "visits": 2, "max_games": 2},
 }  # fmt: skip
 
 # Cores of a container of each role. Servers are slower than the actors, so that more servers get more done. The learner has a whole core,
 # because its health check loads libtorch.
-CORES = {"INFERENCE": "0.3", "LEARNER": "1", "ACTOR": "0.5"}
+CORES = {"INFERENCE": "0.3", "LEARNER": "1", "ACTOR": "0.2", "RATING": "0.2", "STUDIO": "0.3"}
+
+# Log filter of actors, which then write down which games the store has acknowledged.
+ACTOR_LOG = "info,actor::spool::sender=debug"
 
 
 def tiny_configuration() -> str:
@@ -63,24 +71,31 @@ class AcknowledgedGames:
 
 
 class Stack:
-    """A compose project of the shipped file, with a tiny run's configuration and few cores."""
+    """A compose project of the shipped file, with a tiny run's configuration, few cores, and Debian's Prometheus."""
+
+    SERVICES = (*ROLES, "rating", "prometheus", "studio")
 
     def __init__(self, folder: Path, images: Images):
+        self.images = images
         self.project = f"minuet-{images.tag}"
+        self.network = f"{self.project}_minuet"
         configuration = folder / "run.toml"
         configuration.write_text(tiny_configuration())
         configuration.chmod(0o644)
         folder.chmod(0o755)
-        volume = f"{configuration}:/etc/minuet/run.toml:ro"
-        override = {"version": "3.9", "services": {role: {"volumes": [volume]} for role in ROLES}}
-        # Actors write down which games the store has acknowledged.
-        override["services"]["actor"]["environment"] = {"MINUET_LOG": "info,actor::spool::sender=debug"}
+        self.volume = f"{configuration}:/etc/minuet/run.toml:ro"
+        override = {"version": "3.9", "services": {role: {"volumes": [self.volume]} for role in (*ROLES, "rating", "studio")}}
+        override["services"]["actor"]["environment"] = {"MINUET_LOG": ACTOR_LOG}
+        write_configuration(folder / "prometheus")
+        override["services"]["prometheus"] = {"image": images.prometheus, "volumes": [f"{folder / 'prometheus'}:/etc/prometheus:ro"]}
         (folder / "test.yml").write_text(json.dumps(override))
         self.files = ["-f", str(DEPLOY / "docker-compose.yml"), "-f", str(folder / "test.yml")]
         self.environment = {
             **images.environment,
             # No fixed port on the host, because another stack may use it.
             "MINUET_INFERENCE_PORT": "0",
+            "MINUET_PROMETHEUS_PORT": "0",
+            "MINUET_STUDIO_PORT": "0",
             **{f"MINUET_{role}_CPUS": cores for role, cores in CORES.items()},
         }
         # Containers of each role that has another number than one.
@@ -99,23 +114,50 @@ class Stack:
         """Start the stack, or change how many containers of a role (`inference_server=3`) it has."""
         self.scales |= {role.replace("_", "-"): count for role, count in scales.items()}
         words = [word for role, count in self.scales.items() for word in ("--scale", f"{role}={count}")]
-        self.compose("up", "--detach", "--no-build", *words)
+        # Named services start without their profile.
+        self.compose("up", "--detach", "--no-build", *words, *self.SERVICES)
 
-    def containers(self, role: str) -> list[str]:
+    def containers(self, role: str, *more: str) -> list[str]:
+        """Return the running containers of a role; `more` are further filters."""
         labels = ["--filter", f"label=com.docker.compose.project={self.project}", "--filter", f"label=com.docker.compose.service={role}"]
-        return sorted(run("docker", "ps", "--quiet", *labels).split())
+        return sorted(run("docker", "ps", "--quiet", *labels, *more).split())
 
     def address(self, container: str) -> str:
         networks = json.loads(run("docker", "inspect", container))[0]["NetworkSettings"]["Networks"]
         return next(iter(networks.values()))["IPAddress"]
+
+    def gateway(self) -> str:
+        """Return the address of this machine on the stack's network."""
+        network = json.loads(run("docker", "network", "inspect", self.network))[0]
+        return network["IPAM"]["Config"][0]["Gateway"]
+
+    @contextmanager
+    def actor_at(self, inference: str) -> Iterator[str]:
+        """Run one more actor for the time of the block, with another address of the inference server."""
+        words = ["--detach", "--network", self.network, "--volume", self.volume, "--cpus", CORES["ACTOR"], "--env", f"MINUET_LOG={ACTOR_LOG}"]
+        actor = run("docker", "run", *words, f"minuet-actor:{self.images.tag}", f'--set=inference.address="{inference}"').strip()
+        try:
+            yield actor
+        finally:
+            run("docker", "rm", "--force", "--volumes", actor)
+
+    def page(self, container: str) -> list[str]:
+        """Return the lines of a container's page of metrics."""
+        with urllib.request.urlopen(f"http://{self.address(container)}:9100/metrics", timeout=5) as page:
+            return page.read().decode().splitlines()
+
+    def fastest(self, container: str, name: str) -> float:
+        """Return the upper end of the lowest bucket of a histogram that is not empty."""
+        bucket = re.compile(rf'{name}_bucket{{le="([^"]+)"}} (\d+)')
+        found = (bucket.fullmatch(line) for line in self.page(container))
+        return min(float(match[1]) for match in found if match and int(match[2]) > 0)
 
     def metric(self, containers: list[str], name: str) -> float:
         """Return a metric's sum over containers; -1 while one of them does not answer."""
         total = 0.0
         for container in containers:
             try:
-                with urllib.request.urlopen(f"http://{self.address(container)}:9100/metrics", timeout=5) as page:
-                    lines = page.read().decode().splitlines()
+                lines = self.page(container)
             except OSError:
                 return -1
             total += sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith((f"{name} ", f"{name}{{")))
@@ -135,10 +177,14 @@ class Stack:
     def acknowledged(self, games: AcknowledgedGames) -> set[str]:
         """Return the ids of all games that were acknowledged to actors."""
         for actor in self.containers("actor"):
-            # Roles write their logs to stderr.
-            log = subprocess.run(["docker", "logs", actor], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            games.read(log.stderr)
+            self.read_log(actor, games)
         return set(games.ids)
+
+    def read_log(self, actor: str, games: AcknowledgedGames) -> None:
+        """Add the games that were acknowledged to an actor, which may have ended."""
+        # Roles write their logs to stderr.
+        log = subprocess.run(["docker", "logs", actor], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        games.read(log.stderr)
 
     def signal(self, signal: str, containers: list[str]) -> None:
         for container in containers:
@@ -165,6 +211,6 @@ class Stack:
         return len(found) == count and all(state["Health"]["Status"] == "healthy" for state in states)
 
     def down(self) -> None:
-        self.compose("--profile", "command", "down", "--volumes", "--timeout", "20")
+        self.compose("--profile", "command", "--profile", "rating", "--profile", "observe", "--profile", "studio", "down", "--volumes", "--timeout", "20")
 
 

@@ -1,8 +1,8 @@
-"""The compose stack as an operator runs it: two ways to change its size, kills, a server that hangs, a cut network, a backup; and the
-same roles in a swarm (swarm.py).
+"""The compose stack as an operator runs it: two ways to change its size, kills, a server that hangs, a cut network, a backup, the alerts
+and panels of a real Prometheus (prometheus.py), the studio (studio.py); and the same roles in a swarm of three nodes (swarm.py).
 
-The test needs Docker Engine with docker-compose, the right to use it, and debootstrap (as root) for a base image made on this
-machine. If one of them is missing, the test prints it and is skipped. The role images are made by the shipped Dockerfile from the
+The test needs Docker Engine with docker-compose, the right to use it, Debian's Prometheus, and debootstrap (as root) for Debian images
+made on this machine. If one of them is missing, the test prints it and is skipped. The role images are made by the shipped Dockerfile from the
 binaries in target/release. Run the test alone with
 
     python3 -m unittest -v deploy/tests/test_compose.py
@@ -15,12 +15,17 @@ import os
 import sys
 import tempfile
 import time
-import tomllib
 import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from .images import BASE_IMAGE, RELEASE, ROLES, ROOT, Images, make_base_image, missing, run, say
+from .contents import check_images
+from .images import RELEASE, ROLES, Images, make_debian_images, missing, run, say
+from .prometheus import ALERTS, Prometheus
+from .relay import Relay
 from .stack import AcknowledgedGames, Stack
+from .studio import Studio
 from .swarm import Swarm
 
 # Longest time in seconds until each of several healthy inference servers has a share of the positions.
@@ -28,8 +33,19 @@ SHARE_S = 30
 # Longest time in seconds until actors go on without an inference server that hangs.
 HANG_S = 60
 
+# Delay of a slow link in each direction, in seconds.
+ONE_WAY_S = 0.025
+# Number of actors under load.
+MANY = 8
+
 EVALUATIONS = "minuet_actor_fresh_evaluations_total"
 RECONNECTS = "minuet_actor_reconnects_total"
+# Counts of requests and games that went wrong.
+FAILURES = {
+    "actor": ("minuet_actor_request_retries_total", "minuet_actor_malformed_replies_total", "minuet_actor_games_refused_total"),
+    "inference-server": ("minuet_inference_refused_total", "minuet_inference_device_failures_total", "minuet_inference_not_finite_total"),
+    "replay-store": ("minuet_replay_games_refused_total",),
+}
 
 
 def leave_out(case: unittest.TestCase, what: str) -> None:
@@ -57,7 +73,7 @@ class AcknowledgedGamesTest(unittest.TestCase):
 
 class Containers(unittest.TestCase):
     def setUp(self) -> None:
-        if reason := missing() or make_base_image():
+        if reason := missing() or make_debian_images():
             leave_out(self, f"the compose stack and the swarm: {reason}")
             self.skipTest(reason)
         for role in ROLES:
@@ -66,81 +82,110 @@ class Containers(unittest.TestCase):
 
     def test_a_stack_trains_scales_and_survives_and_so_does_a_swarm(self) -> None:
         with Images() as images, tempfile.TemporaryDirectory() as folder:
-            self.check_images(images)
+            check_images(self, images)
             stack = Stack(Path(folder), images)
             try:
                 self.exercise(stack)
             finally:
                 stack.down()
-            if reason := Swarm.missing():
-                return leave_out(self, f"the swarm: {reason}")
             with Swarm(Path(folder), images) as swarm:
                 swarm.exercise(self)
-
-    def check_images(self, images: Images) -> None:
-        inspected = {name: json.loads(run("docker", "image", "inspect", name))[0] for name in images.names}
-        for name, image in inspected.items():
-            say(f"{name}: {image['Size'] / 1e6:.0f} MB")
-            self.assertEqual(image["Config"]["User"], "65532:65532")
-            self.check_bill(name)
-        base = json.loads(run("docker", "image", "inspect", BASE_IMAGE))[0]["Size"]
-        sizes = {role: inspected[f"minuet-{role}:{images.tag}"]["Size"] - base for role in ROLES}
-        self.assertLess(max(sizes["actor"], sizes["replay-store"]), 40e6, "an image without native libraries grew")
-        self.assertGreater(sizes["learner"], sizes["inference-server"], "only the learner's image contains libtorch")
 
     def exercise(self, stack: Stack) -> None:
         say("starting the stack")
         stack.up(actor=1)
         stack.wait("every container is healthy", lambda: all(stack.healthy(role, 1) for role in ROLES))
-        for role in ROLES:
+        for role in stack.SERVICES:
             limits = json.loads(run("docker", "inspect", stack.containers(role)[0]))[0]["HostConfig"]
             self.assertTrue(limits["NanoCpus"] > 0 and limits["Memory"] > 0, f"{role} has no limits")
         stack.wait("a trained checkpoint is served", lambda: stack.metric(stack.containers("inference-server"), "minuet_inference_model_step") >= 1)
         stack.wait("games are played with the trained checkpoint", lambda: any(int(version[:12]) for game in stack.games() for version in game["model_versions"]))
+        prometheus = Prometheus(stack)
+        prometheus.wait_for_targets()
         games = AcknowledgedGames()
         self.scale_actors(stack, games)
         self.scale_inference(stack, games)
-        for role in ROLES:
-            self.kill_all(stack, role, games)
-
-        actor = stack.containers("actor")[0]
-        own = lambda: stack.metric([actor], "minuet_actor_games_acknowledged_total")  # noqa: E731
-        network = f"{stack.project}_minuet"
-        say("disconnecting an actor from the network for a minute")
-        run("docker", "network", "disconnect", network, actor)
-        time.sleep(60)
-        run("docker", "network", "connect", "--alias", "actor", network, actor)
-        stack.wait("the actor is healthy again", lambda: stack.healthy("actor", 3))
-        before = own()
-        self.assertGreaterEqual(before, 0)
-        stack.wait("games of the actor are acknowledged again", lambda: own() > before)
-        self.wait_for_more_games(stack, games)
+        studio = Studio(stack)
+        studio.look_through()
+        with self.actor_cut_off(stack), self.learner_killed(stack):
+            studio.wait_for_alarm("learner")
+            for role in ("replay-store", "inference-server"):
+                self.kill_all(stack, role, games)
+        self.kill_all(stack, "actor", games)
+        self.play_over_a_slow_link(stack, games)
+        prometheus.wait_for_panels()
+        studio.forget().look_through()
         self.back_up(stack, games)
         self.wait_for_more_games(stack, games)
         say(f"{len(games.ids)} games were acknowledged; none is lost, none is stored twice")
 
-    def check_bill(self, image: str) -> None:
-        """Check that the bill of materials in an image names each locked crate with its checksum, and the native libraries."""
-        bill = json.loads(run("docker", "run", "--rm", "--entrypoint", "cat", image, "/usr/share/minuet/sbom.cdx.json"))
-        self.assertEqual((bill["bomFormat"], bill["specVersion"]), ("CycloneDX", "1.5"))
-        named = {part["purl"]: part for part in bill["components"]}
-        for package in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]:
-            if package["name"] in ("tonic", "tokio", "sled", "tch", "ort"):
-                part = named[f"pkg:cargo/{package['name']}@{package['version']}"]
-                self.assertEqual(part["hashes"][0]["content"], package["checksum"])
-        self.assertTrue(any(purl.startswith("pkg:pypi/torch@") for purl in named), "libtorch is not named")
-        self.assertFalse(any(purl.startswith("pkg:cargo/pyo3@") for purl in named), "no image has the Python package")
+    def play_over_a_slow_link(self, stack: Stack, games: AcknowledgedGames) -> None:
+        """An actor far from the inference server plays, also after its connections broke."""
+        (server,) = stack.containers("inference-server")
+        with Relay(stack.gateway(), (stack.address(server), 50051), ONE_WAY_S) as relay, stack.actor_at(relay.address) as actor:
+            own = lambda name: stack.metric([actor], name)  # noqa: E731
+            stack.wait("a distant actor has acknowledged games", lambda: own("minuet_actor_games_acknowledged_total") > 0)
+            fastest = stack.fastest(actor, "minuet_actor_request_seconds")
+            self.assertGreater(fastest, 2 * ONE_WAY_S, "the link has no delay")
+            before = own(RECONNECTS)
+            say(f"cutting {relay.cut()} connections of the actor")
+            stack.wait("the actor has opened its stream again", lambda: own(RECONNECTS) > before)
+            played = own(EVALUATIONS)
+            # More than can have been on their way.
+            stack.wait("the distant actor goes on", lambda: own(EVALUATIONS) > played + 200)
+            self.assertEqual((own("minuet_actor_malformed_replies_total"), own("minuet_actor_games_refused_total")), (0, 0))
+            stack.read_log(actor, games)
+
+    @contextmanager
+    def actor_cut_off(self, stack: Stack) -> Iterator[None]:
+        """Disconnect an actor from the network for the time of the block."""
+        actor = stack.containers("actor")[0]
+        own = lambda: stack.metric([actor], "minuet_actor_games_acknowledged_total")  # noqa: E731
+        say("disconnecting an actor from the network")
+        run("docker", "network", "disconnect", stack.network, actor)
+        yield
+        run("docker", "network", "connect", "--alias", "actor", stack.network, actor)
+        stack.wait("the actor is healthy again", lambda: stack.healthy("actor", 3))
+        before = own()
+        self.assertGreaterEqual(before, 0)
+        stack.wait("games of the actor are acknowledged again", lambda: own() > before)
+
+    @contextmanager
+    def learner_killed(self, stack: Stack) -> Iterator[None]:
+        """Kill the learner, and start it again after the block, when its alerts fire."""
+        (learner,) = stack.containers("learner")
+        say(f"killing learner {learner}")
+        run("docker", "kill", "--signal", "KILL", learner)
+        yield
+        Prometheus(stack).wait_for_alerts("learner")
+        run("docker", "start", learner)
+        stack.wait("the learner is healthy again", lambda: stack.healthy("learner", 1))
+        stack.wait("the learner trains again", lambda: stack.metric([learner], "minuet_learner_steps_total") > 0)
+        Prometheus(stack).wait_until_resolved("learner")
+
+    def failures(self, stack: Stack) -> dict[str, float]:
+        return {name: stack.metric(stack.containers(role), name) for role, names in FAILURES.items() for name in names}
 
     def scale_actors(self, stack: Stack, games: AcknowledgedGames) -> None:
-        """One actor, three, one: each new one plays, and the games of those that end are kept."""
-        stack.up(actor=3)
-        stack.wait("three actors are healthy", lambda: stack.healthy("actor", 3))
+        """One actor, many, one: each new one plays, no request fails, and the games of those that end are kept."""
+        before = self.failures(stack)
+        stack.up(actor=MANY)
+        stack.wait(f"{MANY} actors are healthy", lambda: stack.healthy("actor", MANY))
         played = lambda actor: stack.metric([actor], "minuet_actor_games_acknowledged_total")  # noqa: E731
         stack.wait("each actor has acknowledged games", lambda: all(played(actor) > 0 for actor in stack.containers("actor")))
-        stack.acknowledged(games)
+        Prometheus(stack).wait_for_targets()
+        self.assertEqual(self.failures(stack), before, "requests failed under load")
+        (first,) = stack.containers("actor", "--filter", "label=com.docker.compose.container-number=1")
+        leaving = [actor for actor in stack.containers("actor") if actor != first]
+        say(f"{len(leaving)} actors end")
+        run("docker", "stop", *leaving)
+        for actor in leaving:
+            stack.read_log(actor, games)
+        run("docker", "rm", "--volumes", *leaving)
         stack.up(actor=1)
         stack.wait("one actor is left", lambda: stack.healthy("actor", 1))
         self.wait_for_more_games(stack, games)
+        self.assertEqual(self.failures(stack), before, "requests failed when actors ended")
         stack.up(actor=3)
         stack.wait("three actors are healthy", lambda: stack.healthy("actor", 3))
 
@@ -162,8 +207,10 @@ class Containers(unittest.TestCase):
             say(f"the actors went on after {time.monotonic() - began:.0f} s")
             self.assertLess(time.monotonic() - began, HANG_S, "a server that hangs holds actors up for too long")
             self.wait_for_more_games(stack, games)
+            Prometheus(stack).wait_for_alerts("inference-server")
         finally:
             run("docker", "unpause", hanging)
+        Prometheus(stack).wait_until_resolved("inference-server")
         stack.wait("the server is healthy again", lambda: stack.healthy("inference-server", 3))
         self.wait_for_shares(stack, stack.containers("inference-server"))
 
@@ -193,14 +240,16 @@ class Containers(unittest.TestCase):
             before = len(stack.acknowledged(games))
             stack.wait("more games are acknowledged", lambda before=before: len(stack.acknowledged(games)) > before)
             run("docker", "kill", "--signal", "KILL", container)
+            if role in ALERTS:
+                Prometheus(stack).wait_for_alerts(role)
             if role == "replay-store":
                 self.check_restarted_store(stack, container, games)
             else:
                 # Docker does not restart a container that was killed by hand.
                 run("docker", "start", container)
         stack.wait(f"{role} is healthy again", lambda: stack.healthy(role, 3 if role == "actor" else 1))
-        if role == "learner":
-            stack.wait("the learner trains again", lambda: stack.metric(stack.containers("learner"), "minuet_learner_steps_total") > 0)
+        if role in ALERTS:
+            Prometheus(stack).wait_until_resolved(role)
         self.wait_for_more_games(stack, games)
 
     def check_restarted_store(self, stack: Stack, store: str, games: AcknowledgedGames) -> None:

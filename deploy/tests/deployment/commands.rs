@@ -88,3 +88,28 @@ fn commands_of_jobs_and_of_the_page_parse() {
         }
     }
 }
+
+#[test]
+fn the_arguments_of_the_studio_parse() {
+    let Some(minuet) = program("minuet") else { return };
+    let compose = documents(&text("docker-compose.yml")).remove(0);
+    let mut commands = vec![(
+        "compose".to_owned(),
+        strings(&compose["services"]["studio"]["command"]),
+    )];
+    for overlay in OVERLAYS {
+        let studios = workloads(overlay)
+            .into_iter()
+            .filter(|workload| workload.name == "studio");
+        commands.extend(studios.map(|studio| (overlay.to_owned(), words(&studio, overlay))));
+    }
+    assert!(commands.len() >= 2 || rendered(OVERLAYS[0]).is_none());
+    for (at, words) in commands {
+        let output = Command::new(&minuet).args(&words).arg("--help").output().unwrap();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            output.status.success() && stdout.contains("Usage: minuet studio"),
+            "{at}: {words:?}: {output:?}"
+        );
+    }
+}

@@ -256,8 +256,8 @@ fn with_tls_every_client_has_certificates_and_a_token() {
         }
         for workload in &workloads {
             let keeps_games = workload.labels.contains_key("minuet.dev/keeps-games");
-            let talks =
-                ["actor", "inference-server", "learner", "replay-store"].contains(&workload.name.as_str());
+            let talks = ["actor", "inference-server", "learner", "replay-store", "studio"]
+                .contains(&workload.name.as_str());
             assert!(
                 has_tls(workload) || !(keeps_games || talks),
                 "{overlay}: {}",

@@ -129,13 +129,20 @@ const RECEIVED: [(&str, &str, i32); 7] = [
     ("learner", "replay-store", 50052),
     ("pods with minuet.dev/keeps-games", "replay-store", 50052),
 ];
+/// Sent and received, if the component `studio` is there.
+const OF_STUDIO: [(&str, &str, i32); 3] = [
+    ("studio", EVERY_POD, 9100),
+    ("studio", "inference-server", 50051),
+    ("studio", "replay-store", 50052),
+];
 /// Lists the pods that use the object store, inside or outside the cluster.
-const OBJECTS: [&str; 5] = [
+const OBJECTS: [&str; 6] = [
     "inference-server",
     "learner",
     "pods with minuet.dev/keeps-games",
     "rating",
     "replay-store",
+    "studio",
 ];
 
 #[test]
@@ -153,13 +160,18 @@ fn exactly_the_arrows_of_the_architecture_are_open() {
         let mut may_send: Arrows = SENT.map(owned).into();
         for from in OBJECTS
             .into_iter()
-            .filter(|&from| from != "rating" || has("rating"))
+            .filter(|&from| !["rating", "studio"].contains(&from) || has(from))
         {
             may_send.extend([443, 8333].map(|port| owned((from, ANYONE, port))));
         }
         let mut may_receive: Arrows = RECEIVED.map(owned).into();
         if has("object-store") {
             may_receive.extend(OBJECTS.map(|from| owned((from, "object-store", 8333))));
+        }
+        if has("studio") {
+            may_send.extend(OF_STUDIO.map(owned));
+            may_send.insert(owned(("studio", "namespaces with minuet.dev/metrics", 9090)));
+            may_receive.extend(OF_STUDIO.map(owned));
         }
         let (sent, received) = arrows(&policies);
         assert_eq!(sent, may_send, "{overlay}: what may be sent");

@@ -75,7 +75,7 @@ fn readable(workload: &Workload, at: &str) -> Readable {
 type OfTls = &'static [(&'static str, &'static [&'static str])];
 
 /// Secrets of each workload: that of the object store, and those of the component `tls`.
-const EXPECTED: [(&str, &str, OfTls); 8] = [
+const EXPECTED: [(&str, &str, OfTls); 9] = [
     (
         "replay-store",
         "object-store-replay-store",
@@ -101,6 +101,11 @@ const EXPECTED: [(&str, &str, OfTls); 8] = [
         "actor",
         "",
         &[("minuet-tls-actor", TLS), ("minuet-token-actor", &["token"])],
+    ),
+    (
+        "studio",
+        "object-store-studio",
+        &[("minuet-tls-studio", TLS), ("minuet-token-studio", &["token"])],
     ),
     (
         "export-games",
@@ -207,9 +212,11 @@ fn the_script_makes_the_secrets_that_the_roles_mount_and_servers_get_digests_onl
     let rights = [
         ("inference-server", "actor", vec![Right::Evaluate]),
         ("inference-server", "notebook", vec![Right::Evaluate]),
+        ("inference-server", "studio", vec![Right::Evaluate]),
         ("inference-server", "learner", vec![]),
         ("replay-store", "actor", vec![Right::Append]),
         ("replay-store", "learner", vec![Right::Sample]),
+        ("replay-store", "studio", vec![Right::Sample]),
         ("replay-store", "command", vec![Right::Sample, Right::Append]),
         ("replay-store", "notebook", vec![]),
     ];

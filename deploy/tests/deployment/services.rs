@@ -82,6 +82,14 @@ fn check(probe: &Probe, container: &Container, at: &str) {
         numbered(container, &get.port, at);
         assert_eq!(get.path.as_deref(), Some("/metrics"), "{at}");
         assert!(get.scheme.is_none() && get.host.is_none(), "{at}");
+    } else if let Some(exec) = &probe.exec {
+        // The studio listens where no node can ask.
+        let command = exec.command.clone().unwrap_or_default();
+        assert_eq!(command[..2], ["bash", "-c"], "{at}");
+        assert!(
+            command[2].ends_with("/dev/tcp/127.0.0.1/7070"),
+            "{at}: {command:?}"
+        );
     } else {
         let socket = probe.tcp_socket.as_ref();
         numbered(
@@ -162,10 +170,11 @@ fn prometheus_scrapes_every_compose_service_at_its_metrics_page() {
             jobs.insert(service.to_owned(), name.to_owned());
         }
     }
-    // Every service with a role's image, except one-off jobs.
+    // Every service with a role's image, except one-off jobs and the studio, which has no such page.
     for (service, described) in compose["services"].as_mapping().unwrap() {
         let service = service.as_str().unwrap();
-        let ours = described["image"].as_str().unwrap().starts_with("minuet-") && service != "command";
+        let has_page = !["command", "studio"].contains(&service);
+        let ours = described["image"].as_str().unwrap().starts_with("minuet-") && has_page;
         assert_eq!(jobs.contains_key(service), ours, "{service}");
     }
 }
