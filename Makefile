@@ -21,7 +21,7 @@ CARGO_TEST = cargo test --release --locked --workspace --exclude python --featur
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help
-.PHONY: help up play picture pages plots python test test-docker test-programs bench soak chaos fuzz lint format build setup check-tools clean images compose-up compose-down
+.PHONY: help up play pictures pages plots python test test-docker test-programs bench soak chaos fuzz lint format build setup check-tools clean images compose-up compose-down
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,7 +40,7 @@ python: ## build the wheel of the Python package into target/wheels
 	@python3 scripts/test_python.py --build
 
 test-docker: FEATURES = $(ALL_FEATURES)
-test-docker: build ## test the compose stack and a swarm: scaling, kills, network cuts, updates (eight minutes)
+test-docker: build ## test the compose stack and a swarm: scaling, kills, network cuts, alerts, updates (ten to fifteen minutes)
 	@python3 scripts/run_tests.py --command 'python3 -m unittest -v deploy/tests/test_compose.py'
 
 bench: build ## run the benchmarks, one JSON object per line
@@ -58,10 +58,12 @@ fuzz: setup ## give every reader of foreign bytes INPUTS random inputs, for at m
 chaos: setup ## inject random faults into a small run for SECONDS; no acknowledged game may be lost
 	MINUET_CHAOS_SECONDS=$(SECONDS) $(CARGO_TEST) --test chaos -- --nocapture
 
-picture: build ## draw the picture of the README from a minute of the real program
+pictures: build ## take the pictures of the README and of the studio from real runs (needs chromium and chromium-driver; ten minutes)
 	@rm -rf target/picture-run
-	@$$(python3 scripts/python_env.py picture) scripts/terminal_picture.py --seconds 60 --output docs/pictures/make-up.svg -- \
-		$(MINUET) up --game connect-four --run target/picture-run
+	@python=$$(python3 scripts/python_env.py picture) && \
+		$$python scripts/terminal_picture.py --seconds 60 --output docs/pictures/make-up.svg -- \
+			$(MINUET) up --game connect-four --run target/picture-run && \
+		$$python scripts/studio_pictures.py --program $(MINUET) --output docs/pictures
 
 # Shape of the simulated systems: see docs/guide/plan.md.
 SIMULATE = $(MINUET) simulate --game paco-sako --no-learner
@@ -103,7 +105,7 @@ check-tools:
 # The compose plugin if there is one, otherwise docker-compose.
 COMPOSE = $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose)
 # All profiles of the file: `down` stops only containers of named profiles.
-PROFILES = command object-store observe rating
+PROFILES = command object-store observe rating studio
 MINUET_REVISION = $(shell git rev-parse --short HEAD 2>/dev/null)
 
 images: ## build the role images (CPU), named minuet-ROLE:local

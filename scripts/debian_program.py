@@ -27,6 +27,7 @@ from python_env import UNREACHABLE, cache_folder
 PROGRAMS = {
     "debootstrap": ("debootstrap", "usr/sbin/debootstrap"),
     "kubectl": ("kubernetes-client", "usr/bin/kubectl"),
+    "prometheus": ("prometheus", "usr/bin/prometheus"),
     "promtool": ("prometheus", "usr/bin/promtool"),
 }
 

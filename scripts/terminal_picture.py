@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draw what a command shows on a terminal, as an SVG file.
 
-    make picture          # docs/pictures/make-up.svg: a minute of `minuet up`
+    make pictures         # docs/pictures/make-up.svg: a minute of `minuet up`
 
     $(python3 scripts/python_env.py picture) scripts/terminal_picture.py --seconds 60 --output up.svg -- \\
         target/release/minuet up --game connect-four --run /tmp/picture

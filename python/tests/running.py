@@ -99,7 +99,7 @@ class Minuet:
 
     def start_store(self, *settings, **options):
         self.start("replay-store", *settings)
-        return self.wait("replay-store", lambda: self._stats(**options))
+        return self.wait("replay-store", lambda: self._stats(**{"timeout": PATIENCE, **options}))
 
     def _stats(self, **options):
         store = minuet.ReplayStore(self.store, **options)
@@ -108,7 +108,7 @@ class Minuet:
 
     def start_inference(self, *settings, **options):
         self.start("inference-server", *settings)
-        return self.wait("inference-server", lambda: minuet.Evaluator(self.inference, **options))
+        return self.wait("inference-server", lambda: minuet.Evaluator(self.inference, **{"timeout": PATIENCE, **options}))
 
     def kill(self, role):
         """Kills a role at once, as a crash would."""

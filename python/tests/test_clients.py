@@ -119,7 +119,8 @@ class Plain(unittest.TestCase):
             threads = threading.active_count()
             calls = [asyncio.ensure_future(self.evaluator.evaluate_async(states[number % 7])) for number in range(1000)]
             await asyncio.sleep(0)
-            self.assertEqual(threading.active_count(), threads)
+            # Threads of earlier tests may end meanwhile.
+            self.assertLessEqual(threading.active_count(), threads)
             calls[500].cancel()
             return await asyncio.gather(*calls, return_exceptions=True)
 
