@@ -230,6 +230,13 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// True if the rules tell, at a cost below that of a network, that the player to act can end the game as a draw in this turn,
+    /// so that the state is worth at least a draw to that player. Two calls for one state have the same result. By default
+    /// nothing is known.
+    fn can_draw(&self) -> bool {
+        false
+    }
+
     /// Returns a lower bound on the number of actions until the best outcome of a one-player game: 0 if it was reached,
     /// `u32::MAX` if it cannot be reached. An action lowers the bound by at most one.
     fn least_actions_left(&self) -> u32 {

@@ -64,9 +64,14 @@ impl<G: Game> Search<G> {
             return Err(ApplyError::AlreadyEvaluated);
         }
         check(evaluation, waiting.legal as usize)?;
-        waiting.value = Some(evaluation.value.of_first(waiting.mover));
+        let value = if waiting.can_draw {
+            MoverValue::new(evaluation.value.get().max(0.0))
+        } else {
+            evaluation.value
+        };
+        waiting.value = Some(value.of_first(waiting.mover));
         if let Some(node) = waiting.node {
-            self.tree.evaluate(node, evaluation.priors, evaluation.value);
+            self.tree.evaluate(node, evaluation.priors, value);
         }
         self.unanswered -= 1;
         if self.unanswered == 0 {

@@ -180,6 +180,7 @@ impl<G: Game> Search<G> {
             path_end: self.pending_paths.len(),
             legal: self.legal.len() as u32,
             mover: self.scratch.to_move(),
+            can_draw: self.settings.exact_leaves && self.scratch.can_draw(),
             value: None,
         });
         self.unanswered += 1;

@@ -42,6 +42,8 @@ pub(crate) struct PendingLeaf {
     /// Number of legal actions.
     pub legal: u32,
     pub mover: Player,
+    /// True if the game knows that the player to act can draw at once, so that the leaf is worth at least 0 to that player.
+    pub can_draw: bool,
     /// Value of the leaf, once it is evaluated.
     pub value: Option<FirstValue>,
 }

@@ -65,7 +65,8 @@ pub struct Settings {
     /// defence, which is also its recorded policy.
     pub solver: bool,
     /// Ask the game for the exact outcome of each new leaf, which then needs no evaluation (true or false): wins in one in
-    /// Connect Four, the last eight empty squares in Othello, wins within a turn in Paco Ŝako.
+    /// Connect Four, the last eight empty squares in Othello, wins within a turn in Paco Ŝako. A leaf in which the player to
+    /// act can repeat the position for a draw (Paco Ŝako) is worth at least a draw.
     pub exact_leaves: bool,
     /// Steps of the temperature schedule, which draws moves from the visit counts. The first step whose 'until_action' lies
     /// ahead applies; after the last step the most visited action is played.

@@ -12,7 +12,7 @@ use super::{
     position::{Position, RequiredAction, Victory},
     row::{self, Encoding},
     rules::{DeadEnd, Rules, TurnCycles},
-    threats, turn_win,
+    threats, turn_draw, turn_win,
 };
 use crate::{
     Action, Game, IllegalAction, Known, OtherSide, Outcome, Player, RowLayout, RowSymmetries, StartError,
@@ -320,6 +320,13 @@ impl Game for PacoSako {
             outcome: Outcome::Won(self.position.to_move),
             actions: line.len() as u32,
         })
+    }
+
+    /// True if one lift and one placement, or the placement alone, end the game by repetition.
+    fn can_draw(&self) -> bool {
+        let limit = usize::from(self.rules.draw_after_n_repetitions);
+        let is_near = limit > 1 && self.history.most() + 1 >= limit;
+        is_near && turn_draw::is_possible(&self.position, |digest| self.history.count(digest) + 1 >= limit)
     }
 }
 

@@ -12,6 +12,8 @@ pub(super) struct History {
     digests: Vec<Digest>,
     /// Number of recorded positions.
     recorded: usize,
+    /// Number of times that the most frequent position was recorded.
+    most: usize,
 }
 
 impl Clone for History {
@@ -22,12 +24,14 @@ impl Clone for History {
         Self {
             digests,
             recorded: self.recorded,
+            most: self.most,
         }
     }
 
     fn clone_from(&mut self, source: &Self) {
         self.digests.clone_from(&source.digests);
         self.recorded = source.recorded;
+        self.most = source.most;
     }
 }
 
@@ -36,6 +40,7 @@ impl History {
     pub(super) fn clear(&mut self) {
         self.digests.clear();
         self.recorded = 0;
+        self.most = 0;
     }
 
     /// Removes the chain states of the turn, which is over.
@@ -46,10 +51,22 @@ impl History {
     /// Records a position. Returns how often it has been recorded, this time included.
     pub(super) fn record(&mut self, digest: Digest) -> usize {
         self.end_turn();
-        let before = self.digests.iter().filter(|&&other| other == digest).count();
+        let times = self.count(digest) + 1;
         self.digests.push(digest);
         self.recorded += 1;
-        before + 1
+        self.most = self.most.max(times);
+        times
+    }
+
+    /// Returns how often a position has been recorded.
+    pub(super) fn count(&self, digest: Digest) -> usize {
+        let recorded = self.digests.get(..self.recorded).unwrap_or_default();
+        recorded.iter().filter(|&&other| other == digest).count()
+    }
+
+    /// Returns how often the most frequent position has been recorded.
+    pub(super) fn most(&self) -> usize {
+        self.most
     }
 
     /// Adds a chain state of the current turn.

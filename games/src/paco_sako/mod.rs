@@ -44,6 +44,7 @@ mod rules;
 mod seen;
 mod sides;
 mod threats;
+mod turn_draw;
 mod turn_win;
 
 pub use game::PacoSako;

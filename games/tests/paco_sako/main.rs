@@ -10,5 +10,6 @@ mod rows;
 mod sako;
 mod switches;
 mod traces;
+mod turn_draws;
 mod turn_wins;
 mod turns;

@@ -7,7 +7,7 @@ use games::{
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::{Evaluation, LeafId, LeafRequest, Search};
+use crate::{Evaluation, LeafId, LeafRequest, Search, Settings};
 
 /// Parameters of a random tree.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -110,6 +110,16 @@ impl<const PLAYERS: u8> TreeGame<PLAYERS> {
         let value = (unit(self.property(7)) * 2.0 - 1.0) * 0.99;
         let priors = weights.iter().map(|weight| weight / sum).collect();
         (priors, MoverValue::new(value))
+    }
+
+    /// Returns the value that a search with these settings takes from [`TreeGame::evaluation`].
+    pub fn searched_value(&self, settings: &Settings) -> MoverValue {
+        let (_, value) = self.evaluation();
+        if settings.exact_leaves && self.can_draw() {
+            MoverValue::new(value.get().max(0.0))
+        } else {
+            value
+        }
     }
 }
 
@@ -241,6 +251,16 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
         let is_late = self.depth + 2 >= self.shape.depth;
         let is_known = self.shape.seed.is_multiple_of(2) || self.property(8).is_multiple_of(2);
         (PLAYERS == 2 && is_late && is_known && !legal.is_empty()).then(|| self.solved())
+    }
+
+    fn can_draw(&self) -> bool {
+        let mut legal = Vec::new();
+        self.legal_actions(&mut legal);
+        legal.iter().any(|&action| {
+            let mut next = self.clone();
+            next.play_legal(action);
+            next.outcome() == Some(Outcome::Draw)
+        })
     }
 
     fn position(&self) -> String {

@@ -55,13 +55,13 @@ fn node<const PLAYERS: u8>(
     // A word of the action column that equals the action has no virtual losses.
     assert_eq!(tree.column(at, ACTION), legal);
     if kind != Kind::Empty {
-        let (priors, value) = state.evaluation();
+        let (priors, _) = state.evaluation();
         assert_eq!(
             tree.floats(at, PRIOR).collect::<Vec<_>>(),
             priors,
             "noise in the tree"
         );
-        assert_eq!(tree.evaluation(at), value);
+        assert_eq!(tree.evaluation(at), state.searched_value(&search.settings));
     }
     let visits = tree.column(at, VISITS);
     let sum: u32 = visits.iter().sum();

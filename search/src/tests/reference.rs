@@ -313,8 +313,8 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
     }
 
     fn evaluate(&mut self, node: &mut Node, state: &TreeGame<PLAYERS>) {
-        let (priors, value) = state.evaluation();
-        node.evaluation = Some(value.get());
+        let (priors, _) = state.evaluation();
+        node.evaluation = Some(state.searched_value(&self.settings).get());
         for (edge, prior) in node.edges.iter_mut().zip(priors) {
             edge.prior = prior;
         }
