@@ -203,6 +203,14 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// True if the image of the state in this symmetry is equivalent to it. Always true for the identity.
     fn allows(&self, symmetry: Symmetry) -> bool;
 
+    /// Returns the symmetry in which a search evaluates the state, so that all equivalent states have one image and share its
+    /// evaluation. Appends to `order` the places in `legal` of the legal actions, in the order of their policy entries in that
+    /// image. By default `None`, without change: a search draws one of the symmetries.
+    fn canonical(&self, legal: &[Action], order: &mut Vec<u32>) -> Option<Symmetry> {
+        let _ = (legal, order);
+        None
+    }
+
     /// Appends the row of the state's image in `symmetry` to `row`.
     fn write_row(&self, encoding: Self::Encoding, symmetry: Symmetry, row: &mut Vec<u32>);
 

@@ -70,8 +70,17 @@ impl<G: Game> Search<G> {
             evaluation.value
         };
         waiting.value = Some(value.of_first(waiting.mover));
+        let mut priors = evaluation.priors;
+        if let Some(begin) = waiting.order {
+            self.unordered_priors.clear();
+            self.unordered_priors.resize(priors.len(), 0.0);
+            for (&place, &prior) in self.pending_orders[begin..].iter().zip(priors) {
+                self.unordered_priors[place as usize] = prior;
+            }
+            priors = &self.unordered_priors;
+        }
         if let Some(node) = waiting.node {
-            self.tree.evaluate(node, evaluation.priors, value);
+            self.tree.evaluate(node, priors, value);
         }
         self.unanswered -= 1;
         if self.unanswered == 0 {

@@ -1,7 +1,7 @@
 //! Gathering: visits descend the tree, and each new leaf requests its evaluation. Gray, proven and
 //! terminal leaves need none and are backed up at once.
 
-use games::{Action, Game, Known, Symmetry};
+use games::{Game, Known, Symmetry};
 
 use crate::{
     leaf::{Gathered, LeafId, LeafRequest, PendingLeaf},
@@ -24,6 +24,7 @@ impl<G: Game> Search<G> {
         self.gathers += 1;
         self.pending.clear();
         self.pending_paths.clear();
+        self.pending_orders.clear();
         match self.tree.kind(self.root, self.generation) {
             Kind::Terminal => {}
             _ if self.is_solved() => {}
@@ -175,21 +176,34 @@ impl<G: Game> Search<G> {
             gather: self.gathers,
             index: self.pending.len() as u32,
         };
+        let order = self.pending_orders.len();
+        let canonical = match self.settings.random_symmetry {
+            true => self.scratch.canonical(&self.legal, &mut self.pending_orders),
+            false => None,
+        };
         self.pending.push(PendingLeaf {
             node,
             path_end: self.pending_paths.len(),
             legal: self.legal.len() as u32,
+            order: canonical.map(|_| order),
             mover: self.scratch.to_move(),
             can_draw: self.settings.exact_leaves && self.scratch.can_draw(),
             value: None,
         });
         self.unanswered += 1;
         self.counters.evaluations += 1;
-        let symmetry = self.draw_symmetry();
+        let symmetry = canonical.unwrap_or_else(|| self.draw_symmetry());
+        self.ordered.clear();
+        let places = self.pending_orders[order..].iter();
+        self.ordered
+            .extend(places.map(|&place| self.legal[place as usize]));
         request(LeafRequest {
             id,
             state: &self.scratch,
-            legal: &self.legal as &[Action],
+            legal: match canonical {
+                Some(_) => &self.ordered,
+                None => &self.legal,
+            },
             symmetry,
         });
     }

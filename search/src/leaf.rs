@@ -25,7 +25,8 @@ pub struct LeafRequest<'a, G> {
     pub id: LeafId,
     /// State to evaluate. The game is not over in it.
     pub state: &'a G,
-    /// Legal actions of the state, ascending; at least one.
+    /// Legal actions of the state; at least one. They ascend, unless the state has a canonical image: then their policy
+    /// entries in that image do.
     pub legal: &'a [Action],
     /// Symmetry in which to evaluate the state. It applies to the row and to the policy index of each legal action.
     pub symmetry: Symmetry,
@@ -41,6 +42,8 @@ pub(crate) struct PendingLeaf {
     pub path_end: usize,
     /// Number of legal actions.
     pub legal: u32,
+    /// Begin of the leaf's order among those of all pending leaves. `None` if its legal actions were requested ascending.
+    pub order: Option<usize>,
     pub mover: Player,
     /// True if the game knows that the player to act can draw at once, so that the leaf is worth at least 0 to that player.
     pub can_draw: bool,

@@ -48,10 +48,17 @@ pub struct Search<G: Game> {
     pub(crate) pending: Vec<PendingLeaf>,
     /// Paths of the pending leaves, one behind the other.
     pub(crate) pending_paths: Vec<Step>,
+    /// Orders of the pending leaves with a canonical image, one behind the other: for each action as requested its place among
+    /// the legal actions, ascending.
+    pub(crate) pending_orders: Vec<u32>,
     /// Number of pending leaves without evaluation.
     pub(crate) unanswered: u32,
     pub(crate) path: Vec<Step>,
     pub(crate) legal: Vec<Action>,
+    /// Legal actions in the order of a canonical image.
+    pub(crate) ordered: Vec<Action>,
+    /// Priors of a leaf whose actions were requested in another order, ascending by action.
+    pub(crate) unordered_priors: Vec<f32>,
     pub(crate) counters: Counters,
     pub(crate) next_compaction: usize,
     pub(crate) solution: Solution,
@@ -81,9 +88,12 @@ impl<G: Game> Search<G> {
             gathers: 0,
             pending: Vec::new(),
             pending_paths: Vec::new(),
+            pending_orders: Vec::new(),
             unanswered: 0,
             path: Vec::new(),
             legal: Vec::new(),
+            ordered: Vec::new(),
+            unordered_priors: Vec::new(),
             counters: Counters::default(),
             next_compaction: Tree::next_compaction(0),
             solution: Solution::default(),

@@ -48,7 +48,8 @@ pub struct Settings {
     /// Parameter α of the Dirichlet noise for each action is this number divided by the number of legal actions
     /// (KataGo: 10.83). Above 0.
     pub noise_total_alpha: f32,
-    /// Evaluate each leaf in a randomly drawn symmetry of the game (true or false).
+    /// Evaluate each leaf in a randomly drawn symmetry of the game (true or false). In the generator game, in canonical
+    /// colours instead: positions that differ by a permutation of the colours 2 to 9 share one evaluation.
     pub random_symmetry: bool,
     /// Treatment of the subtree below the played action: 'gray' (nodes keep their evaluation and lose their visits), 'keep'
     /// (nodes keep both) or 'drop' (everything is searched anew).

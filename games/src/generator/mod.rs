@@ -16,6 +16,7 @@
 //! | [`game`] | the [`Game`](crate::Game): episode, Oops, move limit, cycles |
 //! | [`row`], `codec` | rows, and their representation for networks |
 //! | [`expansion`], `views` | arrays that a network takes |
+//! | `canonical` | one position for all that differ by a permutation of the colours |
 //! | `recoloring` | permutations of the colours, as maps of rows and policies |
 //! | [`symmetry`] | turns of the square and permutations of the colours, for training |
 //! | `sample` | problems drawn with a solution; hindsight |
@@ -24,6 +25,7 @@
 //! | [`made`] | ARC-like tasks made from the grammar |
 //! | [`paint`], `text`, `people` | grids and clans as text, drawing and notation |
 
+mod canonical;
 pub mod clan;
 mod codec;
 mod edit;

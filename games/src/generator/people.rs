@@ -51,7 +51,6 @@ impl Face for GeneratorGame {
         "search.first_play=reduction",
         "search.first_play_reduction=0.1",
         "search.noise_total_alpha=10.0",
-        "search.random_symmetry=false",
         "search.reuse=keep",
         "search.discount=0.97",
         "search.max_share=0.25",

@@ -1,6 +1,7 @@
 //! Problems: the grids to be drawn, and a lower bound of the moves that a clan needs to draw them.
 
 use super::{
+    canonical::Naming,
     clan::{Clan, mix},
     grammar,
     grid::Grid,
@@ -56,25 +57,10 @@ impl Problem {
     /// sixteen is, by a hash of its grids. Problems that differ only by a permutation of the colours 2 to 9 are held out
     /// together, because training permutes these colours.
     pub fn is_held_out(&self) -> bool {
-        let (mut names, mut named) = ([0u8; 10], 1);
-        let grids = [self.target(), self.second_target()];
-        let hash = grids.into_iter().flatten().fold(0, |hash, grid| {
-            grid.cells().iter().fold(hash, |hash, &cell| {
-                // Colours get numbers in the order in which they are met.
-                let name = match cell {
-                    2..=9 => {
-                        let name = &mut names[usize::from(cell)];
-                        if *name == 0 {
-                            named += 1;
-                            *name = named;
-                        }
-                        *name
-                    }
-                    cell => cell,
-                };
-                mix(hash ^ u64::from(name))
-            })
-        });
+        let (mut naming, mut hash) = (Naming::NONE, 0);
+        for grid in [self.target(), self.second_target()].into_iter().flatten() {
+            naming.rename(grid, |name| hash = mix(hash ^ u64::from(name)));
+        }
         self.target().is_some() && hash.is_multiple_of(HELD_OUT)
     }
 

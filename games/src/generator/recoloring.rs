@@ -1,4 +1,4 @@
-//! Permutations of the colours as maps of rows and policies, for training. They are the exact symmetries of the game (see
+//! Permutations of the colours as maps of rows and policies. They are the exact symmetries of the game (see
 //! [`Change::of_colors`]).
 
 use super::{
@@ -39,27 +39,36 @@ impl RowMaps for Recolorings {
     }
 
     fn turn_row(&self, symmetry: Symmetry, row: &mut [u32]) {
-        let Some(change) = self.change(symmetry) else {
-            return;
-        };
-        let (imps, grids) = row::parts_mut(row);
-        for imp in imps {
-            let value = *imp as u8;
-            if (COLOR..DIRECTION).contains(&value) {
-                *imp = *imp & !0xff | u32::from(COLOR + change.color(value - COLOR));
-            }
-        }
-        for cells in grids {
-            *cells = u32::from_le_bytes(cells.to_le_bytes().map(|cell| change.color(cell)));
+        if let Some(change) = self.change(symmetry) {
+            recolor(change, row);
         }
     }
 
     fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32 {
-        let own = (entry as usize % MOVES) as u8;
-        let Some(color) = own.checked_sub(Move::SET_COLOR).filter(|&color| color < 10) else {
-            return entry;
-        };
-        let changed = self.change(symmetry).map_or(color, |change| change.color(color));
-        entry - u32::from(color) + u32::from(changed)
+        self.change(symmetry)
+            .map_or(entry, |change| self::entry(change, entry))
+    }
+}
+
+/// Permutes the colours of a valid row in place.
+pub(super) fn recolor(change: &Change, row: &mut [u32]) {
+    let (imps, grids) = row::parts_mut(row);
+    for imp in imps {
+        let value = *imp as u8;
+        if (COLOR..DIRECTION).contains(&value) {
+            *imp = *imp & !0xff | u32::from(COLOR + change.color(value - COLOR));
+        }
+    }
+    for cells in grids {
+        *cells = u32::from_le_bytes(cells.to_le_bytes().map(|cell| change.color(cell)));
+    }
+}
+
+/// Returns the policy entry of an action after a permutation of the colours. `action` is the entry before it.
+pub(super) fn entry(change: &Change, action: u32) -> u32 {
+    let own = (action as usize % MOVES) as u8;
+    match own.checked_sub(Move::SET_COLOR).filter(|&color| color < 10) {
+        Some(color) => action - u32::from(color) + u32::from(change.color(color)),
+        None => action,
     }
 }

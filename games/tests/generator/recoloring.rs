@@ -1,12 +1,12 @@
-//! Rows and policies in permuted colours, for training.
+//! Rows and policies in permuted colours: for training, and in the canonical colours of a search.
 
 use games::{
-    Game, Symmetry,
-    generator::{GeneratorGame, Grid, Move, Position, Problem},
+    Action, Game, Symmetry,
+    generator::{Clan, GeneratorGame, Grid, Move, Position, Problem, Rules, symmetry::Change},
 };
 use proptest::prelude::*;
 
-use crate::play::{any_clan, transformations};
+use crate::play::{any_clan, drawer, legal, transformations};
 
 fn read(row: &[u32]) -> Position {
     Position::read(row).unwrap()
@@ -49,5 +49,63 @@ proptest! {
         let (imp, counterpart): (usize, Move) = GeneratorGame::imp_and_move(entry);
         let expected = turned(&written(&Position { clan: *after, ..position.clone() }));
         prop_assert_eq!(changed.clan.after(imp, counterpart), Some(expected.clan));
+    }
+}
+
+fn in_colors(change: &Change, clan: &Clan, problem: &Problem) -> GeneratorGame {
+    let grid = |grid: &Grid| change.grid(grid);
+    let problem = match problem {
+        Problem::Free => Problem::Free,
+        Problem::Draw(target) => Problem::Draw(grid(target)),
+        Problem::Pair(first, second) => Problem::Pair(grid(first), grid(second)),
+    };
+    GeneratorGame::from_clan(&Rules::default(), problem, change.clan(clan).unwrap())
+}
+
+/// Returns the canonical row of a state, its legal actions in canonical order, and their policy entries.
+fn canonical(state: &GeneratorGame) -> (Vec<u32>, Vec<Action>, Vec<u32>) {
+    let (legal, mut order, mut row) = (legal(state), vec![77], Vec::new());
+    let symmetry = state.canonical(&legal, &mut order).unwrap();
+    assert!(state.allows(symmetry) && order.len() == legal.len() + 1);
+    state.write_row((), symmetry, &mut row);
+    let ordered: Vec<Action> = order[1..].iter().map(|&place| legal[place as usize]).collect();
+    let entries = ordered
+        .iter()
+        .map(|&action| state.policy_index((), symmetry, action));
+    let entries = entries.collect();
+    (row, ordered, entries)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn all_permutations_of_a_position_have_one_canonical_row(clan in any_clan(), other in any_clan(), kind in 0..3, seed: u64) {
+        let problem = match kind {
+            0 => Problem::Free,
+            1 => Problem::Draw(other.render()),
+            _ => Problem::Pair(other.render(), clan.render()),
+        };
+        let (row, _, entries) = canonical(&in_colors(&Change::IDENTITY, &clan, &problem));
+        prop_assert!(entries.is_sorted());
+        let mut draw = drawer(seed);
+        for _ in 0..20 {
+            let changed = in_colors(&Change::of_colors(&mut draw), &clan, &problem);
+            let (changed_row, actions, changed_entries) = canonical(&changed);
+            prop_assert_eq!(&changed_row, &row);
+            prop_assert_eq!(&changed_entries, &entries);
+            // An action leads to the same position as its entry does in the canonical colours.
+            let read = read(&row);
+            let representative = GeneratorGame::from_clan(&Rules::default(), read.problem, read.clan);
+            for (&action, &entry) in actions.iter().zip(&entries) {
+                let (mut after, mut expected) = (changed.clone(), representative.clone());
+                after.play(action).unwrap();
+                expected.play(entry).unwrap();
+                prop_assert_eq!(after.outcome(), expected.outcome());
+                if after.outcome().is_none() {
+                    prop_assert_eq!(canonical(&after).0, canonical(&expected).0);
+                }
+            }
+        }
     }
 }

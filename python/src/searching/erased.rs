@@ -34,7 +34,14 @@ pub struct TypedSearch<G: Face> {
 }
 
 impl<G: Face> TypedSearch<G> {
-    pub fn new(state: G, encoding: G::Encoding, settings: search::Settings, key: search::GameKey) -> Self {
+    pub fn new(
+        state: G,
+        encoding: G::Encoding,
+        mut settings: search::Settings,
+        key: search::GameKey,
+    ) -> Self {
+        // An evaluator in Python gives its priors in ascending order of the actions, which is not that of a canonical image.
+        settings.random_symmetry &= G::SYMMETRIES > 1;
         Self {
             search: Search::new(state, settings, key),
             encoding,

@@ -2,6 +2,7 @@
 
 mod batches;
 mod budget;
+mod canonical;
 mod game;
 mod gumbel;
 mod invariants;

@@ -2,13 +2,15 @@
 
 use super::{
     super::{
+        canonical,
         codec::ClanRows,
         grammar::MAX_IMPS,
         moves::MOVES,
-        recoloring::Recolorings,
+        recoloring::{self, Recolorings},
         row,
         rules::Rules,
         sample::{self, Part},
+        symmetry::Change,
     },
     End, GeneratorGame,
 };
@@ -21,6 +23,9 @@ use crate::{
     value::Player,
 };
 
+/// Permutation to the canonical colours of a state. No permutation for training has this number.
+const CANONICAL: Symmetry = Symmetry(u8::MAX);
+
 impl Game for GeneratorGame {
     type Rules = Rules;
     type Encoding = ();
@@ -28,8 +33,9 @@ impl Game for GeneratorGame {
     const NAME: &'static str = "generator";
     const PLAYERS: u8 = 1;
     const ACTIONS: u32 = (MAX_IMPS * MOVES) as u32;
-    /// Number of symmetries: the identity only. A turn of the square changes the distance to a solution, because new shapes
-    /// lie at the top left. [`crate::generator::symmetry`] has turns that are approximate, for training.
+    /// Number of symmetries to draw from: the identity only. Colours are permuted by [`Game::canonical`]. A turn of the square
+    /// changes the distance to a solution, because new shapes lie at the top left. [`crate::generator::symmetry`] has turns
+    /// that are approximate, for training.
     const SYMMETRIES: u8 = 1;
     const LOWEST_VALUE: f32 = 0.0;
     const LEVELS: u32 = sample::MAX_DEPTH;
@@ -120,20 +126,33 @@ impl Game for GeneratorGame {
     }
 
     fn allows(&self, symmetry: Symmetry) -> bool {
-        symmetry == Symmetry::IDENTITY
+        symmetry == Symmetry::IDENTITY || symmetry == CANONICAL
     }
 
-    fn write_row(&self, (): (), _: Symmetry, row: &mut Vec<u32>) {
+    fn canonical(&self, legal: &[Action], order: &mut Vec<u32>) -> Option<Symmetry> {
+        canonical::order(&self.canonical_colors(), legal, order);
+        Some(CANONICAL)
+    }
+
+    fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
+        let start = row.len();
         let problem = if self.is_oops() {
             &Problem::Free
         } else {
             &self.episode.problem
         };
         row::write(&self.clan, problem, self.step_marked, row);
+        if symmetry == CANONICAL {
+            recoloring::recolor(&self.canonical_colors(), &mut row[start..]);
+        }
     }
 
-    fn policy_index(&self, (): (), _: Symmetry, action: Action) -> u32 {
-        action
+    fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
+        if symmetry == CANONICAL && canonical::sets_color(action) {
+            recoloring::entry(&self.canonical_colors(), action)
+        } else {
+            action
+        }
     }
 
     fn least_actions_left(&self) -> u32 {
@@ -180,6 +199,10 @@ impl Game for GeneratorGame {
 }
 
 impl GeneratorGame {
+    fn canonical_colors(&self) -> Change {
+        self.episode.naming.with_clan(&self.clan)
+    }
+
     fn drawn(
         rules: &Rules,
         level: u32,

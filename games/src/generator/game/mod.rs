@@ -13,6 +13,7 @@ mod start;
 use std::sync::Arc;
 
 use super::{
+    canonical::Naming,
     clan::Clan,
     grid::Grid,
     legal::Visited,
@@ -40,6 +41,8 @@ pub enum End {
 struct Episode {
     rules: Rules,
     problem: Problem,
+    /// Numbers of the colours of the problem's grids.
+    naming: Naming,
 }
 
 /// State of the generator game.
@@ -133,6 +136,7 @@ impl GeneratorGame {
             clan,
             episode: Arc::new(Episode {
                 rules: rules.clone(),
+                naming: Naming::of_problem(&problem),
                 problem,
             }),
             step_marked: false,
