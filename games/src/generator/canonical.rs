@@ -5,8 +5,8 @@
 //! have the last numbers, in their own order. They are all alike, because nothing in the position tells them apart.
 
 use super::{
+    bounded::Color,
     clan::Clan,
-    grammar::{COLOR, DIRECTION},
     grid::Grid,
     moves::{Move, imp_and_move},
     problem::Problem,
@@ -63,8 +63,8 @@ impl Naming {
     /// Returns the permutation to the canonical colours of a position with this clan.
     pub(super) fn with_clan(mut self, clan: &Clan) -> Change {
         for &value in clan.values() {
-            if (COLOR..DIRECTION).contains(&value) {
-                self.meet(value - COLOR);
+            if let Some(color) = Color::of(value) {
+                self.meet(color.get());
             }
         }
         for color in 2..10 {

@@ -1,6 +1,9 @@
 //! [`Clan`]: the tree of imps that is the state of play.
 
-use super::grammar::{self, MAX_IMPS};
+use super::{
+    bounded::{Color, Size},
+    grammar::{self, MAX_IMPS},
+};
 
 /// Tree of 4 to 96 imps with a Generator as its root. The tree always follows the grammar, so that it can be rendered.
 ///
@@ -26,9 +29,9 @@ impl Clan {
         };
         for (value, role) in [
             (grammar::GENERATOR, grammar::THIS),
-            (grammar::INT + 8, grammar::R_WIDTH),
-            (grammar::INT + 8, grammar::R_HEIGHT),
-            (grammar::COLOR, grammar::R_BACKGROUND),
+            (Size::nearest(8).value(), grammar::R_WIDTH),
+            (Size::nearest(8).value(), grammar::R_HEIGHT),
+            (Color::LEAST.value(), grammar::R_BACKGROUND),
         ] {
             clan.push(value, role, 0);
         }
@@ -104,17 +107,17 @@ impl Clan {
 
     /// Returns the width of the grid, 1 to 8.
     pub fn width(&self) -> usize {
-        self.int(1)
+        usize::from(Size::read(self.values[1]).get())
     }
 
     /// Returns the height of the grid, 1 to 8.
     pub fn height(&self) -> usize {
-        self.int(2)
+        usize::from(Size::read(self.values[2]).get())
     }
 
     /// Returns the background colour of the grid, 0 to 9.
     pub fn background(&self) -> u8 {
-        self.values[3].wrapping_sub(grammar::COLOR)
+        Color::read(self.values[3]).get()
     }
 
     /// Returns the hash of the clan. Equal clans have equal hashes, in every build and on every machine.
@@ -129,11 +132,6 @@ impl Clan {
         let (role, parent) = (self.roles[imp], self.parents[imp]);
         let packed = u64::from(value) | u64::from(role) << 8 | u64::from(parent) << 16 | (imp as u64) << 24;
         mix(packed)
-    }
-
-    /// Returns the number that an Int leaf holds.
-    pub(super) fn int(&self, imp: usize) -> usize {
-        usize::from(self.values[imp].wrapping_sub(grammar::INT))
     }
 
     /// Appends an imp. The caller ensures that there is room and that the grammar allows it.

@@ -2,44 +2,46 @@
 //! is in an unspecified state and must be dropped.
 
 use super::{
+    bounded::{Color, Coordinate, Direction, Size, Turns},
     clan::Clan,
     grammar::{
-        COLOR, COORDS, DIRECTION, DOT, GROUP, INT, LINE, MAX_IMPS, MAX_SHAPES, R_COLOR, R_DIRECTION,
-        R_HEIGHT, R_LENGTH, R_PIVOT, R_SHAPE, R_SHAPES, R_START, R_TURNS, R_WIDTH, R_X, R_Y, RECT, ROTATION,
-        TURNS,
+        COORDS, DOT, GROUP, LINE, MAX_IMPS, MAX_SHAPES, R_COLOR, R_DIRECTION, R_HEIGHT, R_LENGTH, R_PIVOT,
+        R_SHAPE, R_SHAPES, R_START, R_TURNS, R_WIDTH, R_X, R_Y, RECT, ROTATION,
     },
 };
 
 /// New imp: its value, its role, and its parent, counted from the first new imp.
 type New = (u8, u8, u8);
 
+/// Column and row of the pivot of a new Rotation.
+const PIVOT: Coordinate = Coordinate::nearest(3);
 /// Imps of a new Dot: Dot, Coords, x, y, color.
 const FRESH_DOT: [New; 5] = [
     (DOT, 0, 0),
     (COORDS, R_START, 0),
-    (INT, R_X, 1),
-    (INT, R_Y, 1),
-    (COLOR, R_COLOR, 0),
+    (Coordinate::LEAST.value(), R_X, 1),
+    (Coordinate::LEAST.value(), R_Y, 1),
+    (Color::LEAST.value(), R_COLOR, 0),
 ];
 /// Imps of a new Line.
 const FRESH_LINE: [New; 7] = [
     (LINE, 0, 0),
     (COORDS, R_START, 0),
-    (INT, R_X, 1),
-    (INT, R_Y, 1),
-    (COLOR, R_COLOR, 0),
-    (DIRECTION, R_DIRECTION, 0),
-    (INT + 1, R_LENGTH, 0),
+    (Coordinate::LEAST.value(), R_X, 1),
+    (Coordinate::LEAST.value(), R_Y, 1),
+    (Color::LEAST.value(), R_COLOR, 0),
+    (Direction::LEAST.value(), R_DIRECTION, 0),
+    (Size::LEAST.value(), R_LENGTH, 0),
 ];
 /// Imps of a new Rect.
 const FRESH_RECT: [New; 7] = [
     (RECT, 0, 0),
-    (INT + 1, R_WIDTH, 0),
-    (INT + 1, R_HEIGHT, 0),
+    (Size::LEAST.value(), R_WIDTH, 0),
+    (Size::LEAST.value(), R_HEIGHT, 0),
     (COORDS, R_START, 0),
-    (INT, R_X, 3),
-    (INT, R_Y, 3),
-    (COLOR, R_COLOR, 0),
+    (Coordinate::LEAST.value(), R_X, 3),
+    (Coordinate::LEAST.value(), R_Y, 3),
+    (Color::LEAST.value(), R_COLOR, 0),
 ];
 
 impl Clan {
@@ -132,10 +134,10 @@ impl Clan {
     pub(super) fn wrap_in_rotation(&mut self, imp: usize) -> bool {
         let end = self.end(imp);
         let pivot = [
-            (TURNS, R_TURNS, imp as u8),
+            (Turns::LEAST.value(), R_TURNS, imp as u8),
             (COORDS, R_PIVOT, imp as u8),
-            (INT + 3, R_X, end as u8 + 1),
-            (INT + 3, R_Y, end as u8 + 1),
+            (PIVOT.value(), R_X, end as u8 + 1),
+            (PIVOT.value(), R_Y, end as u8 + 1),
         ];
         if !self.make_room(end, pivot.len()) {
             return false;
@@ -174,7 +176,11 @@ impl Clan {
             return false;
         }
         self.values[imp] = LINE;
-        for (at, (value, role)) in (end..).zip([(DIRECTION, R_DIRECTION), (INT + 1, R_LENGTH)]) {
+        let leaves = [
+            (Direction::LEAST.value(), R_DIRECTION),
+            (Size::LEAST.value(), R_LENGTH),
+        ];
+        for (at, (value, role)) in (end..).zip(leaves) {
             (self.values[at], self.roles[at], self.parents[at]) = (value, role, imp as u8);
         }
         true
@@ -187,14 +193,14 @@ impl Clan {
         }
         self.values[imp] = RECT;
         for (at, role) in (imp + 1..).zip([R_WIDTH, R_HEIGHT]) {
-            (self.values[at], self.roles[at], self.parents[at]) = (INT + 1, role, imp as u8);
+            (self.values[at], self.roles[at], self.parents[at]) = (Size::LEAST.value(), role, imp as u8);
         }
         true
     }
 
     /// Makes a Line of length 1 a Dot.
     pub(super) fn line_to_dot(&mut self, imp: usize) -> bool {
-        if self.int(imp + 6) != 1 {
+        if !self.is_least(imp + 6) {
             return false;
         }
         self.values[imp] = DOT;
@@ -204,7 +210,7 @@ impl Clan {
 
     /// Makes a Rect of 1×1 a Dot.
     pub(super) fn rect_to_dot(&mut self, imp: usize) -> bool {
-        if self.int(imp + 1) != 1 || self.int(imp + 2) != 1 {
+        if !self.is_least(imp + 1) || !self.is_least(imp + 2) {
             return false;
         }
         self.values[imp] = DOT;
@@ -217,15 +223,18 @@ impl Clan {
         let (role, is_more) = (if direction < 2 { R_X } else { R_Y }, direction & 1 == 1);
         for at in imp..self.end(imp) {
             if self.roles[at] == role {
-                let value = self.values[at];
-                self.values[at] = match is_more {
-                    true if value < INT + 7 => value + 1,
-                    false if value > INT => value - 1,
-                    _ => return false,
-                };
+                match Coordinate::read(self.values[at]).step(is_more) {
+                    Some(moved) => self.values[at] = moved.value(),
+                    None => return false,
+                }
             }
         }
         true
+    }
+
+    /// True if `imp`, a width, height or length, is 1.
+    pub(super) fn is_least(&self, imp: usize) -> bool {
+        Size::read(self.values[imp]) == Size::LEAST
     }
 
     fn parent(&self, imp: usize) -> usize {
@@ -247,9 +256,9 @@ impl Clan {
         if !self.make_room(at, fresh.len()) {
             return false;
         }
-        let color = COLOR + u8::from(self.background() == 0);
+        let color = Color::nearest(u8::from(self.background() == 0));
         for (new, &(value, role, inside)) in (at..).zip(fresh) {
-            self.values[new] = if value == COLOR { color } else { value };
+            self.values[new] = if role == R_COLOR { color.value() } else { value };
             self.roles[new] = role;
             self.parents[new] = inside + at as u8;
         }

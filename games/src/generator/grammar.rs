@@ -16,6 +16,8 @@
 
 use std::ops::RangeInclusive;
 
+use super::bounded::{Color, Coordinate, Direction, Size, Turns};
+
 /// Most imps of a clan, leaves included.
 pub const MAX_IMPS: usize = 96;
 /// Most edges between the root and an imp.
@@ -100,12 +102,12 @@ pub(crate) const fn list_sizes(value: u8) -> Option<RangeInclusive<usize>> {
 pub(crate) const fn values_of(role: u8) -> RangeInclusive<u8> {
     match role {
         THIS => GENERATOR..=GENERATOR,
-        R_WIDTH | R_HEIGHT | R_LENGTH => INT + 1..=INT + 8,
-        R_BACKGROUND | R_COLOR => COLOR..=COLOR + 9,
-        R_X | R_Y => INT..=INT + 7,
+        R_WIDTH | R_HEIGHT | R_LENGTH => Size::VALUES,
+        R_BACKGROUND | R_COLOR => Color::VALUES,
+        R_X | R_Y => Coordinate::VALUES,
         R_START | R_PIVOT => COORDS..=COORDS,
-        R_DIRECTION => DIRECTION..=DIRECTION + 7,
-        R_TURNS => TURNS..=TURNS + 2,
+        R_DIRECTION => Direction::VALUES,
+        R_TURNS => Turns::VALUES,
         R_SHAPE | 13..=18 => DOT..=ROTATION,
         // An empty range.
         _ => RangeInclusive::new(1, 0),

@@ -1,6 +1,7 @@
 //! Strict mask: the moves that do not fail, found without making them. An Oops is a move that fails.
 
 use super::{
+    bounded::{Color, Coordinate},
     clan::Clan,
     grammar::{self, COORDS, GENERATOR, GROUP, LINE, MAX_DEPTH, MAX_IMPS, MAX_SHAPES, R_SHAPES, R_X, RECT},
     moves::{MOVES, Move, new_value},
@@ -76,9 +77,11 @@ impl Septs {
         for imp in (1..clan.len()).rev() {
             let parent = usize::from(clan.parents[imp]);
             if clan.values[imp] == COORDS {
-                let (x, y) = (clan.int(imp + 1), clan.int(imp + 2));
+                let [x, y] = [imp + 1, imp + 2].map(|leaf| Coordinate::read(clan.values[leaf]));
+                let steps = [x.step(false), x.step(true), y.step(false), y.step(true)];
+                let movable = steps.iter().enumerate();
                 septs.movable[imp] =
-                    u8::from(x > 0) | u8::from(x < 7) << 1 | u8::from(y > 0) << 2 | u8::from(y < 7) << 3;
+                    movable.fold(0, |set, (bit, step)| set | u8::from(step.is_some()) << bit);
             }
             septs.sizes[parent] += septs.sizes[imp];
             septs.heights[parent] = septs.heights[parent].max(septs.heights[imp] + 1);
@@ -89,7 +92,8 @@ impl Septs {
     }
 }
 
-/// Returns the change of the clan's hash when the Coords of each imp's sept move left, right, up or down.
+/// Returns the change of the clan's hash when the Coords of each imp's sept move left, right, up or down. Of no meaning for a
+/// move that fails.
 fn shifts(clan: &Clan) -> [[u64; 4]; MAX_IMPS] {
     let mut changes = [[0u64; 4]; MAX_IMPS];
     for imp in (1..clan.len()).rev() {
@@ -97,11 +101,11 @@ fn shifts(clan: &Clan) -> [[u64; 4]; MAX_IMPS] {
             for (axis, leaf) in [imp + 1, imp + 2].into_iter().enumerate() {
                 let value = clan.values[leaf];
                 let old = clan.hash_of(leaf, value);
-                for (more, new) in [value.wrapping_sub(1), value.wrapping_add(1)]
-                    .into_iter()
-                    .enumerate()
-                {
-                    changes[imp][2 * axis + more] = clan.hash_of(leaf, new).wrapping_sub(old);
+                for is_more in [false, true] {
+                    if let Some(new) = Coordinate::read(value).step(is_more) {
+                        changes[imp][2 * axis + usize::from(is_more)] =
+                            clan.hash_of(leaf, new.value()).wrapping_sub(old);
+                    }
                 }
             }
         }
@@ -165,9 +169,9 @@ impl Clan {
                 forbid(room < 7, Move::APPEND_DOT + 1, Move::APPEND_RECT);
                 forbid(value == GROUP && shapes != 1, Move::UNWRAP, Move::UNWRAP);
             }
-            LINE => forbid(self.int(imp + 6) != 1, Move::LINE_TO_DOT, Move::LINE_TO_DOT),
+            LINE => forbid(!self.is_least(imp + 6), Move::LINE_TO_DOT, Move::LINE_TO_DOT),
             RECT => {
-                let is_more = self.int(imp + 1) != 1 || self.int(imp + 2) != 1;
+                let is_more = !self.is_least(imp + 1) || !self.is_least(imp + 2);
                 forbid(is_more, Move::RECT_TO_DOT, Move::RECT_TO_DOT);
             }
             grammar::DOT => forbid(room < 2, Move::DOT_TO_LINE, Move::DOT_TO_RECT),
@@ -175,8 +179,8 @@ impl Clan {
                 for action in [Move::INC, Move::DEC] {
                     forbid(new_value(value, role, action).is_none(), action, action);
                 }
-                if (grammar::COLOR..grammar::DIRECTION).contains(&value) {
-                    let own = Move::SET_COLOR + (value - grammar::COLOR);
+                if let Some(color) = Color::of(value) {
+                    let own = Move::SET_COLOR + color.get();
                     forbid(true, own, own);
                 }
             }

@@ -8,6 +8,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`grammar`] | one-hot values, roles, allowed children |
+//! | [`bounded`] | sizes, coordinates, colours, directions, turns: numbers within their ranges |
 //! | [`clan`], [`packed`] | the tree, and its form as numbers, checked when read |
 //! | [`grid`], [`render`] | grids, rendering of clans, views of single imps |
 //! | [`moves`], `edit`, `legal` | the 38 moves of an imp, their effects, their legality |
@@ -25,6 +26,7 @@
 //! | [`made`] | ARC-like tasks made from the grammar |
 //! | [`paint`], `text`, `people` | grids and clans as text, drawing and notation |
 
+pub mod bounded;
 mod canonical;
 pub mod clan;
 mod codec;

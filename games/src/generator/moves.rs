@@ -1,6 +1,7 @@
 //! The 38 moves of an imp: names, the imps they apply to, and effects.
 
 use super::{
+    bounded::{Color, Coordinate, Direction, Size, Turns},
     clan::Clan,
     grammar::{self, MAX_DEPTH, R_SHAPES},
 };
@@ -160,31 +161,19 @@ impl Clan {
 
 /// Returns the one-hot value of a leaf after a move that changes only that. `None` if the value would leave its range or
 /// not change.
-pub(super) const fn new_value(value: u8, role: u8, action: u8) -> Option<u8> {
-    match action {
-        Move::INC => {
-            let range = grammar::values_of(role);
-            if value < *range.end() {
-                Some(value + 1)
-            } else {
-                None
-            }
-        }
-        Move::DEC => {
-            let range = grammar::values_of(role);
-            if value > *range.start() {
-                Some(value - 1)
-            } else {
-                None
-            }
-        }
-        Move::SET_COLOR..=Move::SET_COLOR_9 => {
-            let new = grammar::COLOR + (action - Move::SET_COLOR);
-            if new == value { None } else { Some(new) }
-        }
-        Move::DIR_CW => Some(grammar::DIRECTION + (value - grammar::DIRECTION + 1) % 8),
-        Move::DIR_CCW => Some(grammar::DIRECTION + (value - grammar::DIRECTION + 7) % 8),
-        Move::TURN_NEXT => Some(grammar::TURNS + (value - grammar::TURNS + 1) % 3),
-        _ => None,
-    }
+pub(super) fn new_value(value: u8, role: u8, action: u8) -> Option<u8> {
+    let is_up = action == Move::INC;
+    Some(match action {
+        Move::INC | Move::DEC => match role {
+            grammar::R_WIDTH | grammar::R_HEIGHT | grammar::R_LENGTH => Size::of(value)?.step(is_up)?.value(),
+            grammar::R_X | grammar::R_Y => Coordinate::of(value)?.step(is_up)?.value(),
+            _ => return None,
+        },
+        Move::SET_COLOR..=Move::SET_COLOR_9 => Color::new(action - Move::SET_COLOR)?.value(),
+        Move::DIR_CW => Direction::of(value)?.turn(1).value(),
+        Move::DIR_CCW => Direction::of(value)?.turn(7).value(),
+        Move::TURN_NEXT => Turns::of(value)?.turn(1).value(),
+        _ => return None,
+    })
+    .filter(|&new| new != value)
 }

@@ -1,9 +1,9 @@
 //! Problems: the grids to be drawn, and a lower bound of the moves that a clan needs to draw them.
 
 use super::{
+    bounded::Color,
     canonical::Naming,
     clan::{Clan, mix},
-    grammar,
     grid::Grid,
 };
 
@@ -99,11 +99,8 @@ fn least_changes(clan: &Clan, target: &Grid) -> u32 {
     }
     let bit = |cell: u8| 1u32 << (cell & 31);
     let wanted = target.cells().iter().fold(0, |set, &cell| set | bit(cell)) & 0x3ff;
-    let colors = clan
-        .values()
-        .iter()
-        .filter(|&&value| (grammar::COLOR..grammar::DIRECTION).contains(&value));
-    let held = colors.fold(0, |set, &value| set | bit(value - grammar::COLOR));
+    let colors = clan.values().iter().filter_map(|&value| Color::of(value));
+    let held = colors.fold(0, |set, color| set | bit(color.get()));
     let missing = (wanted & !held).count_ones();
     (missing + size_steps((clan.width(), clan.height()), target.size(), true)).max(1)
 }

@@ -2,8 +2,8 @@
 //! [`Change::of_colors`]).
 
 use super::{
+    bounded::Color,
     clan::mix,
-    grammar::{COLOR, DIRECTION},
     moves::{MOVES, Move},
     row,
     symmetry::Change,
@@ -54,9 +54,8 @@ impl RowMaps for Recolorings {
 pub(super) fn recolor(change: &Change, row: &mut [u32]) {
     let (imps, grids) = row::parts_mut(row);
     for imp in imps {
-        let value = *imp as u8;
-        if (COLOR..DIRECTION).contains(&value) {
-            *imp = *imp & !0xff | u32::from(COLOR + change.color(value - COLOR));
+        if let Some(color) = Color::of(*imp as u8) {
+            *imp = *imp & !0xff | u32::from(Color::nearest(change.color(color.get())).value());
         }
     }
     for cells in grids {

@@ -4,9 +4,10 @@
 //! dropped. A Rotation turns the stamps of its child about its pivot before stamps are dropped.
 
 use super::{
+    bounded::{Color, Coordinate, Direction, Size, Turns},
     clan::Clan,
     grammar::{self, MAX_IMPS},
-    grid::{ABSENT, Grid, SIDE},
+    grid::{Grid, SIDE},
 };
 
 /// Rotation by quarter turns and translation of the plane.
@@ -59,8 +60,8 @@ pub struct Stamp {
     pub shape: u8,
     /// Cell, `8·y + x`.
     pub cell: u8,
-    /// Colour, 0 to 9.
-    pub color: u8,
+    /// Colour.
+    pub color: Color,
 }
 
 impl Clan {
@@ -75,9 +76,10 @@ impl Clan {
             }
             let mut placement = placements[usize::from(self.parents[imp])];
             let at = |offset: usize| self.values.get(imp + offset).copied().unwrap_or_default();
-            let int = |offset: usize| i32::from(at(offset)) - i32::from(grammar::INT);
-            let color_of = |offset: usize| at(offset).wrapping_sub(grammar::COLOR);
-            let mut stamp = |x: i32, y: i32, color: u8| {
+            let place = |offset: usize| i32::from(Coordinate::read(at(offset)).get());
+            let size = |offset: usize| i32::from(Size::read(at(offset)).get());
+            let color_of = |offset: usize| Color::read(at(offset));
+            let mut stamp = |x: i32, y: i32, color: Color| {
                 let (x, y) = placement.place(x, y);
                 if (0..width).contains(&x) && (0..height).contains(&y) {
                     let cell = (y as usize * SIDE + x as usize) as u8;
@@ -90,20 +92,19 @@ impl Clan {
             };
             match value {
                 // Dot, Coords, x, y, color
-                grammar::DOT => stamp(int(2), int(3), color_of(4)),
+                grammar::DOT => stamp(place(2), place(3), color_of(4)),
                 // Line, Coords, x, y, color, direction, length
                 grammar::LINE => {
-                    let direction = usize::from(at(5).wrapping_sub(grammar::DIRECTION)) & 7;
-                    let (dx, dy) = grammar::STEPS[direction];
-                    for step in 0..int(6) {
-                        stamp(int(2) + step * dx, int(3) + step * dy, color_of(4));
+                    let (dx, dy) = grammar::STEPS[usize::from(Direction::read(at(5)).get())];
+                    for step in 0..size(6) {
+                        stamp(place(2) + step * dx, place(3) + step * dy, color_of(4));
                     }
                 }
                 // Rect, width, height, Coords, x, y, color
                 grammar::RECT => {
-                    for y in 0..int(2) {
-                        for x in 0..int(1) {
-                            stamp(int(4) + x, int(5) + y, color_of(6));
+                    for y in 0..size(2) {
+                        for x in 0..size(1) {
+                            stamp(place(4) + x, place(5) + y, color_of(6));
                         }
                     }
                 }
@@ -111,9 +112,9 @@ impl Clan {
                     // The child, then turns, Coords, x, y.
                     let turns = self.end(imp + 1);
                     let at = |offset: usize| self.values.get(turns + offset).copied().unwrap_or_default();
-                    let int = |offset: usize| i32::from(at(offset)) - i32::from(grammar::INT);
-                    for _ in 0..=at(0).saturating_sub(grammar::TURNS).min(2) {
-                        placement = placement.after_quarter_turn(int(2), int(3));
+                    let place = |offset: usize| i32::from(Coordinate::read(at(offset)).get());
+                    for _ in 0..Turns::read(at(0)).get() {
+                        placement = placement.after_quarter_turn(place(2), place(3));
                     }
                 }
                 _ => {}
@@ -125,7 +126,7 @@ impl Clan {
     /// Returns the grid that the clan draws.
     pub fn render(&self) -> Grid {
         let mut grid = self.bare();
-        self.stamps(|stamp| grid.cells[usize::from(stamp.cell)] = stamp.color);
+        self.stamps(|stamp| grid.cells[usize::from(stamp.cell)] = stamp.color.get());
         grid
     }
 
@@ -141,7 +142,7 @@ impl Clan {
         let mut grid = Grid::ABSENT;
         self.stamps(|stamp| {
             if sept.contains(&usize::from(stamp.shape)) {
-                grid.cells[usize::from(stamp.cell)] = stamp.color;
+                grid.cells[usize::from(stamp.cell)] = stamp.color.get();
             }
         });
         grid
@@ -150,7 +151,6 @@ impl Clan {
     /// Returns the grid of the clan's size, filled with the background.
     fn bare(&self) -> Grid {
         let mut grid = Grid::ABSENT;
-        debug_assert!(self.background() < ABSENT);
         for row in grid.cells.chunks_exact_mut(SIDE).take(self.height()) {
             row[..self.width()].fill(self.background());
         }

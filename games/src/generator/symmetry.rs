@@ -5,8 +5,9 @@
 //! exact, because new shapes are black or blue. [`Change::action`] is `None` for a move without exact counterpart.
 
 use super::{
+    bounded::{Color, Coordinate, Direction, Size, Turns},
     clan::Clan,
-    grammar::{COLOR, COORDS, DIRECTION, GENERATOR, INT, R_HEIGHT, R_START, R_WIDTH, R_X, R_Y, RECT, TURNS},
+    grammar::{COLOR, COORDS, GENERATOR, INT, R_HEIGHT, R_START, R_WIDTH, R_X, R_Y, RECT},
     grid::{ABSENT, Grid, SIDE},
     moves::Move,
 };
@@ -130,35 +131,50 @@ impl Change {
                 COORDS => {
                     let (x, y) = self.place(clan, imp, size);
                     for (leaf, number) in [(imp + 1, x), (imp + 2, y)] {
-                        let number = u8::try_from(number).ok().filter(|&number| number < SIDE as u8)?;
-                        changed.values[leaf] = INT + number;
+                        let number = Coordinate::new(u8::try_from(number).ok()?)?;
+                        changed.values[leaf] = number.value();
                     }
                 }
-                COLOR..DIRECTION => changed.values[imp] = COLOR + self.color(value - COLOR),
-                DIRECTION..TURNS => {
-                    let (mut direction, turns) = (value - DIRECTION, 2 * (self.turn & 3));
-                    if self.is_mirrored() {
-                        direction = 12 - direction;
-                    }
-                    changed.values[imp] = DIRECTION + (direction + turns) % 8;
-                }
-                TURNS..=37 if self.is_mirrored() => changed.values[imp] = TURNS + 2 - (value - TURNS),
+                COLOR.. => changed.values[imp] = self.leaf(value),
                 _ => {}
             }
         }
         Some(changed)
     }
 
+    /// Returns the image of the one-hot value of a colour, a direction or turns. Other values stay.
+    fn leaf(&self, value: u8) -> u8 {
+        if let Some(color) = Color::of(value) {
+            return Color::nearest(self.color(color.get())).value();
+        }
+        if let Some(direction) = Direction::of(value) {
+            let quarters = 2 * (self.turn & 3);
+            return match self.is_mirrored() {
+                // Left and right are exchanged.
+                true => Direction::nearest(4).turn(8 - direction.get()),
+                false => direction,
+            }
+            .turn(quarters)
+            .value();
+        }
+        match Turns::of(value) {
+            Some(turns) if self.is_mirrored() => Turns::nearest(4 - turns.get()).value(),
+            _ => value,
+        }
+    }
+
     /// Returns the image of the point of a Coords. For the start of a Rect, the corner that is at the top left after the
     /// turn.
     fn place(&self, clan: &Clan, imp: usize, size: (i32, i32)) -> (i32, i32) {
-        let at = (clan.int(imp + 1) as i32, clan.int(imp + 2) as i32);
+        let coordinate = |leaf: usize| i32::from(Coordinate::read(clan.values[leaf]).get());
+        let side = |leaf: usize| i32::from(Size::read(clan.values[leaf]).get());
+        let at = (coordinate(imp + 1), coordinate(imp + 2));
         let moved = self.point(size, at);
         let parent = usize::from(clan.parents[imp]);
         if clan.values[parent] != RECT || clan.roles[imp] != R_START {
             return moved;
         }
-        let (width, height) = (clan.int(parent + 1) as i32, clan.int(parent + 2) as i32);
+        let (width, height) = (side(parent + 1), side(parent + 2));
         let corner = self.point(size, (at.0 + width - 1, at.1 + height - 1));
         (moved.0.min(corner.0), moved.1.min(corner.1))
     }

@@ -42,8 +42,8 @@ fn write_leaf(clan: &Clan, imp: usize, text: &mut String) {
         COORDS => write!(
             text,
             " {imp}:{name}=({}, {})",
-            clan.int(imp + 1),
-            clan.int(imp + 2)
+            grammar::value_name(clan.values[imp + 1]),
+            grammar::value_name(clan.values[imp + 2])
         ),
         _ if grammar::is_leaf(value) => write!(text, " {imp}:{name}={}", grammar::value_name(value)),
         _ => Ok(()),

@@ -4,6 +4,7 @@
 //! shapes of a sept, the later ones on top.
 
 use super::{
+    bounded::Color,
     clan::Clan,
     grammar,
     grid::{ABSENT, CELLS, SIDE},
@@ -22,7 +23,7 @@ pub(super) struct Views {
 #[derive(Clone, Copy, Debug)]
 struct Painted {
     shape: u8,
-    color: u8,
+    color: Color,
     cells: u64,
 }
 
@@ -87,7 +88,7 @@ fn paint(painted: &[Painted], view: &mut [i32]) {
         let mut cells = shape.cells & free;
         free &= !cells;
         while cells != 0 {
-            view[cells.trailing_zeros() as usize] = shape.color.into();
+            view[cells.trailing_zeros() as usize] = shape.color.get().into();
             cells &= cells - 1;
         }
     }
