@@ -134,6 +134,11 @@ impl Clan {
         mix(packed)
     }
 
+    /// True if `imp`, a width, height or length, is 1.
+    pub(super) fn is_least(&self, imp: usize) -> bool {
+        Size::read(self.values[imp]) == Size::LEAST
+    }
+
     /// Appends an imp. The caller ensures that there is room and that the grammar allows it.
     pub(super) fn push(&mut self, value: u8, role: u8, parent: u8) {
         let at = self.len();

@@ -232,11 +232,6 @@ impl Clan {
         true
     }
 
-    /// True if `imp`, a width, height or length, is 1.
-    pub(super) fn is_least(&self, imp: usize) -> bool {
-        Size::read(self.values[imp]) == Size::LEAST
-    }
-
     fn parent(&self, imp: usize) -> usize {
         usize::from(self.parents[imp])
     }
