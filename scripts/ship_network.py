@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Copy the last checkpoint of a run of the laboratory to networks/<game>/, where it becomes the network that comes with Minuet.
+"""Copy the last checkpoint of a run to networks/<game>/, where it becomes the network that comes with Minuet.
 
     target/release/minuet lab lab/networks/connect-four.toml
     $(python3 scripts/python_env.py minuet) scripts/ship_network.py lab/networks/connect-four.toml
 
-The folders `medium` and `beginner` within it get earlier checkpoints of the same run.
+The folders `medium` and `beginner` within it get earlier checkpoints of the same run of the laboratory. The laboratory does not rate the
+generator game, so its network comes from a run of `minuet up`; the script plays the match against the reference itself:
+
+    $(python3 scripts/python_env.py minuet) scripts/ship_network.py --run runs/generator --visits 64 --reference uct,visits=256
 
 The folder has the form of a checkpoint's folder: model.onnx and manifest.json. The weights in model.onnx are rounded to half precision,
 and cast to single precision when the network is loaded; a test plays with the result. The optimiser's state and the weights for further
@@ -21,6 +24,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -37,15 +41,24 @@ LEAST_HALVED = 1024
 SAFE_SCORE = 0.8
 # Levels with the share of the training steps after which their checkpoints were made.
 LEVELS = {"medium": 1 / 7, "beginner": 1 / 50}
+# Games against the reference of a run of `minuet up`.
+GAMES = 240
 # Opponent whose match takes minutes in a test.
 SLOW = "uct,visits=10000"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("experiment", type=Path, help="file of an experiment with one arm and one seed")
+    parser.add_argument("experiment", type=Path, nargs="?", help="file of an experiment with one arm and one seed")
     parser.add_argument("--folder", type=Path, help="folder of the experiment's runs (default: runs/lab/ and the name of the file)")
+    parser.add_argument("--run", type=Path, help="folder of a stopped run of `minuet up`, instead of an experiment")
+    parser.add_argument("--visits", type=int, default=100, help="visits for each move in the match of --run (default: 100)")
+    parser.add_argument("--reference", help="opponent in the match of --run, e.g. uct,visits=256")
     arguments = parser.parse_args()
+    if arguments.run is not None and arguments.reference is not None:
+        return ship_run(arguments.run, arguments.visits, arguments.reference)
+    if arguments.experiment is None:
+        parser.error("name an experiment, or --run and --reference")
     experiment = tomllib.loads(arguments.experiment.read_text())
     if len(experiment["arm"]) != 1 or len(experiment["seeds"]) != 1:
         return fail(f"{arguments.experiment} has several arms or seeds; a network comes from one run")
@@ -66,10 +79,9 @@ def main() -> int:
     for level, share in LEVELS.items():
         wanted = share * measured["spent"]["steps"]
         ship(run, steps[min(steps, key=lambda step: abs(step - wanted))], target / level)
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
     provenance = {
         "experiment": str(arguments.experiment),
-        "commit": commit.stdout.strip(),
+        "commit": commit(),
         "seed": experiment["seeds"][0],
         "visits_in_matches": experiment["rating"]["visits"],
         "reference": beaten[-1],
@@ -79,6 +91,40 @@ def main() -> int:
     provenance |= {key: measured[key] for key in ("optimal_alone", "optimal_searched") if measured.get(key) is not None}
     write_json(target / "provenance.json", provenance)
     return 0
+
+
+def ship_run(run: Path, visits: int, reference: str) -> int:
+    """Copy the newest checkpoint of a run of `minuet up`, and play GAMES games against the reference."""
+    newest = max((run / "checkpoints/versions").iterdir(), key=lambda version: version.name)
+    manifest = json.loads((newest / "manifest.json").read_text())
+    game = manifest["game"]
+    target = ROOT / "networks" / game
+    ship(run, newest, target)
+    match = ["arena", "--game", game, f"{game},visits={visits}", reference, "--games", str(GAMES), "--json"]
+    with tempfile.TemporaryDirectory() as folder:
+        command = [str(ROOT / "target/release/minuet"), *match, "--folder", str(Path(folder) / "match")]
+        played = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    pairing = json.loads(played.stdout)["pairings"][0]
+    score = pairing["estimate"]["score"]
+    if score <= 0.5:
+        return fail(f"the network scores {score} against {reference}, so it is not worth shipping")
+    provenance = {
+        "run": f"minuet up --game {game}",
+        "commit": commit(),
+        "seed": tomllib.loads((run / "run.toml").read_text())["run"]["seed"],
+        "visits_in_matches": visits,
+        "reference": reference,
+        "spent": {key: manifest[name] for key, name in (("steps", "step"), ("samples", "positions_seen"), ("games", "games_seen"))},
+        "matches": [{"against": reference, "score": score, "problems": pairing["problems"]}],
+    }
+    write_json(target / "provenance.json", provenance)
+    return 0
+
+
+def commit() -> str:
+    """Return the short id of the commit that is checked out."""
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
+    return found.stdout.strip()
 
 
 def ship(run: Path, checkpoint: Path, target: Path) -> None:
