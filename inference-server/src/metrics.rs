@@ -145,7 +145,8 @@ impl Metrics {
         self.queue_seconds.record(time);
     }
 
-    /// Records an executed batch of `slots` places, of which `positions` were not padding.
+    /// Records an executed batch of `slots` places, of which `positions` were not padding. `time` is its share of the device's
+    /// time, so that the sum grows by one second a second if all threads compute.
     pub(crate) fn batch(&self, positions: usize, slots: usize, time: Duration) {
         self.batches.increment(1);
         self.batch_positions.increment(positions as u64);
@@ -344,7 +345,7 @@ fn describe() {
         (
             "minuet_inference_device_seconds",
             Unit::Seconds,
-            "How long the device took for a batch.",
+            "How much of the device's time a batch took: the time in which a thread computed it, divided by the number of threads.",
         ),
         (
             "minuet_inference_model_load_seconds",

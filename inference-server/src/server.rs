@@ -84,8 +84,12 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
         };
         let drained = CancellationToken::new();
         let batcher = Batcher::new(policy, metrics.clone());
+        let threads = match inference.threads {
+            0 => network::threads::cores(),
+            threads => threads,
+        };
         let executor =
-            Executor::start(batcher.clone(), metrics.clone()).context("cannot start the device's thread")?;
+            Executor::start(&batcher, &metrics, threads).context("cannot start the device's threads")?;
         let cache = usize::try_from(inference.cache_mib << 20)
             .ok()
             .and_then(EvaluationCache::new)

@@ -109,7 +109,11 @@ pub(crate) fn model(version: &str, max_batch: usize) -> Arc<Model> {
         threads: 1,
         speeds: Vec::new(),
     };
-    Arc::new(Model::new(info, Buckets::new(max_batch), Box::new(FakeRunner)))
+    Arc::new(Model::new(
+        info,
+        Buckets::new(max_batch),
+        vec![Box::new(FakeRunner)],
+    ))
 }
 
 /// Returns the name of the usual default model.

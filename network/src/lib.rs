@@ -12,7 +12,7 @@
 //! | `provider` | ONNX Runtime's execution providers and their settings |
 //! | `session` | one model in ONNX Runtime: rows in, logits and values out |
 //! | `loader` | loads a model, checks it against f32, measures providers, warms it up |
-//! | `threads` | the number of threads that compute a batch, by measurement |
+//! | `threads` | the number of threads that evaluate, by measurement |
 //! | `canary` | compares a provider's outputs with those of f32 |
 //! | `buckets` | the batch sizes that a model is padded to |
 //! | `model` | a model that is ready to run, and what is known about it |

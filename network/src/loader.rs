@@ -80,8 +80,8 @@ struct Task<'a> {
     contract: &'a Contract,
 }
 
-/// Loads models with one provider, or with the fastest one. If the settings leave the number of threads open, the first model
-/// decides it by measurement.
+/// Loads models with one provider, or with the fastest one. If the settings leave the number of sessions open, the first
+/// model decides it by measurement.
 #[derive(Debug)]
 pub struct Loader {
     environment: Environment,
@@ -90,7 +90,7 @@ pub struct Loader {
     asked_for: Option<Provider>,
     /// With `auto`: the available providers, the fastest first. Empty until they have been measured.
     ranking: Mutex<Vec<Provider>>,
-    /// Measured speeds, if the settings leave the number of threads open. Empty until they have been measured.
+    /// Measured speeds, if the settings leave the number of sessions open. Empty until they have been measured.
     speeds: Mutex<Vec<ThreadSpeed>>,
     numbers: VersionIds,
 }
@@ -180,8 +180,9 @@ impl Loader {
             }
             None => self.choose(task, plain, &truth)?,
         };
-        let runner = self.with_best_threads(provider, runner, task)?;
-        let runner = self.warmed(runner, file.layout)?;
+        let runners = self.with_more_sessions(provider, runner, task)?;
+        let runners = runners.into_iter().map(|runner| self.warmed(runner, file.layout));
+        let runners = runners.collect::<Result<Vec<_>, _>>()?;
         let digest = checkpoints::version::sha256_hex(file.bytes);
         let info = ModelInfo {
             source: source.to_owned(),
@@ -192,7 +193,7 @@ impl Loader {
             layout: file.layout.clone(),
             provider: provider.name_with(&self.settings),
             bytes: self.memory_on(provider, file.bytes.len() as u64),
-            threads: self.threads(),
+            threads: runners.len(),
             speeds: self.speeds.lock().clone(),
         };
         let buckets = match varies(file.layout) {
@@ -200,7 +201,7 @@ impl Loader {
             false if provider.pads() => self.buckets.clone(),
             false => self.buckets.fine(),
         };
-        Ok(Model::new(info, buckets, runner))
+        Ok(Model::new(info, buckets, runners))
     }
 
     /// Returns the memory that a model counts for, in bytes, by the length of its file: the weights for each time that it is
@@ -220,43 +221,38 @@ impl Loader {
     }
 
     fn memory_on(&self, provider: Provider, file_bytes: u64) -> u64 {
-        file_bytes * (1 + provider.fixed_sizes(self.buckets.sizes()).len() as u64)
+        let compiled = 1 + provider.fixed_sizes(self.buckets.sizes()).len();
+        file_bytes * (compiled * self.sessions(provider)) as u64
     }
 
-    /// Returns the number of threads that compute a batch. 1 until it has been measured.
-    fn threads(&self) -> usize {
-        match self.settings.threads {
+    /// Returns the number of sessions of a model on `provider`: 1 until it has been measured.
+    fn sessions(&self, provider: Provider) -> usize {
+        match self.settings.sessions {
+            _ if provider.is_gpu() => 1,
             0 => threads::choose(&self.speeds.lock()).unwrap_or(1),
-            threads => threads,
+            sessions => sessions,
         }
     }
 
-    fn settings(&self) -> Settings {
-        Settings {
-            threads: self.threads(),
-            ..self.settings.clone()
-        }
-    }
-
-    /// Returns `runner`, which computes with one thread, or one of the same model with the best number of threads. Measures
-    /// that number at the first call, if the settings leave it open.
-    fn with_best_threads(
+    /// Returns `runner` and more of the same model, one for each session. Measures their best number at the first call, if
+    /// the settings leave it open.
+    fn with_more_sessions(
         &self,
         provider: Provider,
         runner: Box<dyn Runner>,
         task: Task<'_>,
-    ) -> Result<Box<dyn Runner>, LoadError> {
-        // A GPU computes; threads of the CPU only feed it.
-        if self.settings.threads > 0 || provider.is_gpu() || !self.speeds.lock().is_empty() {
-            return Ok(runner);
+    ) -> Result<Vec<Box<dyn Runner>>, LoadError> {
+        let is_open = self.settings.sessions == 0 && !provider.is_gpu() && self.speeds.lock().is_empty();
+        let most = match is_open {
+            true => threads::cores(),
+            false => self.sessions(provider),
+        };
+        let mut runners = vec![runner];
+        while runners.len() < most {
+            runners.push(self.runner(provider, task, &self.settings)?);
         }
-        let mut runners = vec![(1, runner)];
-        for threads in threads::candidates(threads::cores()).into_iter().skip(1) {
-            let settings = Settings {
-                threads,
-                ..self.settings.clone()
-            };
-            runners.push((threads, self.runner(provider, task, &settings)?));
+        if !is_open {
+            return Ok(runners);
         }
         let batch = canary::batch(task.file.layout, self.buckets.largest());
         let speeds = threads::measure(&mut runners, &batch)?;
@@ -272,10 +268,8 @@ impl Loader {
             );
         }
         *self.speeds.lock() = speeds;
-        let best = self.threads();
-        let found = runners.into_iter().find(|(threads, _)| *threads == best);
-        let (_, runner) = found.ok_or_else(|| RunError("no number of threads was measured".into()))?;
-        Ok(runner)
+        runners.truncate(self.sessions(provider));
+        Ok(runners)
     }
 
     /// Runs a tiny network on `provider`, so that a missing provider is found at start.
@@ -308,7 +302,7 @@ impl Loader {
     /// Loads the model with the plain CPU provider and runs the canary batch.
     fn plain(&self, task: Task<'_>) -> Result<(Box<dyn Runner>, CanaryOutput), LoadError> {
         // The reference is the file itself, in its own precision.
-        let settings = Settings::from(self.threads());
+        let settings = Settings::from(self.settings.threads);
         let mut runner = self.runner(Provider::Cpu, task, &settings)?;
         let truth = canary::run(runner.as_mut(), task.file.layout, canary::ROWS, false)?;
         Ok((runner, truth))
@@ -321,7 +315,7 @@ impl Loader {
         task: Task<'_>,
         truth: &CanaryOutput,
     ) -> Result<Candidate, LoadError> {
-        let mut runner = self.runner(provider, task, &self.settings())?;
+        let mut runner = self.runner(provider, task, &self.settings)?;
         let (layout, mut distance) = (task.file.layout, Distance::NONE);
         for size in self.canary_sizes(provider, layout) {
             let found = canary::run(runner.as_mut(), layout, size, false)?;

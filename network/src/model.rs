@@ -31,7 +31,7 @@ pub struct ModelInfo {
     pub provider: &'static str,
     /// Memory that it counts for, in bytes: the length of its file, for each time that it was compiled.
     pub bytes: u64,
-    /// Number of threads that compute a batch.
+    /// Number of batches that it computes at the same time, each on a thread.
     pub threads: usize,
     /// Speeds from which that number was chosen; empty if the configuration sets it.
     pub speeds: Vec<ThreadSpeed>,
@@ -45,17 +45,18 @@ pub struct Model {
     pub buckets: Buckets,
     /// True if it picks the logits of the legal actions that a batch names.
     pub picks_legal: bool,
-    runner: Mutex<Box<dyn Runner>>,
+    /// One for each batch that is computed at the same time.
+    runners: Vec<Mutex<Box<dyn Runner>>>,
 }
 
 impl Model {
-    /// Makes a model of a runner that was warmed.
-    pub fn new(info: ModelInfo, buckets: Buckets, runner: Box<dyn Runner>) -> Self {
+    /// Makes a model of warmed runners of the same file. It computes as many batches at the same time.
+    pub fn new(info: ModelInfo, buckets: Buckets, runners: Vec<Box<dyn Runner>>) -> Self {
         Self {
             info,
             buckets,
-            picks_legal: runner.picks_legal(),
-            runner: Mutex::new(runner),
+            picks_legal: runners.iter().all(|runner| runner.picks_legal()),
+            runners: runners.into_iter().map(Mutex::new).collect(),
         }
     }
 
@@ -81,12 +82,17 @@ impl Model {
         Batch::new(numbers, size)
     }
 
-    /// Executes one batch.
+    /// Executes one batch on a free runner. Waits if all are busy.
     ///
     /// # Errors
     /// [`RunError`] if the device failed.
     pub fn run(&self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
-        self.runner.lock().run(batch)
+        if let Some(mut free) = self.runners.iter().find_map(Mutex::try_lock) {
+            return free.run(batch);
+        }
+        let first = self.runners.first();
+        let runner = first.ok_or_else(|| RunError("the model has no runner".into()))?;
+        runner.lock().run(batch)
     }
 }
 

@@ -32,10 +32,13 @@ pub enum Provider {
 }
 
 /// Settings that apply to every provider.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Threads that compute one batch on the CPU; 0: the loader measures how many are fastest.
+    /// Threads that compute one batch on the CPU, at least one.
     pub threads: usize,
+    /// Number of batches that the CPU computes at the same time, each with a session of its own; 0: the loader measures how
+    /// many are fastest. A GPU computes one batch at a time.
+    pub sessions: usize,
     /// Index of the GPU, from 0.
     pub device: u32,
     /// True to convert models to half precision.
@@ -48,11 +51,15 @@ pub struct Settings {
 }
 
 impl From<usize> for Settings {
-    /// Makes settings for the CPU with this number of threads.
+    /// Makes settings for the CPU: one batch at a time, computed by this number of threads.
     fn from(threads: usize) -> Self {
         Self {
             threads,
-            ..Self::default()
+            sessions: 1,
+            device: 0,
+            fp16: false,
+            engine_cache: PathBuf::new(),
+            bind_always: false,
         }
     }
 }
@@ -61,7 +68,8 @@ impl From<&InferenceConfig> for Settings {
     /// Takes the settings of `[inference]` in the configuration.
     fn from(config: &InferenceConfig) -> Self {
         Self {
-            threads: config.threads,
+            threads: 1,
+            sessions: config.threads,
             device: config.device,
             fp16: config.fp16,
             engine_cache: config.engine_cache.clone(),
@@ -353,6 +361,7 @@ fn openvino(precision: &str, threads: usize) -> ExecutionProviderDispatch {
         "INFERENCE_PRECISION_HINT": precision,
         "INFERENCE_NUM_THREADS": threads.to_string(),
         "NUM_STREAMS": "1",
+        "ENABLE_CPU_PINNING": "NO",
     }});
     ep::OpenVINO::default()
         .with_device_type("CPU")

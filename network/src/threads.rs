@@ -1,7 +1,8 @@
-//! The number of threads that compute a batch, chosen by the speed that was measured with each number.
+//! The number of threads that evaluate, each a batch of its own, chosen by the speed that was measured with each number.
 
 use std::{
     num::NonZero,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -19,7 +20,7 @@ const COST: f64 = 0.2;
 /// Share of a core from which a measurement with one thread counts as undisturbed.
 const QUIET: f64 = 0.85;
 
-/// Speed of batches of the largest size, each computed by `threads` threads.
+/// Speed of `threads` threads together, each of which computes batches of the largest size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ThreadSpeed {
     /// Number of threads.
@@ -43,7 +44,7 @@ pub fn candidates(cores: usize) -> Vec<usize> {
 
 /// Returns the number of cores that this process may use.
 pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZero::get)
+    thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Time and work of one candidate's turns.
@@ -55,26 +56,21 @@ struct Turns {
     cpu_seconds: f64,
 }
 
-/// Measures runners that compute batches with different numbers of threads, in turn. Nothing else in this process may compute
-/// meanwhile.
+/// Measures runners of the same model, each on a thread of its own: one alone, and more of them up to all. Nothing else in
+/// this process may compute meanwhile.
 ///
 /// # Errors
 /// [`RunError`] if a runner fails.
-pub fn measure(
-    runners: &mut [(usize, Box<dyn Runner>)],
-    batch: &Batch,
-) -> Result<Vec<ThreadSpeed>, RunError> {
-    for (_, runner) in runners.iter_mut() {
+pub fn measure(runners: &mut [Box<dyn Runner>], batch: &Batch) -> Result<Vec<ThreadSpeed>, RunError> {
+    for runner in runners.iter_mut() {
         runner.run(batch.clone())?;
     }
-    let mut turns = vec![Turns::default(); runners.len()];
+    let counts = candidates(runners.len());
+    let mut turns = vec![Turns::default(); counts.len()];
     for _ in 0..ROUNDS {
-        for ((_, runner), turns) in runners.iter_mut().zip(&mut turns) {
-            let (began, used, mut runs) = (Instant::now(), cpu_seconds(), 0);
-            while runs == 0 || began.elapsed() < TURN {
-                runner.run(batch.clone())?;
-                runs += 1;
-            }
+        for (&threads, turns) in counts.iter().zip(&mut turns) {
+            let (began, used) = (Instant::now(), cpu_seconds());
+            let runs = together(runners.iter_mut().take(threads), batch)?;
             let (positions, seconds) = ((runs * batch.size()) as f64, began.elapsed().as_secs_f64());
             turns.best = turns.best.max(positions / seconds);
             turns.positions += positions;
@@ -82,10 +78,10 @@ pub fn measure(
             turns.cpu_seconds += cpu_seconds() - used;
         }
     }
-    let measured = runners.iter().zip(turns);
+    let measured = counts.into_iter().zip(turns);
     Ok(measured
-        .map(|((threads, _), turns)| ThreadSpeed {
-            threads: *threads,
+        .map(|(threads, turns)| ThreadSpeed {
+            threads,
             positions_per_second: turns.best,
             positions_per_cpu_second: if turns.cpu_seconds > 0.0 {
                 turns.positions / turns.cpu_seconds
@@ -95,6 +91,32 @@ pub fn measure(
             cores: turns.cpu_seconds / turns.seconds,
         })
         .collect())
+}
+
+/// Lets each runner compute for one turn on a thread of its own. Returns the number of batches of all.
+fn together<'a>(
+    runners: impl Iterator<Item = &'a mut Box<dyn Runner>>,
+    batch: &Batch,
+) -> Result<usize, RunError> {
+    thread::scope(|scope| {
+        let turns: Vec<_> = runners
+            .map(|runner| scope.spawn(|| turn(runner.as_mut(), batch)))
+            .collect();
+        turns.into_iter().try_fold(0, |runs, turn| {
+            let ended = turn.join();
+            Ok(runs + ended.map_err(|_| RunError("a thread that measures has failed".into()))??)
+        })
+    })
+}
+
+/// Computes batches for one turn. Returns their number.
+fn turn(runner: &mut dyn Runner, batch: &Batch) -> Result<usize, RunError> {
+    let (began, mut runs) = (Instant::now(), 0);
+    while runs == 0 || began.elapsed() < TURN {
+        runner.run(batch.clone())?;
+        runs += 1;
+    }
+    Ok(runs)
 }
 
 /// Returns the processor time of this process so far, in seconds; 0 if the system does not report it.
@@ -186,8 +208,8 @@ mod tests {
         assert!(was_quiet(&[speed(1, 8_000.0, 0.97)]));
     }
 
-    /// Computes nothing for this time.
-    struct Busy(Duration);
+    /// Sleeps for this time instead of computing.
+    struct Sleepy(Duration);
 
     struct Nothing;
 
@@ -201,28 +223,26 @@ mod tests {
         }
     }
 
-    impl Runner for Busy {
+    impl Runner for Sleepy {
         fn run(&mut self, _: Batch) -> Result<Box<dyn Outputs>, RunError> {
-            let began = Instant::now();
-            while began.elapsed() < self.0 {}
+            thread::sleep(self.0);
             Ok(Box::new(Nothing))
         }
     }
 
     #[test]
-    fn each_runner_has_a_speed_of_its_own() {
-        let mut runners: Vec<(usize, Box<dyn Runner>)> = vec![
-            (1, Box::new(Busy(Duration::from_millis(20)))),
-            (2, Box::new(Busy(Duration::ZERO))),
-        ];
+    fn each_number_of_threads_has_a_speed_of_its_own() {
+        let sleepy = || -> Box<dyn Runner> { Box::new(Sleepy(Duration::from_millis(20))) };
+        let mut runners = vec![sleepy(), sleepy(), sleepy()];
         let speeds = measure(&mut runners, &Batch::new(vec![0; 8], 8)).unwrap();
         assert_eq!(
             speeds.iter().map(|speed| speed.threads).collect::<Vec<_>>(),
-            [1, 2]
+            [1, 2, 3]
         );
         assert!(speeds[0].positions_per_second <= 400.0, "{speeds:?}");
+        assert!(speeds[2].positions_per_second <= 1200.0, "{speeds:?}");
         assert!(
-            speeds[1].positions_per_second > speeds[0].positions_per_second,
+            speeds[2].positions_per_second > 2.0 * speeds[0].positions_per_second,
             "{speeds:?}"
         );
     }

@@ -1,7 +1,8 @@
-//! The thread that owns the device and executes one batch after the other.
+//! The threads of the device. Each executes one batch after the other.
 
 use std::{collections::HashMap, sync::Arc, thread, time::Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
 use crate::{
@@ -34,7 +35,7 @@ pub struct ComputedBatch {
 /// Times of a batch's steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// The device's thread took the batch.
+    /// A thread of the device took the batch.
     pub taken: Instant,
     /// The rows were put together and given to the model.
     pub assembled: Instant,
@@ -44,30 +45,41 @@ pub struct Times {
 
 /// A running executor.
 pub struct Executor {
-    /// Input of batches. One waits beside the one that is executed.
+    /// Input of batches. One waits beside those that are executed.
     pub batches: mpsc::Sender<FormedBatch>,
-    /// Output of computed batches. It closes when the thread ends.
+    /// Output of computed batches. It closes when the threads end.
     pub finished: mpsc::Receiver<ComputedBatch>,
 }
 
 impl Executor {
-    /// Starts the thread, which ends when `batches` is dropped.
+    /// Starts `threads` threads, which end when `batches` is dropped. A model may use fewer of them.
     ///
     /// # Errors
     /// The operating system cannot start a thread.
-    pub fn start(batcher: Arc<Batcher>, metrics: Arc<Metrics>) -> std::io::Result<Self> {
-        let (batches, mut formed) = mpsc::channel::<FormedBatch>(1);
+    pub fn start(batcher: &Arc<Batcher>, metrics: &Arc<Metrics>, threads: usize) -> std::io::Result<Self> {
+        let (batches, formed) = mpsc::channel::<FormedBatch>(1);
         let (done, finished) = mpsc::channel(MAX_COMPUTED);
-        thread::Builder::new().name("device".into()).spawn(move || {
-            while let Some(formed) = formed.blocking_recv() {
-                let (positions, requests) = (formed.positions, formed.slices.len());
-                let executed = execute(formed, &metrics);
-                batcher.finished(positions, requests);
-                if done.blocking_send(executed).is_err() {
-                    break;
+        let formed = Arc::new(Mutex::new(formed));
+        for _ in 0..threads.max(1) {
+            let (batcher, metrics) = (batcher.clone(), metrics.clone());
+            let (formed, done) = (formed.clone(), done.clone());
+            let work = move || {
+                loop {
+                    // The lock is free again when the batch is executed.
+                    let next = formed.lock().blocking_recv();
+                    let Some(next) = next else {
+                        return;
+                    };
+                    let (positions, requests) = (next.positions, next.slices.len());
+                    let executed = execute(next, &metrics);
+                    batcher.finished(positions, requests);
+                    if done.blocking_send(executed).is_err() {
+                        return;
+                    }
                 }
-            }
-        })?;
+            };
+            thread::Builder::new().name("device".into()).spawn(work)?;
+        }
         Ok(Self { batches, finished })
     }
 }
@@ -95,7 +107,8 @@ fn execute(formed: FormedBatch, metrics: &Metrics) -> ComputedBatch {
     let outputs = model.run(batch);
     let computed = Instant::now();
     metrics.duplicates(positions - distinct);
-    metrics.batch(distinct, size, computed - assembled);
+    let threads = u32::try_from(model.info.threads).unwrap_or(u32::MAX).max(1);
+    metrics.batch(distinct, size, (computed - assembled) / threads);
     if let Err(error) = &outputs {
         metrics.device_failed();
         tracing::error!(version = model.info.version, positions, %error, "the device failed");
@@ -233,7 +246,7 @@ mod tests {
                 answers
             })
             .collect();
-        let executor = Executor::start(batcher.clone(), metrics.clone()).unwrap();
+        let executor = Executor::start(&batcher, &metrics, 1).unwrap();
         tokio::spawn(async move { batcher.run(executor.batches, CancellationToken::new()).await });
         tokio::spawn(async move { reply::run(executor.finished, None, &metrics).await });
         let mut answers = Vec::new();

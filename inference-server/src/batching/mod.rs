@@ -5,7 +5,7 @@
 //! | [`job`] | a queued request |
 //! | [`queue`] | what goes into a batch: fair between clients, whole requests |
 //! | [`batcher`] | when a batch is taken |
-//! | [`executor`] | the device's thread |
+//! | [`executor`] | the device's threads |
 //! | [`reply`] | logits become priors, and answers are sent |
 //! | [`cache`] | evaluations by exact position and model |
 //! | [`device_speed`] | the device's speed, for retry hints |

@@ -157,7 +157,11 @@ impl BlockedServer {
             layout: layout.clone(),
         };
         let buckets = Buckets::new(BATCH);
-        models.serve(Arc::new(Model::new(info, buckets.clone(), Box::new(runner))));
+        models.serve(Arc::new(Model::new(
+            info,
+            buckets.clone(),
+            vec![Box::new(runner)],
+        )));
         let metrics = Arc::new(Metrics::new());
         let environment = network::runtime::load(Path::new("")).unwrap();
         let library = Library::new(LibraryParts {
@@ -176,7 +180,7 @@ impl BlockedServer {
             max_queue: QUEUE,
         };
         let batcher = Batcher::new(policy, metrics.clone());
-        let executor = Executor::start(batcher.clone(), metrics.clone()).unwrap();
+        let executor = Executor::start(&batcher, &metrics, 1).unwrap();
         let shutdown = CancellationToken::new();
         let intake = Intake::new(
             library,

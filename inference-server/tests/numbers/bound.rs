@@ -121,7 +121,7 @@ async fn answers(model: Model, asked: &[EvaluationRequest]) -> Vec<EvaluationRes
         batcher.push(Arc::new(job)).unwrap();
         waiting.push(answer);
     }
-    let executor = Executor::start(batcher.clone(), metrics.clone()).unwrap();
+    let executor = Executor::start(&batcher, &metrics, 1).unwrap();
     tokio::spawn(async move { batcher.run(executor.batches, CancellationToken::new()).await });
     tokio::spawn(async move { reply::run(executor.finished, None, &metrics).await });
     let mut answers = Vec::new();

@@ -1,15 +1,16 @@
 //! Decides when a batch is formed: continuous batching by back-pressure.
 //!
-//! Requests gather while the device works. When the device is free, it gets the requests that have gathered, without any
-//! timer. If a batch of the largest size gathers earlier, it is formed at once and waits beside the device, so that the
-//! device never waits for it.
+//! The device has one thread or several, each of which computes a batch of its own. Requests gather while all of them work.
+//! When one is free, it gets the requests that have gathered, without any timer. If several are free, each gets its part, and
+//! a large request is split between them. If a batch of the largest size gathers earlier, it is formed at once and waits
+//! beside the device, so that the device never waits for it.
 //!
-//! An idle device gets what has arrived as soon as nothing more arrives. Clients that wait for each answer before they send
+//! A free thread gets what has arrived as soon as nothing more arrives. Clients that wait for each answer before they send
 //! the next request would otherwise all be in one batch or in none, and the device and the sockets would work in turns. So
-//! the device gets a batch as soon as half of the recent requests are back, and the other half gathers meanwhile. Requests
-//! are counted whole for this and never split.
+//! one of n threads gets a batch as soon as one of n + 1 shares of the recent requests is back: the others have a share each,
+//! and the last share gathers meanwhile. Requests are counted whole for this.
 //!
-//! While the device is idle, a request may wait for others up to `max_wait` (0 by default). The runtime's timers tick in
+//! While a thread is free, a request may wait for others up to `max_wait` (0 by default). The runtime's timers tick in
 //! milliseconds, so such a wait may end up to one millisecond late.
 
 use std::{
@@ -42,15 +43,18 @@ use crate::{
 
 /// Largest number of yields while more requests arrive.
 const MOST_YIELDS: usize = 16;
-/// Largest number of yields while fewer than half of the recent requests are back.
-const MOST_YIELDS_FOR_HALF: usize = 256;
+/// Largest number of yields while less than a thread's share of the recent requests is back.
+const MOST_YIELDS_FOR_SHARE: usize = 256;
+/// Smallest number of positions that waiting requests are divided into for several free threads. A small batch costs a whole
+/// call.
+const LEAST_PART: usize = 16;
 
 /// Settings of the batcher.
 #[derive(Clone, Debug)]
 pub struct BatchingPolicy {
     /// Largest batch, in positions.
     pub max_batch: usize,
-    /// Longest time for which a request waits for others while the device is idle.
+    /// Longest time for which a request waits for others while a thread of the device is free.
     pub max_wait: Duration,
     /// Largest number of waiting positions.
     pub max_queue: usize,
@@ -60,12 +64,16 @@ pub struct BatchingPolicy {
 #[derive(Debug)]
 pub struct Batcher {
     queue: Mutex<Queue>,
-    /// Notified when a request is queued or the device becomes idle.
+    /// Notified when a request is queued or a thread of the device becomes free.
     changed: Notify,
     /// Number of batches that the device has and has not finished.
     at_device: AtomicUsize,
-    /// Half of the requests that waited or had just been answered when the device last became idle.
-    half: AtomicUsize,
+    /// Number of requests in these batches.
+    requests_at_device: AtomicUsize,
+    /// Number of batches that the last batch's model computes at the same time.
+    threads: AtomicUsize,
+    /// A thread's share of the requests that waited, were computed or had just been answered when a batch was last finished.
+    share: AtomicUsize,
     /// Speed of the device, for retry hints.
     speed: Mutex<DeviceSpeed>,
     policy: BatchingPolicy,
@@ -79,7 +87,9 @@ impl Batcher {
             queue: Mutex::new(Queue::new(policy.max_queue)),
             changed: Notify::new(),
             at_device: AtomicUsize::new(0),
-            half: AtomicUsize::new(0),
+            requests_at_device: AtomicUsize::new(0),
+            threads: AtomicUsize::new(1),
+            share: AtomicUsize::new(0),
             speed: Mutex::new(DeviceSpeed::default()),
             policy,
             metrics,
@@ -100,9 +110,9 @@ impl Batcher {
         };
         match pushed {
             Ok(()) => {
-                // While the device works, only a batch of the largest size is formed, so the task need not wake. A batch that
+                // While all threads work, only a batch of the largest size is formed, so the task need not wake. A batch that
                 // finishes after this read wakes the task, which then sees this request.
-                if waiting >= self.policy.max_batch || self.at_device.load(Ordering::Acquire) == 0 {
+                if waiting >= self.policy.max_batch || self.free_threads() > 0 {
                     self.changed.notify_one();
                 }
                 Ok(())
@@ -137,18 +147,30 @@ impl Batcher {
     /// Records that the device has finished a batch of `positions` positions from `requests` requests.
     pub fn finished(&self, positions: usize, requests: usize) {
         self.speed.lock().done(positions, Instant::now());
-        let around = requests + self.waiting().requests;
-        self.half.store(around / 2, Ordering::Release);
+        let at_device = self.requests_at_device.fetch_sub(requests, Ordering::AcqRel);
+        let around = at_device + self.waiting().requests;
+        let shares = 1 + self.threads.load(Ordering::Acquire);
+        self.share.store(around / shares, Ordering::Release);
         self.at_device.fetch_sub(1, Ordering::AcqRel);
         self.changed.notify_one();
     }
 
+    /// Returns the number of threads of the device that have no batch.
+    fn free_threads(&self) -> usize {
+        let threads = self.threads.load(Ordering::Acquire);
+        threads.saturating_sub(self.at_device.load(Ordering::Acquire))
+    }
+
     /// Forms batches until `shutdown` is cancelled, then refuses the waiting requests. The channel `device` holds one batch
-    /// beside the one that the device executes.
+    /// beside those that the device executes.
     pub async fn run(&self, device: mpsc::Sender<FormedBatch>, shutdown: CancellationToken) {
         let forming = async {
             while let Ok(place) = device.reserve().await {
                 let formed = self.next().await;
+                self.threads
+                    .store(formed.model.info.threads.max(1), Ordering::Release);
+                let requests = formed.slices.len();
+                self.requests_at_device.fetch_add(requests, Ordering::AcqRel);
                 self.at_device.fetch_add(1, Ordering::AcqRel);
                 place.send(formed);
             }
@@ -187,19 +209,19 @@ impl Batcher {
     /// Yields to the runtime, so that it reads requests that have arrived at the sockets already. Without this the first of
     /// many simultaneous requests would get a batch of its own.
     async fn read_arrived(&self) {
-        let half = self.half.load(Ordering::Acquire);
-        let (most, most_barren) = if half > 1 {
-            (MOST_YIELDS_FOR_HALF, MOST_YIELDS)
+        let share = self.share.load(Ordering::Acquire);
+        let (most, most_barren) = if share > 1 {
+            (MOST_YIELDS_FOR_SHARE, MOST_YIELDS)
         } else {
             (MOST_YIELDS, 0)
         };
         let (mut before, mut barren) = (0, 0);
         for _ in 0..most {
             let now = self.waiting();
-            let is_half = half > 1 && now.requests >= half;
-            let is_idle = self.at_device.load(Ordering::Acquire) == 0;
+            let is_share = share > 1 && now.requests >= share;
+            let is_free = self.free_threads() > 0;
             barren = if now.requests == before { barren + 1 } else { 0 };
-            if !is_idle || is_half || now.positions >= self.policy.max_batch || barren > most_barren {
+            if !is_free || is_share || now.positions >= self.policy.max_batch || barren > most_barren {
                 return;
             }
             before = now.requests;
@@ -210,9 +232,9 @@ impl Batcher {
     fn decide(&self) -> Next {
         let mut queue = self.queue.lock();
         let (waiting, policy) = (queue.waiting().positions, &self.policy);
-        let is_idle = self.at_device.load(Ordering::Acquire) == 0;
+        let free = self.free_threads();
         if waiting < policy.max_batch {
-            if waiting == 0 || !is_idle {
+            if waiting == 0 || free == 0 {
                 return Next::Wait;
             }
             let now = Instant::now();
@@ -225,7 +247,8 @@ impl Batcher {
                 return Next::WaitUntil(until);
             }
         }
-        let formed = queue.take(policy.max_batch, Instant::now());
+        let part = waiting.div_ceil(free.max(1)).max(LEAST_PART);
+        let formed = queue.take(policy.max_batch.min(part), Instant::now());
         self.metrics.waiting(queue.waiting().positions);
         self.metrics.cancelled(queue.take_dropped().cancelled);
         formed.map_or(Next::Wait, Next::Take)
