@@ -5,7 +5,6 @@
 //! seconds to send the spool to the replay store; the remaining games are sent after the next start.
 
 use std::{
-    num::NonZero,
     sync::Arc,
     thread::{self, JoinHandle},
 };
@@ -159,13 +158,10 @@ impl Actor {
             evaluator_limits,
             sender_limits,
         } = self;
-        let threads = match config.actor.threads {
-            0 => thread::available_parallelism()
-                .map_or(1, NonZero::get)
-                .saturating_sub(1)
-                .max(1),
-            threads => threads,
-        };
+        let cores = network::threads::cores();
+        let threads = config.actor.worker_threads(cores);
+        let games = config.actor.games_on_thread(cores);
+        let requests_in_flight = config.actor.requests_of_thread(cores);
         let address = |key| move |source| ActorError::Address { key, source };
         let connector = Connector::new(&config.security);
         let server = connector
@@ -181,7 +177,7 @@ impl Actor {
         }
         let spool = Arc::new(spool);
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
-        let setup = Setup::<G>::new(&config, naming.name(), threads * config.actor.games_per_thread)?;
+        let setup = Setup::<G>::new(&config, naming.name(), threads * games)?;
         let curriculum = Curriculum::open(&config.actor.spool, &config.problems, G::LEVELS)?;
         let progress = ProgressGauges::new::<G>(&setup.rules);
         progress.show(&curriculum);
@@ -190,7 +186,8 @@ impl Actor {
             name = naming.name(),
             game = G::NAME,
             threads,
-            games = threads * config.actor.games_per_thread,
+            games = threads * games,
+            requests_in_flight,
             unsent_games = recovered.games,
             "self-play begins"
         );
@@ -206,9 +203,9 @@ impl Actor {
             versions: Arc::clone(&versions),
             metrics: Arc::clone(&metrics),
             model: config.actor.model.clone(),
-            games_per_thread: config.actor.games_per_thread,
+            games_per_thread: games,
             rows_per_request: config.actor.rows_per_request,
-            requests_in_flight: config.actor.requests_in_flight,
+            requests_in_flight,
             naming_errors: LogThrottle::new(worker::NAMING_LOG_INTERVAL),
             shutdown: shutdown.clone(),
         });
@@ -223,8 +220,8 @@ impl Actor {
         let mut tasks = JoinSet::new();
         let mut workers = Vec::with_capacity(threads);
         for number in 0..threads {
-            let (request_sender, requests) = mpsc::channel(config.actor.requests_in_flight);
-            let (evaluation_sender, evaluations) = mpsc::channel(config.actor.requests_in_flight);
+            let (request_sender, requests) = mpsc::channel(requests_in_flight);
+            let (evaluation_sender, evaluations) = mpsc::channel(requests_in_flight);
             let evaluator = Evaluator {
                 channel: server.clone(),
                 expected: Arc::clone(&expected),

@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, check::require};
 
+/// Games of a thread that asks for the evaluations of one core.
+const GAMES: usize = 64;
+/// Requests in flight of such a thread.
+const REQUESTS: usize = 3;
+
 /// Settings of one actor process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
@@ -15,11 +20,13 @@ pub struct ActorConfig {
     pub name: String,
     /// Worker threads, at most 1024; 0: one less than the number of cores, at least one.
     pub threads: usize,
-    /// Games in progress on each thread, 1 to 65536.
+    /// Games in progress on each thread, at most 65536; 0: 64, or up to 128 if the machine has more cores than the actor has
+    /// threads, because each core may evaluate positions.
     pub games_per_thread: usize,
     /// Greatest number of positions from one thread's games per evaluation request, 1 to 4096.
     pub rows_per_request: usize,
-    /// Evaluation requests of one thread that may be in flight at the same time, 1 to 64.
+    /// Evaluation requests of one thread that may be in flight at the same time, at most 64; 0: 3, or up to 6 if the machine has
+    /// more cores than the actor has threads.
     pub requests_in_flight: usize,
     /// Greatest number of random actions before a game of two players begins, 0 to 1000. Each game draws its number from 0
     /// to this; the actions themselves are not recorded. 0: every game begins at the usual start.
@@ -43,9 +50,9 @@ impl Default for ActorConfig {
         Self {
             name: String::new(),
             threads: 0,
-            games_per_thread: 64,
+            games_per_thread: 0,
             rows_per_request: 64,
-            requests_in_flight: 3,
+            requests_in_flight: 0,
             random_plies: 0,
             cache_mib: 128,
             spool: "spool".into(),
@@ -58,12 +65,42 @@ impl Default for ActorConfig {
 }
 
 impl ActorConfig {
+    /// Returns the number of worker threads on a machine of `cores` cores.
+    pub fn worker_threads(&self, cores: usize) -> usize {
+        match self.threads {
+            0 => cores.saturating_sub(1).max(1),
+            threads => threads,
+        }
+    }
+
+    /// Returns the number of games in progress on each thread on a machine of `cores` cores.
+    pub fn games_on_thread(&self, cores: usize) -> usize {
+        match self.games_per_thread {
+            0 => self.for_cores(GAMES, cores),
+            games => games,
+        }
+    }
+
+    /// Returns the number of requests that each thread may have in flight on a machine of `cores` cores.
+    pub fn requests_of_thread(&self, cores: usize) -> usize {
+        match self.requests_in_flight {
+            0 => self.for_cores(REQUESTS, cores),
+            requests => requests,
+        }
+    }
+
+    /// Returns `each` for every core, divided among the threads: at least `each` and at most twice as much.
+    fn for_cores(&self, each: usize, cores: usize) -> usize {
+        let all = each.saturating_mul(cores);
+        all.div_ceil(self.worker_threads(cores)).clamp(each, 2 * each)
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         require(self.threads <= 1024, "actor.threads", "must be at most 1024")?;
         require(
-            (1..=65_536).contains(&self.games_per_thread),
+            self.games_per_thread <= 65_536,
             "actor.games_per_thread",
-            "must be between 1 and 65536",
+            "must be at most 65536",
         )?;
         require(
             (1..=4096).contains(&self.rows_per_request),
@@ -71,9 +108,9 @@ impl ActorConfig {
             "must be between 1 and 4096",
         )?;
         require(
-            (1..=64).contains(&self.requests_in_flight),
+            self.requests_in_flight <= 64,
             "actor.requests_in_flight",
-            "must be between 1 and 64",
+            "must be at most 64",
         )?;
         require(
             self.random_plies <= 1000,
@@ -86,5 +123,35 @@ impl ActorConfig {
             "must be at least 1",
         )?;
         require(!self.model.is_empty(), "actor.model", "must not be empty")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_keeps_the_games_of_the_cores_that_evaluate() {
+        let usual = ActorConfig::default();
+        let on = |config: &ActorConfig, cores| {
+            (
+                config.worker_threads(cores),
+                config.games_on_thread(cores),
+                config.requests_of_thread(cores),
+            )
+        };
+        assert_eq!(on(&usual, 1), (1, 64, 3));
+        assert_eq!(on(&usual, 2), (1, 128, 6));
+        assert_eq!(on(&usual, 4), (3, 86, 4));
+        assert_eq!(on(&usual, 64), (63, 66, 4));
+        let (threads, games, requests) = (1, 5, 2);
+        let few = ActorConfig { threads, ..usual };
+        assert_eq!(on(&few, 64), (1, 128, 6), "at most twice as many");
+        let given = ActorConfig {
+            games_per_thread: games,
+            requests_in_flight: requests,
+            ..few
+        };
+        assert_eq!(on(&given, 64), (threads, games, requests));
     }
 }

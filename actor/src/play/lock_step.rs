@@ -61,13 +61,13 @@ pub struct LockStep<G: Game> {
 }
 
 impl<G: Game> LockStep<G> {
-    /// Begins with `actor.games_per_thread` games. Game numbers and the level of problems are kept in the folder `actor.spool`,
+    /// Begins with `actor.games_per_thread` games, or 64 if that is 0: on every machine the same. Game numbers and the level of problems are kept in the folder `actor.spool`,
     /// which must exist. Runs with equal seeds give their games equal ids, and so equal random draws.
     ///
     /// # Errors
     /// [`LockStepError`] if the configuration is invalid or the folder cannot be used.
     pub fn new(config: &RunConfig) -> Result<Self, LockStepError> {
-        let games = config.actor.games_per_thread;
+        let games = config.actor.games_on_thread(1);
         Naming::fix_incarnation(&config.actor.spool, "lock-step", &config.run.seed.to_string())?;
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
         let cache = Cache::new(config.actor.cache_mib << 20).map(Arc::new);

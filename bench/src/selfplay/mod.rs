@@ -35,7 +35,7 @@ struct Report {
     /// Execution provider of the network.
     provider: String,
     cores: usize,
-    /// Threads that compute a batch, and the measured speeds from which the server has chosen them.
+    /// Threads that compute a batch each, and the measured speeds from which the server has chosen them.
     inference_threads: u32,
     thread_speeds: Vec<(u32, f64)>,
     actor_threads: usize,
@@ -125,10 +125,10 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
             .map(|speed| (speed.threads, speed.positions_per_second))
             .collect(),
         actor_threads: system.actor_threads(),
-        games_in_progress: system.actor_threads() * system.config.actor.games_per_thread,
+        games_in_progress: system.actor_threads() * system.config.actor.games_on_thread(launcher::cores()),
         visits_per_move: system.config.search.visits,
         leaves: system.config.search.leaves,
-        requests_in_flight: system.config.actor.requests_in_flight,
+        requests_in_flight: system.config.actor.requests_of_thread(launcher::cores()),
         cache_mib: system.config.actor.cache_mib,
         seconds,
         visits_per_second: visits / seconds,

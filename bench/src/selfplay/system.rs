@@ -85,10 +85,7 @@ impl System {
 
     /// Returns the number of worker threads of the actor.
     pub fn actor_threads(&self) -> usize {
-        match self.config.actor.threads {
-            0 => launcher::cores().saturating_sub(1).max(1),
-            threads => threads,
-        }
+        self.config.actor.worker_threads(launcher::cores())
     }
 }
 

@@ -70,7 +70,8 @@ pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
             )
         }
         (Some(device), Some(workers)) => {
-            let (games, flight) = (config.actor.games_per_thread, config.actor.requests_in_flight);
+            let (actor, cores) = (&config.actor, crate::cores());
+            let (games, flight) = (actor.games_on_thread(cores), actor.requests_of_thread(cores));
             format!(
                 "waiting times limit (inference busy {}, actors {}): actors and inference wait for each other; \
                  more than {games} games or {flight} requests in flight a thread would help",
