@@ -32,7 +32,7 @@ pub struct InferenceConfig {
     pub fp16: bool,
     /// Folder for TensorRT's engines, so that each is built once per model and kind of GPU; empty: engines are not kept.
     pub engine_cache: PathBuf,
-    /// Threads that compute one batch on the CPU, at most 256; 0: as many as are fastest, measured with the first network
+    /// Threads that evaluate on the CPU, each a batch of its own, at most 256; 0: as many as are fastest, measured with the first network
     /// that is loaded, from one to all cores. `minuet up` keeps the choice with the run.
     pub threads: usize,
     /// Largest batch given to the device, in positions, 1 to 65536.

@@ -95,8 +95,13 @@ impl Runner for FakeRunner {
     }
 }
 
-/// Returns a fake model of this version, with batches of at most `max_batch`.
+/// Returns a fake model of this version, with batches of at most `max_batch`, that computes one batch at a time.
 pub(crate) fn model(version: &str, max_batch: usize) -> Arc<Model> {
+    model_on(1, version, max_batch)
+}
+
+/// Returns a fake model that computes `threads` batches at the same time.
+pub(crate) fn model_on(threads: usize, version: &str, max_batch: usize) -> Arc<Model> {
     let info = ModelInfo {
         source: String::new(),
         version: version.into(),
@@ -106,13 +111,15 @@ pub(crate) fn model(version: &str, max_batch: usize) -> Arc<Model> {
         layout: layout(),
         provider: "fake",
         bytes: 1000,
-        threads: 1,
+        threads,
         speeds: Vec::new(),
     };
     Arc::new(Model::new(
         info,
         Buckets::new(max_batch),
-        vec![Box::new(FakeRunner)],
+        (0..threads)
+            .map(|_| Box::new(FakeRunner) as Box<dyn Runner>)
+            .collect(),
     ))
 }
 

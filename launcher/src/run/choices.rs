@@ -17,7 +17,7 @@ pub struct Choices {
     format: u32,
     /// Conditions of the measurement.
     conditions: Conditions,
-    /// Chosen number of threads for a batch.
+    /// Chosen number of evaluating threads.
     threads: u32,
     /// Speed with each number of threads that was measured.
     speeds: Vec<Speed>,
@@ -111,7 +111,7 @@ impl Choices {
         }
     }
 
-    /// Chosen number of threads for a batch.
+    /// Chosen number of evaluating threads.
     pub fn threads(&self) -> u32 {
         self.threads
     }

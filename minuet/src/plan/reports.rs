@@ -30,7 +30,7 @@ pub struct Selfplay {
     pub rows_per_request: f64,
     /// Processor time of the actor, in microseconds.
     pub actor_us_per_visit: f64,
-    /// Threads that computed a batch. Older results lack it.
+    /// Threads that evaluated. Older results lack it.
     #[serde(default)]
     pub inference_threads: Option<u32>,
     /// Numbers of threads, and the evaluations per second of the device with each of them. Older results lack it.

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     models::slot::ModelSlot,
     requests::response::StreamReply,
-    testing::{job_of, model, policy, slot},
+    testing::{job_of, model, model_on, policy, slot},
 };
 
 /// A batcher, and the device's end of it.
@@ -120,6 +120,39 @@ async fn two_halves_of_the_clients_take_turns() {
     rig.batcher.finished(4, 2);
     rig.push(1, 5);
     assert_eq!(rig.take().await, Some(5));
+}
+
+/// Two threads: each has a share of the requests while the third share gathers.
+#[tokio::test(start_paused = true)]
+async fn free_threads_divide_what_waits_between_them() {
+    let mut rig = Rig::of(policy(128, 1000));
+    rig.slot.replace(Some(model_on(2, "1", 128)));
+    rig.push(1, 1);
+    assert_eq!(
+        rig.take().await,
+        Some(1),
+        "the first model tells the number of threads"
+    );
+    rig.batcher.finished(1, 1);
+    for client in 1..=3 {
+        rig.push(client, 20);
+    }
+    assert_eq!(rig.take().await, Some(20), "half of 60 positions, whole requests");
+    assert_eq!(rig.take().await, Some(40), "the other thread gets the rest");
+    rig.push(1, 20);
+    assert_eq!(rig.take().await, None, "both threads work");
+    rig.batcher.finished(20, 1);
+    assert_eq!(rig.take().await, Some(20));
+    rig.batcher.finished(40, 2);
+    rig.batcher.finished(20, 1);
+    // A large request is split, a small one is not.
+    rig.push(1, 64);
+    assert_eq!(rig.take().await, Some(32));
+    assert_eq!(rig.take().await, Some(32));
+    rig.batcher.finished(32, 1);
+    rig.batcher.finished(32, 1);
+    rig.push(1, 16);
+    assert_eq!(rig.take().await, Some(16));
 }
 
 #[tokio::test(start_paused = true)]
