@@ -135,16 +135,20 @@ async fn free_threads_divide_what_waits_between_them() {
     );
     rig.batcher.finished(1, 1);
     for client in 1..=3 {
-        rig.push(client, 20);
+        rig.push(client, 16);
     }
-    assert_eq!(rig.take().await, Some(20), "half of 60 positions, whole requests");
-    assert_eq!(rig.take().await, Some(40), "the other thread gets the rest");
-    rig.push(1, 20);
+    assert_eq!(
+        rig.take().await,
+        Some(16),
+        "at most half of 48 positions, whole requests"
+    );
+    assert_eq!(rig.take().await, Some(32), "the other thread gets the rest");
+    rig.push(1, 16);
     assert_eq!(rig.take().await, None, "both threads work");
-    rig.batcher.finished(20, 1);
-    assert_eq!(rig.take().await, Some(20));
-    rig.batcher.finished(40, 2);
-    rig.batcher.finished(20, 1);
+    rig.batcher.finished(16, 1);
+    assert_eq!(rig.take().await, Some(16));
+    rig.batcher.finished(32, 2);
+    rig.batcher.finished(16, 1);
     // A large request is split, a small one is not.
     rig.push(1, 64);
     assert_eq!(rig.take().await, Some(32));
