@@ -12,7 +12,7 @@ const FINEST: usize = 32;
 /// A batch is cut if padding would be more than its size divided by this.
 const MOST_PADDING: usize = 8;
 /// Smallest size that a batch is cut to.
-const LEAST_CUT: usize = 16;
+const LEAST_CUT: usize = 4;
 
 impl Buckets {
     /// Returns the sizes up to `max_batch`: powers of two and, from 16 on, the sizes half-way between them, so that at most
@@ -102,8 +102,9 @@ mod tests {
     #[test]
     fn a_batch_is_cut_if_much_of_it_would_be_padding() {
         let buckets = Buckets::new(64);
-        let cuts = [1, 11, 17, 21, 23, 24, 33, 42, 47, 57, 63, 64, 70].map(|waiting| buckets.cut(waiting));
-        assert_eq!(cuts, [1, 16, 16, 24, 24, 24, 32, 48, 48, 64, 64, 64, 64]);
+        let cuts =
+            [1, 3, 5, 7, 11, 17, 21, 23, 24, 33, 42, 47, 57, 63, 64, 70].map(|waiting| buckets.cut(waiting));
+        assert_eq!(cuts, [1, 4, 4, 8, 8, 16, 24, 24, 24, 32, 48, 48, 64, 64, 64, 64]);
         // Without padding nothing is cut.
         assert!((1..=64).all(|waiting| buckets.fine().cut(waiting) == waiting));
     }
