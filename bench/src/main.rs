@@ -57,6 +57,9 @@ enum Benchmark {
     /// Internal: the baseline that calls a model directly, controlled by standard input.
     #[command(hide = true)]
     Direct(harness::direct::Arguments),
+    /// Internal: products of matrices, controlled by standard input.
+    #[command(hide = true)]
+    Peak(harness::peak::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -95,5 +98,6 @@ fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Training(arguments) => training::run(arguments),
         Benchmark::Bare => inference::bare::run(),
         Benchmark::Direct(arguments) => harness::direct::run(arguments),
+        Benchmark::Peak(arguments) => harness::peak::run(arguments),
     }
 }

@@ -1,7 +1,8 @@
 """The learner's network, loss and optimiser in PyTorch, written as its documentation advises: modules, channels-last
 memory, autocast for bf16, AdamW over parameter groups, clipping by norm. Batches are dense tensors made in advance.
 
-Arguments: the description that `minuet-learner bench-steps` prints, and the precision. The program prints a line when it is
+Arguments: the description that `minuet-learner bench-steps` prints, the precision, and `eager` or `compiled` (by
+torch.compile, which needs a C++ compiler). The program prints a line when it is
 ready. Then, for every line with a number of seconds, it trains that long and prints the number of samples.
 """
 
@@ -68,6 +69,7 @@ class Network(nn.Module):
 
 
 network = Network().to(memory_format=torch.channels_last).train()
+forward = torch.compile(network) if sys.argv[3] == "compiled" else network
 parameters = sum(parameter.numel() for parameter in network.parameters())
 assert parameters == about["parameters"], f"another network: {parameters} parameters, not {about['parameters']}"
 weights = [parameter for parameter in network.parameters() if parameter.dim() > 1]
@@ -90,7 +92,7 @@ batches = [
 
 def step(planes, actions, shares, results):
     with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
-        logits, values = network(planes)
+        logits, values = forward(planes)
     log_probabilities = logits.float().log_softmax(1)
     policy = -(log_probabilities.gather(1, actions) * shares).sum(1).mean()
     value = functional.mse_loss(values.float(), results)

@@ -1,4 +1,5 @@
-//! `minuet bench training`: complete training steps of the learner in f32 and bf16, and of the same network in PyTorch.
+//! `minuet bench training`: complete training steps of the learner in f32 and bf16, and of the same network in PyTorch, eager and
+//! compiled by `torch.compile`.
 //!
 //! Each is a process on one core with one thread; they are measured in turn for several rounds, while the others are idle. The
 //! learner's steps expand rows and average weights; the steps in PyTorch get dense planes and do neither.
@@ -19,6 +20,8 @@ use crate::harness::{
 };
 
 const PRECISIONS: [&str; 2] = ["f32", "bf16"];
+/// Forms of the network in PyTorch.
+const FORMS: [&str; 2] = ["eager", "compiled"];
 
 /// Arguments of `minuet bench training`.
 #[derive(clap::Args)]
@@ -82,15 +85,19 @@ struct Figures {
     samples_per_cpu_second: f64,
     /// Samples per second in PyTorch, and the ratio to it (median over the rounds).
     pytorch: Option<Compared>,
+    /// The same with a network compiled by `torch.compile`.
+    pytorch_compiled: Option<Compared>,
 }
 
 /// Processes of one precision, and their measurements.
 struct Pair {
     precision: &'static str,
     learner: DrivenChild,
-    pytorch: Option<DrivenChild>,
+    /// PyTorch, eager and compiled. Empty without a Python interpreter.
+    pytorches: Vec<DrivenChild>,
     learners: Vec<Measured>,
-    pytorches: Vec<Measured>,
+    /// Measurements of each process in `pytorches`.
+    pytorch_rounds: Vec<Vec<Measured>>,
 }
 
 /// Runs the benchmark and prints the result.
@@ -104,8 +111,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     for _ in 0..arguments.rounds {
         for pair in &mut pairs {
             pair.learners.push(pair.learner.measure(arguments.seconds)?);
-            if let Some(pytorch) = &mut pair.pytorch {
-                pair.pytorches.push(pytorch.measure(arguments.seconds)?);
+            for (pytorch, measured) in pair.pytorches.iter_mut().zip(&mut pair.pytorch_rounds) {
+                measured.push(pytorch.measure(arguments.seconds)?);
             }
         }
     }
@@ -142,37 +149,58 @@ fn start(arguments: &Arguments, precision: &'static str) -> anyhow::Result<Pair>
     let mut command = Command::new(program.with_file_name(Role::Learner.binary()));
     command.arg("bench-steps").args(settings);
     let learner = DrivenChild::start(command)?;
-    let pytorch = match &arguments.python {
-        None => None,
-        Some(python) => {
+    let mut pytorches = Vec::new();
+    if let Some(python) = &arguments.python {
+        for form in FORMS {
             let mut command = Command::new(python);
-            command.args(["-c", include_str!("pytorch.py"), &learner.first_line, precision]);
+            command.args([
+                "-c",
+                include_str!("pytorch.py"),
+                &learner.first_line,
+                precision,
+                form,
+            ]);
             command.env("OMP_WAIT_POLICY", "passive");
-            Some(DrivenChild::start(command)?)
+            pytorches.push(DrivenChild::start(command)?);
         }
-    };
+    }
     Ok(Pair {
         precision,
         learner,
-        pytorch,
+        pytorch_rounds: vec![Vec::new(); pytorches.len()],
+        pytorches,
         learners: Vec::new(),
-        pytorches: Vec::new(),
     })
 }
 
 fn figures(pair: &Pair) -> Figures {
     let rate = |measured: &[Measured], figure: fn(&Measured) -> f64| median_of(measured, figure);
+    let compared = |form: usize| Compared::new(&pair.learners, pair.pytorch_rounds.get(form)?);
     Figures {
         precision: pair.precision,
         samples: rate(&pair.learners, Measured::per_second),
         samples_per_cpu_second: rate(&pair.learners, Measured::per_cpu_second),
-        pytorch: Compared::new(&pair.learners, &pair.pytorches),
+        pytorch: compared(0),
+        pytorch_compiled: compared(1),
     }
+}
+
+/// Returns the rate of PyTorch and the ratio to it, as text.
+fn cells(found: Option<&Compared>) -> (String, String) {
+    found.map_or_else(
+        || ("-".to_owned(), "-".to_owned()),
+        |found| {
+            (
+                format!("{:.0}", found.per_cpu_second),
+                format!("{:.2}", found.cpu_ratio),
+            )
+        },
+    )
 }
 
 fn text(report: &Report) -> String {
     let mut text = format!(
-        "{}, {} network on {}, steps of {} samples, one thread\n{:<10} {:>12} {:>12} {:>12} {:>8}\n",
+        "{}, {} network on {}, steps of {} samples, one thread\n{:<10} {:>12} {:>12} {:>12} {:>8} {:>12} {:>8}\n",
         report.game,
         report.network,
         report.device,
@@ -181,19 +209,16 @@ fn text(report: &Report) -> String {
         "samples/s",
         "a CPU-second",
         "PyTorch",
+        "ratio",
+        "compiled",
         "ratio"
     );
     for figures in &report.figures {
-        let (pytorch, ratio) = match &figures.pytorch {
-            None => ("-".to_owned(), "-".to_owned()),
-            Some(found) => (
-                format!("{:.0}", found.per_cpu_second),
-                format!("{:.2}", found.cpu_ratio),
-            ),
-        };
+        let (pytorch, ratio) = cells(figures.pytorch.as_ref());
+        let (compiled, compiled_ratio) = cells(figures.pytorch_compiled.as_ref());
         let _ = writeln!(
             text,
-            "{:<10} {:>12.0} {:>12.0} {pytorch:>12} {ratio:>8}",
+            "{:<10} {:>12.0} {:>12.0} {pytorch:>12} {ratio:>8} {compiled:>12} {compiled_ratio:>8}",
             figures.precision, figures.samples, figures.samples_per_cpu_second
         );
     }

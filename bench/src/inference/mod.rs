@@ -38,7 +38,7 @@ pub use self::arguments::Arguments;
 use self::{
     load::{Clients, Load, Pace, Window, percentiles},
     network::Network,
-    report::{Bare, Figures, Latency, Open, Overload, Report, Swap},
+    report::{Bare, Figures, Latency, Open, Overload, Peak, Report, Swap},
     served::{Served, is_gpu},
 };
 use crate::harness::{
@@ -47,6 +47,7 @@ use crate::harness::{
     measure::{Cores, Measured, Subject},
     model,
     onnxruntime::OnnxRuntime,
+    peak,
     positions::Positions,
     report::{median_of, median_ratio, print},
 };
@@ -103,6 +104,7 @@ fn measure(
     let file = folder.join("direct.onnx");
     std::fs::write(&file, &model.bytes)?;
     let (batch, model_bytes) = (usize::from(arguments.batch), model.bytes.len());
+    let (is_tower, operations) = (model.layout.stack().is_ok(), peak::operations(&model.bytes)?);
     cores.use_first()?;
     let mut served = Served::start(arguments, provider, folder, model)?;
     let bare = bare::start()?;
@@ -119,6 +121,10 @@ fn measure(
         let batch = batch.min(load.streams * load.rows);
         let mut direct = direct::start(&arguments.game, provider, batch, &file)?;
         let batching = (batch, direct.first_line.parse()?);
+        let mut products = match is_tower {
+            true => peak::start(&chosen)?,
+            false => None,
+        };
         let python = arguments.python.as_deref();
         let mut onnxruntime = OnnxRuntime::start(python, &file, positions, batching, &chosen)?;
         cores.use_second()?;
@@ -128,11 +134,14 @@ fn measure(
         let unserved = Clients::connect(&runtime, &bare.first_line, load, positions)?;
         unserved.measure(Pace::Closed, bare.pid().into(), WARM_UP)?;
         let (mut directs, mut pythons, mut windows) = (Vec::new(), Vec::new(), Vec::new());
-        let mut bares = Vec::new();
+        let (mut bares, mut peaks) = (Vec::new(), Vec::new());
         // All processes have run their first batches above.
         for _ in 0..arguments.rounds {
             directs.push(direct.measure(arguments.seconds)?);
             pythons.extend(onnxruntime.measure(arguments.seconds)?);
+            if let Some(products) = &mut products {
+                peaks.push(products.measure(arguments.seconds)?);
+            }
             windows.push(clients.measure(Pace::Closed, served.subject(), arguments.seconds)?);
             bares.push(unserved.measure(Pace::Closed, bare.pid().into(), arguments.seconds)?);
         }
@@ -144,6 +153,7 @@ fn measure(
             load: load.to_string(),
             direct_batch: batch,
             bare: Bare::of(&bares),
+            peak: Peak::of(operations, &directs, &peaks),
             asked_for: provider.to_owned(),
             provider: chosen.clone(),
             model_bytes,
@@ -231,6 +241,17 @@ impl Bare {
             us_per_position: median_of(windows, |window| 1e6 / window.answered.per_cpu_second()),
             latency: Latency::of(windows),
         }
+    }
+}
+
+impl Peak {
+    /// Compares direct calls, of `operations` floating-point operations for each position, with products of matrices. `None` if there
+    /// were no products.
+    fn of(operations: f64, directs: &[Measured], products: &[Measured]) -> Option<Self> {
+        (!products.is_empty()).then(|| Self {
+            gigaflops: 1e-3 * median_of(products, Measured::per_cpu_second),
+            share: 1e-6 * operations * median_ratio(directs, products, Measured::per_cpu_second),
+        })
     }
 }
 

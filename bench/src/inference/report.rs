@@ -34,6 +34,8 @@ pub struct Figures {
     pub direct_batch: usize,
     /// A bare gRPC server under the same load.
     pub bare: Bare,
+    /// Speed of the direct calls against products of matrices; `None` for networks that are no towers.
+    pub peak: Option<Peak>,
     pub asked_for: String,
     pub provider: String,
     /// Size of the model's file.
@@ -65,6 +67,16 @@ pub struct Bare {
     /// Processor time of the server, in microseconds per position.
     pub us_per_position: f64,
     pub latency: Latency,
+}
+
+/// Greatest speed of the provider on one core, and how near the network comes to it.
+#[derive(Clone, Copy, Serialize)]
+pub struct Peak {
+    /// Speed of products of 1024×1024 matrices by the same provider, in 10⁹ floating-point operations for each second of
+    /// processor time.
+    pub gigaflops: f64,
+    /// Floating-point operations of the network's convolutions and products in direct calls, as a share of that speed.
+    pub share: f64,
 }
 
 /// Latency of answered requests.
@@ -172,6 +184,13 @@ pub fn text(report: &Report) -> String {
             figures.bare.us_per_position,
             figures.bare.latency.p50_ms
         );
+        if let Some(peak) = figures.peak {
+            let _ = writeln!(
+                text,
+                "  direct calls reach {:.2} of {:.0} GFLOP/s, the speed of matrix products",
+                peak.share, peak.gigaflops
+            );
+        }
         if let Some(reason) = &figures.onnxruntime.missing {
             let _ = writeln!(
                 text,
@@ -233,6 +252,10 @@ mod tests {
                 us_per_position: 1.0,
                 latency,
             },
+            peak: Some(Peak {
+                gigaflops: 107.4,
+                share: 0.62,
+            }),
             asked_for: "cuda".into(),
             provider: "cuda".into(),
             model_bytes: 1_300_000,
@@ -291,6 +314,7 @@ mod tests {
         for part in [
             " 93 % ",
             "not compared with ONNX Runtime's Python package: no wheel",
+            "direct calls reach 0.62 of 107 GFLOP/s",
             "keeps up with 1000/s, p50 1.00 ms, p99 2.00 ms",
             "at 2 times that: 1990/s offered, 0.970 of it answered, 50 % refused",
             "during a swap of the model (1.5 s, 500/s): 0 refused",
