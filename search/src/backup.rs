@@ -4,7 +4,7 @@ use games::{FirstValue, Game};
 
 use crate::{
     search::Search,
-    tree::{BEST, COLUMNS, Step, TOTAL, Tree, VISITS},
+    tree::{BEST, Step, TOTAL, Tree, VISITS},
 };
 
 impl Tree {
@@ -15,11 +15,13 @@ impl Tree {
         for &step in path.iter().rev() {
             value = value.discounted(discount);
             let seen = value.seen_by(self.mover(step.node));
-            let total = self.place(step, TOTAL);
+            let places = (self.place(step, TOTAL), self.place(step, VISITS));
+            let (Some(total), Some(visits)) = places else {
+                // Every node of a path has statistics.
+                continue;
+            };
             self.words[total] = (f32::from_bits(self.words[total]) + seen.get()).to_bits();
-            let visits = self.place(step, VISITS);
-            if self.columns > COLUMNS {
-                let best = self.place(step, BEST);
+            if let (true, Some(best)) = (self.keeps_best(), self.place(step, BEST)) {
                 let before = f32::from_bits(self.words[best]);
                 let is_first = self.words[visits] == 0;
                 self.words[best] = if is_first {

@@ -5,7 +5,7 @@
 //! moves no more nodes than it creates, and the tree holds at most twice what the last pass kept plus what one decision
 //! adds. A decision that found the tree full is followed by a pass as well.
 
-use crate::tree::{CHILD, HEADER, MARK, NO_CHILD, NodeId, Tree};
+use crate::tree::{BLOCK_HEADER, CHILD, LINK, MARK, NO_CHILD, NO_STATISTICS, NodeId, STATISTICS, Tree};
 
 /// Number of words below which no pass is made.
 const SMALL: usize = 1 << 14;
@@ -22,33 +22,32 @@ impl Tree {
 
     /// Keeps `root`, which becomes the first node, and the nodes below it. Returns the new root.
     ///
-    /// Children lie behind their parents, so a parent moves first. It then exchanges its child entry with the generation
-    /// word of each child: the generation word holds the index of the child entry, with [`MARK`] set, until the child moves.
+    /// Statistics lie behind their node and children behind the statistics that name them, so the word that holds an index moves
+    /// before what it names. It is then exchanged with a word there (the generation of a node, the link of statistics), which holds the
+    /// place of the index, with [`MARK`] set, until the rest moves.
     pub(crate) fn compact(&mut self, root: NodeId) -> NodeId {
         let end = self.words.len();
         let start = root.0 as usize;
         let (mut read, mut write, mut kept) = (start, 0, 0);
         while read < end {
-            let edges = self.edges(NodeId(read as u32));
-            let size = HEADER + self.columns * edges;
-            let link = self.words[read + 1];
+            let (size, is_statistics) = self.size_at(read);
+            let link = self.words[read + LINK];
             if read == start || link & MARK != 0 {
                 if link & MARK != 0 {
                     let slot = (link & !MARK) as usize;
-                    self.words[read + 1] = self.words[slot];
+                    self.words[read + LINK] = self.words[slot];
                     self.words[slot] = write as u32;
                 }
                 self.words.copy_within(read..read + size, write);
-                let children = write + HEADER + CHILD * edges;
-                for slot in children..children + edges {
-                    let child = self.words[slot] as usize;
-                    if child != NO_CHILD as usize {
-                        self.words[slot] = self.words[child + 1];
-                        self.words[child + 1] = slot as u32 | MARK;
-                    }
+                if is_statistics {
+                    let edges = self.edges(NodeId(write as u32));
+                    let children = write + BLOCK_HEADER + CHILD.0 * edges;
+                    (children..children + edges).for_each(|slot| self.exchange(slot, NO_CHILD));
+                } else {
+                    self.exchange(write + STATISTICS, NO_STATISTICS);
+                    kept += 1;
                 }
                 write += size;
-                kept += 1;
             }
             read += size;
         }
@@ -56,5 +55,15 @@ impl Tree {
         self.nodes = kept;
         self.is_full = false;
         NodeId(0)
+    }
+
+    /// Exchanges the index in `slot` with the word [`LINK`] of what it names, unless it is `none`.
+    fn exchange(&mut self, slot: usize, none: u32) {
+        let named = self.words[slot];
+        if named != none {
+            let link = named as usize + LINK;
+            self.words[slot] = self.words[link];
+            self.words[link] = slot as u32 | MARK;
+        }
     }
 }

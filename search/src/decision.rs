@@ -6,7 +6,7 @@ use crate::{
     completed_q::{CompletedQ, Results},
     draws::{Draws, GameKey, Purpose},
     search::Search,
-    tree::{Step, TOTAL},
+    tree::Step,
 };
 
 /// Result of a decision, as a game record keeps it. All lists have the order of `actions`.
@@ -83,7 +83,7 @@ impl<G: Game> Search<G> {
         }
         let evaluation = self.tree.evaluation(root);
         let visits = self.root_visits();
-        let totals = self.tree.floats(root, TOTAL).take(visits.len());
+        let totals = self.tree.totals(root).take(visits.len());
         let all: f64 = totals.map(f64::from).sum();
         let count: f64 = visits.iter().map(|&visits| f64::from(visits)).sum();
         let value = (f64::from(evaluation.get()) + all) / (1.0 + count);
@@ -118,7 +118,7 @@ impl<G: Game> Search<G> {
     pub(crate) fn root_values(&self) -> Vec<MoverValue> {
         let (node, mover) = (self.root, self.state.to_move());
         let first = self.selector.first_value(&self.tree, node);
-        let statistics = self.root_visits().iter().zip(self.tree.floats(node, TOTAL));
+        let statistics = self.root_visits().iter().zip(self.tree.totals(node));
         (0u32..)
             .zip(statistics)
             .map(

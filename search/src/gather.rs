@@ -98,8 +98,8 @@ impl<G: Game> Search<G> {
         true
     }
 
-    /// Takes the edge `first`, if there is one, and follows PUCT to the first node that is proven or not active. Returns `None` if
-    /// that node does not exist yet.
+    /// Takes the edge `first`, if there is one, and follows PUCT to the first node that is proven or not active, or for whose statistics
+    /// the tree has no room. Returns `None` if that node does not exist yet.
     fn descend(&mut self, mut first: Option<u32>) -> Option<NodeId> {
         self.path.clear();
         let mut node = self.root;
@@ -116,7 +116,10 @@ impl<G: Game> Search<G> {
             let step = Step { node, edge };
             self.path.push(step);
             node = self.tree.child(step)?;
-            if self.tree.kind(node, self.generation) != Kind::Active || self.tree.proof(node).is_some() {
+            if self.tree.kind(node, self.generation) != Kind::Active
+                || self.tree.proof(node).is_some()
+                || !self.tree.add_statistics(node)
+            {
                 return Some(node);
             }
         }

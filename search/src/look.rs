@@ -4,7 +4,7 @@ use games::{Action, Game, MoverValue, Player};
 
 use crate::{
     search::Search,
-    tree::{Kind, NodeId, Step, TOTAL, VISITS},
+    tree::{Kind, NodeId, Step, VISITS},
 };
 
 /// One node of the tree.
@@ -108,11 +108,8 @@ impl<G: Game> Search<G> {
             noisy @ [_, ..] if node == self.root => noisy.to_vec(),
             _ => self.tree.priors(node).collect(),
         };
-        let statistics = self
-            .tree
-            .column(node, VISITS)
-            .iter()
-            .zip(self.tree.floats(node, TOTAL));
+        let visits = self.tree.statistic(node, VISITS);
+        let statistics = visits.iter().zip(self.tree.totals(node));
         let terms = (kind == Kind::Active).then(|| {
             let bits = if node == self.root {
                 &self.root_prior_bits[..]

@@ -41,7 +41,7 @@ impl<G: Game> Search<G> {
     /// Returns the visited edge of a node with the most visits. Those that a proof refutes come last.
     fn most_visited(&self, node: NodeId) -> Option<usize> {
         let mut best: Option<(bool, u32, f32, usize)> = None;
-        let visits = self.tree.column(node, VISITS).iter().copied();
+        let visits = self.tree.statistic(node, VISITS).iter().copied();
         for (edge, (visits, prior)) in visits.zip(self.tree.priors(node)).enumerate() {
             let step = Step {
                 node,

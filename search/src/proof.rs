@@ -107,7 +107,7 @@ impl Tree {
     fn best(&self, node: NodeId) -> Option<(u32, u32)> {
         let outcome = self.proof(node)?;
         let is_won = outcome == Outcome::Won(self.mover(node));
-        let (priors, visits) = (self.column(node, PRIOR), self.column(node, VISITS));
+        let (priors, visits) = (self.column(node, PRIOR), self.statistic(node, VISITS));
         let candidates = (0u32..)
             .zip(priors.iter().zip(visits))
             .filter_map(|(edge, (&prior, &visits))| {
@@ -183,6 +183,9 @@ impl<G: Game> Search<G> {
             return;
         }
         if self.known(&self.state).is_none() {
+            return;
+        }
+        if !self.tree.add_statistics(self.root) {
             return;
         }
         for edge in 0..self.tree.edges(self.root) as u32 {

@@ -308,6 +308,7 @@ mod tests {
         let priors: Vec<f32> = edges.iter().map(|edge| edge.0).collect();
         tree.evaluate(node, &priors, MoverValue::new(value));
         tree.activate(node, 1);
+        tree.add_statistics(node);
         for (edge, &(_, mean, visits, lost)) in edges.iter().enumerate() {
             let path = [Step {
                 node,

@@ -182,9 +182,7 @@ impl<G: Game> Search<G> {
             Some(child) => {
                 self.root = child;
                 if self.tree.words() >= self.next_compaction || self.tree.is_full() {
-                    self.root = self.tree.compact(child);
-                    self.counters.moved += u64::from(self.tree.nodes());
-                    self.next_compaction = Tree::next_compaction(self.tree.words());
+                    self.compact();
                 }
             }
             None => self.reset_tree(None),
@@ -211,6 +209,11 @@ impl<G: Game> Search<G> {
         ) {
             return;
         }
+        if !self.tree.add_statistics(self.root) {
+            self.compact();
+            // Those of the first node always fit.
+            self.tree.add_statistics(self.root);
+        }
         self.tree.activate(self.root, self.generation);
         self.root_priors.clear();
         self.root_priors.extend(self.tree.priors(self.root));
@@ -224,6 +227,13 @@ impl<G: Game> Search<G> {
         self.root_prior_bits.clear();
         self.root_prior_bits
             .extend(self.root_priors.iter().map(|prior| prior.to_bits()));
+    }
+
+    /// Reclaims the nodes that are not below the decision node.
+    fn compact(&mut self) {
+        self.root = self.tree.compact(self.root);
+        self.counters.moved += u64::from(self.tree.nodes());
+        self.next_compaction = Tree::next_compaction(self.tree.words());
     }
 
     /// Empties the tree and puts the decision node into it, with the legal actions among `allowed`.
@@ -277,7 +287,7 @@ impl<G: Game> Search<G> {
         if self.root_priors.is_empty() {
             &[]
         } else {
-            self.tree.column(self.root, VISITS)
+            self.tree.statistic(self.root, VISITS)
         }
     }
 }

@@ -1,13 +1,16 @@
 //! Nodes and edge statistics in one growing block of 32-bit words: [`Tree`].
 //!
-//! A node is a header of four words followed by five columns, one entry for each legal action:
+//! A node is a header of five words followed by two columns, one entry for each legal action. When a visit first goes through
+//! one of its edges, the node gets statistics: a block with a header of two words and three or four columns.
 //!
 //! ```text
-//! bound·kind·mover·proof·edges | generation | ΣN | value || P… | W… | N… | child… | action·virtual losses… (| max…)
+//! bound·kind·mover·proof·edges | generation | ΣN | value | statistics || P… | action·virtual losses…
+//! tag·edges | link || W… | N… | child… (| max…)
 //! ```
 //!
-//! All that a visit touches of a node lies together, and each statistic is contiguous over the node's edges. Nodes are only
-//! appended, so a child lies behind its parent; [`compact`](crate::compact) relies on this to reclaim dropped nodes in one
+//! Most nodes are leaves that were visited once, so they never get statistics, which are more than half of a node. Each column is
+//! contiguous over the node's edges. Nodes and statistics are only appended, so statistics lie behind their node, and a child behind
+//! the statistics that name it; [`compact`](crate::compact) relies on this to reclaim dropped nodes in one
 //! forward pass. A re-root keeps `P` and the value; `W` and `N` belong to one generation, which is one decision.
 
 use games::{Action, FirstValue, MoverValue, Player};
@@ -38,18 +41,34 @@ pub(crate) enum Kind {
     Terminal,
 }
 
-/// Number of words before the first column.
-pub(crate) const HEADER: usize = 4;
-/// Index of the column with the priors `P`. The columns follow in this order.
+/// Number of words of a node before its first column.
+pub(crate) const HEADER: usize = 5;
+/// Place in the header of the index of the node's statistics.
+pub(crate) const STATISTICS: usize = 4;
+/// Number of words of statistics before their first column.
+pub(crate) const BLOCK_HEADER: usize = 2;
+/// Place in the header of statistics of the word that `compact` uses.
+pub(crate) const LINK: usize = 1;
+
+/// Column of a node: the priors `P`.
 pub(crate) const PRIOR: usize = 0;
-pub(crate) const TOTAL: usize = 1;
-pub(crate) const VISITS: usize = 2;
-pub(crate) const CHILD: usize = 3;
-pub(crate) const ACTION: usize = 4;
-/// Number of columns that every node has.
-pub(crate) const COLUMNS: usize = 5;
-/// Index of the column with the greatest value of the visits through an edge, in trees that keep it.
-pub(crate) const BEST: usize = 5;
+/// Column of a node: actions and virtual losses.
+pub(crate) const ACTION: usize = 1;
+/// Number of columns of a node.
+pub(crate) const COLUMNS: usize = 2;
+
+/// Column of statistics: `W`.
+pub(crate) const TOTAL: Statistic = Statistic(0);
+/// Column of statistics: `N`.
+pub(crate) const VISITS: Statistic = Statistic(1);
+/// Column of statistics: the indices of the children.
+pub(crate) const CHILD: Statistic = Statistic(2);
+/// Column of statistics: the greatest value of the visits through an edge, in trees that keep it.
+pub(crate) const BEST: Statistic = Statistic(3);
+
+/// Number of a column of statistics.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Statistic(pub usize);
 
 /// Bits of an action in its word, which holds the edge's virtual losses in the other 12 bits
 /// ([`virtual_loss`](crate::virtual_loss)). [`Search::new`](crate::Search::new) checks that the game's actions fit.
@@ -61,6 +80,8 @@ pub(crate) const MAX_VIRTUAL_LOSSES: u32 = (1 << (32 - ACTION_BITS)) - 1;
 
 /// Entry of the child column where the edge has no node yet.
 pub(crate) const NO_CHILD: u32 = u32::MAX;
+/// Entry of the header of a node without statistics.
+pub(crate) const NO_STATISTICS: u32 = u32::MAX;
 /// Generation that no decision has: nodes that carry it are gray or empty.
 pub(crate) const NO_GENERATION: u32 = 0;
 /// Bit above all generations, which `compact` uses as a mark.
@@ -100,6 +121,8 @@ pub(crate) const PROOF: u32 = 22;
 const SECOND: u32 = 1 << 24;
 const EVALUATED: u32 = 1 << 25;
 const TERMINAL: u32 = 1 << 26;
+/// Bits that only the first word of statistics has together.
+const IS_STATISTICS: u32 = EVALUATED | TERMINAL;
 /// The bits from here up hold a lower bound on the number of actions to a solution.
 const BOUND: u32 = 27;
 
@@ -111,15 +134,18 @@ pub(crate) struct Tree {
     /// Greatest number of words; below [`MARK`].
     limit: usize,
     pub(super) is_full: bool,
-    /// Number of columns of each node: [`COLUMNS`], or one more.
-    pub(super) columns: usize,
+    /// Number of columns of statistics: 3, or 4 with [`BEST`].
+    columns: usize,
+    /// At least as many zeros as a node has edges: the visits and totals of nodes without statistics.
+    zeros: Vec<u32>,
 }
 
 impl Tree {
     /// Returns an empty tree, which keeps the best value of each edge if `keeps_best` is set.
     pub(crate) fn new(settings: &Settings, keeps_best: bool) -> Self {
         Self {
-            columns: COLUMNS + usize::from(keeps_best),
+            columns: 3 + usize::from(keeps_best),
+            zeros: Vec::new(),
             words: Vec::new(),
             nodes: 0,
             limit: (settings.tree_bytes / 4).min(MARK as usize - 1),
@@ -147,35 +173,76 @@ impl Tree {
     pub(crate) fn push_empty(&mut self, mover: Player, legal: &[Action], least: u32) -> Option<NodeId> {
         let edges = legal.len();
         let start = self.words.len();
-        let end = start + HEADER + self.columns * edges;
-        if (end > self.limit && start > 0) || edges > EDGE_BITS as usize {
+        let end = start + HEADER + COLUMNS * edges;
+        if edges > EDGE_BITS as usize || !self.has_room(start, end) {
             self.is_full = true;
             return None;
         }
-        self.make_room(end);
+        if self.zeros.len() < edges {
+            self.zeros.resize(edges, 0);
+        }
         let side = if mover == Player::Second { SECOND } else { 0 };
         let bound = least.min(u32::MAX >> BOUND) << BOUND;
         self.words
-            .extend([edges as u32 | side | bound, NO_GENERATION, 0, 0]);
-        self.words.resize(start + HEADER + CHILD * edges, 0);
-        self.words.resize(start + HEADER + ACTION * edges, NO_CHILD);
+            .extend([edges as u32 | side | bound, NO_GENERATION, 0, 0, NO_STATISTICS]);
+        self.words.resize(start + HEADER + ACTION * edges, 0);
         self.words.extend_from_slice(legal);
-        self.words.resize(end, 0);
         self.nodes += 1;
         Some(NodeId(start as u32))
+    }
+
+    /// Gives a node statistics if it has none. Returns false if the tree is full. The first node's always fit.
+    pub(crate) fn add_statistics(&mut self, node: NodeId) -> bool {
+        let place = node.0 as usize + STATISTICS;
+        if self.words[place] != NO_STATISTICS {
+            return true;
+        }
+        let (edges, start) = (self.edges(node), self.words.len());
+        let end = start + BLOCK_HEADER + self.columns * edges;
+        if !self.has_room(node.0 as usize, end) {
+            self.is_full = true;
+            return false;
+        }
+        self.words[place] = start as u32;
+        self.words.extend([edges as u32 | IS_STATISTICS, 0]);
+        self.words.resize(start + BLOCK_HEADER + CHILD.0 * edges, 0);
+        self.words
+            .resize(start + BLOCK_HEADER + (CHILD.0 + 1) * edges, NO_CHILD);
+        self.words.resize(end, 0);
+        true
+    }
+
+    /// Returns the index of the first word of the columns of a node's statistics.
+    fn statistics_of(&self, node: NodeId) -> Option<usize> {
+        let start = self.words[node.0 as usize + STATISTICS];
+        (start != NO_STATISTICS).then_some(start as usize + BLOCK_HEADER)
+    }
+
+    /// True if the trees keeps the best value of each edge.
+    pub(crate) fn keeps_best(&self) -> bool {
+        self.columns > BEST.0
+    }
+
+    /// Returns the number of words of the node or the statistics at `at`, and true for statistics.
+    pub(crate) fn size_at(&self, at: usize) -> (usize, bool) {
+        let (first, edges) = (self.words[at], self.edges(NodeId(at as u32)));
+        match first & IS_STATISTICS == IS_STATISTICS {
+            true => (BLOCK_HEADER + self.columns * edges, true),
+            false => (HEADER + COLUMNS * edges, false),
+        }
     }
 
     /// Appends a node without edges, where the game is over or its value is known; returns `None` if the tree is full.
     /// `actions` is the number of actions that the game goes on for.
     pub(crate) fn push_terminal(&mut self, value: FirstValue, actions: u32) -> Option<NodeId> {
         let start = self.words.len();
-        if start + HEADER > self.limit && start > 0 {
+        if !self.has_room(start, start + HEADER) {
             self.is_full = true;
             return None;
         }
-        self.make_room(start + HEADER);
+        let value = value.get().to_bits();
         self.words
-            .extend([TERMINAL, NO_GENERATION, actions, value.get().to_bits()]);
+            .extend([TERMINAL, NO_GENERATION, actions, value, NO_STATISTICS]);
         self.nodes += 1;
         Some(NodeId(start as u32))
     }
@@ -222,20 +289,37 @@ impl Tree {
         FirstValue::new(f32::from_bits(self.words[node.0 as usize + 3]))
     }
 
-    /// Returns one column: a statistic of all the node's edges.
+    /// Returns one column of a node: [`PRIOR`] or [`ACTION`].
     pub(crate) fn column(&self, node: NodeId, column: usize) -> &[u32] {
         let edges = self.edges(node);
         let start = node.0 as usize + HEADER + column * edges;
         &self.words[start..start + edges]
     }
 
+    /// Returns [`TOTAL`], [`VISITS`] or [`BEST`] of all the node's edges; zeros if the node has no statistics.
+    pub(crate) fn statistic(&self, node: NodeId, column: Statistic) -> &[u32] {
+        let edges = self.edges(node);
+        match self.statistics_of(node) {
+            Some(start) => &self.words[start + column.0 * edges..][..edges],
+            None => &self.zeros[..edges],
+        }
+    }
+
     pub(crate) fn statistics(&self, node: NodeId) -> Statistics<'_> {
         let edges = self.edges(node);
         let start = node.0 as usize + HEADER;
-        let (priors, rest) = self.words[start..start + self.columns * edges].split_at(edges);
-        let (totals, rest) = rest.split_at(edges);
-        let (visits, rest) = rest.split_at(edges);
-        let (actions, best) = rest[edges..].split_at(edges);
+        let (priors, actions) = self.words[start..start + COLUMNS * edges].split_at(edges);
+        let (totals, visits, best) = match self.statistics_of(node) {
+            Some(start) => {
+                let (totals, rest) = self.words[start..start + self.columns * edges].split_at(edges);
+                let (visits, rest) = rest.split_at(edges);
+                (totals, visits, &rest[edges..])
+            }
+            None => {
+                let zeros = &self.zeros[..edges];
+                (zeros, zeros, if self.keeps_best() { zeros } else { &[] })
+            }
+        };
         Statistics {
             priors,
             totals,
@@ -245,13 +329,15 @@ impl Tree {
         }
     }
 
-    /// Returns the entries of a column of floats.
-    pub(crate) fn floats(&self, node: NodeId, column: usize) -> impl Iterator<Item = f32> {
-        self.column(node, column).iter().map(|&word| f32::from_bits(word))
+    /// Returns `W` of all the node's edges.
+    pub(crate) fn totals(&self, node: NodeId) -> impl Iterator<Item = f32> {
+        self.statistic(node, TOTAL)
+            .iter()
+            .map(|&word| f32::from_bits(word))
     }
 
     pub(crate) fn priors(&self, node: NodeId) -> impl Iterator<Item = f32> {
-        self.floats(node, PRIOR)
+        self.column(node, PRIOR).iter().map(|&word| f32::from_bits(word))
     }
 
     /// Returns the node's actions in the order of its edges; none where the game is over.
@@ -265,17 +351,19 @@ impl Tree {
     }
 
     pub(crate) fn child(&self, step: Step) -> Option<NodeId> {
-        let child = self.words[self.place(step, CHILD)];
+        let child = self.words[self.place(step, CHILD)?];
         (child != NO_CHILD).then_some(NodeId(child))
     }
 
+    /// Sets the child of an edge of a node that has statistics.
     pub(crate) fn set_child(&mut self, step: Step, child: NodeId) {
-        let place = self.place(step, CHILD);
-        self.words[place] = child.0;
+        if let Some(place) = self.place(step, CHILD) {
+            self.words[place] = child.0;
+        }
     }
 
     pub(crate) fn action(&self, step: Step) -> Action {
-        action_of(self.words[self.place(step, ACTION)])
+        action_of(self.words[self.action_place(step)])
     }
 
     /// Stores the evaluation of an empty node, which makes it gray.
@@ -306,17 +394,23 @@ impl Tree {
         if self.words[at + 2] != 0 {
             self.words[at + 2] = 0;
             let edges = self.edges(node);
-            let start = at + HEADER;
-            self.words[start + TOTAL * edges..start + CHILD * edges].fill(0);
+            if let Some(start) = self.statistics_of(node) {
+                self.words[start + TOTAL.0 * edges..start + CHILD.0 * edges].fill(0);
+            }
         }
     }
 
-    /// Grows the memory to at least `end` words, doubling it within the limit.
-    fn make_room(&mut self, end: usize) {
+    /// Grows the memory to at least `end` words, doubling it within the limit. Returns false if that is beyond the limit, unless the
+    /// words belong to the node at index 0.
+    fn has_room(&mut self, node: usize, end: usize) -> bool {
+        if end > self.limit && node > 0 {
+            return false;
+        }
         if end > self.words.capacity() {
             let capacity = (2 * end).max(1024).min(self.limit.max(end));
             self.words.reserve_exact(capacity - self.words.len());
         }
+        true
     }
 
     /// Returns `ΣN` of a node for changing it.
@@ -324,8 +418,14 @@ impl Tree {
         &mut self.words[node.0 as usize + 2]
     }
 
-    /// Returns the index of the word of one statistic of one edge.
-    pub(crate) fn place(&self, step: Step, column: usize) -> usize {
-        step.node.0 as usize + HEADER + column * self.edges(step.node) + step.edge as usize
+    /// Returns the index of the word of one statistic of one edge. `None` if the node has no statistics.
+    pub(crate) fn place(&self, step: Step, column: Statistic) -> Option<usize> {
+        let start = self.statistics_of(step.node)?;
+        Some(start + column.0 * self.edges(step.node) + step.edge as usize)
+    }
+
+    /// Returns the index of the word with the action and the virtual losses of one edge.
+    pub(crate) fn action_place(&self, step: Step) -> usize {
+        step.node.0 as usize + HEADER + ACTION * self.edges(step.node) + step.edge as usize
     }
 }

@@ -6,7 +6,7 @@
 //! losses are counted apart and never mixed into `W`, so rounding cannot leave any behind. They share a word with the
 //! edge's action.
 
-use crate::tree::{ACTION, ACTION_BITS, MAX_ACTIONS, Step, Tree};
+use crate::tree::{ACTION_BITS, MAX_ACTIONS, Step, Tree};
 
 /// Returns the virtual losses of an edge, from its entry in the action column.
 pub(crate) const fn virtual_losses(word: u32) -> u32 {
@@ -17,7 +17,7 @@ impl Tree {
     /// Adds one virtual loss to each edge of the path of a leaf that was just requested.
     pub(crate) fn add_virtual_loss(&mut self, path: &[Step]) {
         for &step in path {
-            let place = self.place(step, ACTION);
+            let place = self.action_place(step);
             self.words[place] += MAX_ACTIONS;
             *self.visit_sum_mut(step.node) += 1;
         }
@@ -26,7 +26,7 @@ impl Tree {
     /// Removes one virtual loss from each edge of a path, or of several paths one behind the other.
     pub(crate) fn remove_virtual_loss(&mut self, path: &[Step]) {
         for &step in path {
-            let place = self.place(step, ACTION);
+            let place = self.action_place(step);
             self.words[place] -= MAX_ACTIONS;
             *self.visit_sum_mut(step.node) -= 1;
         }

@@ -7,7 +7,7 @@ use games::{Game, MoverValue};
 use super::TreeGame;
 use crate::{
     Reuse, Search,
-    tree::{ACTION, Kind, NodeId, PRIOR, Step, TOTAL, VISITS},
+    tree::{ACTION, Kind, NodeId, Step, VISITS},
 };
 
 /// Walks all nodes from the decision node down and checks that counts add up, that no virtual loss is left, and that each
@@ -56,14 +56,10 @@ fn node<const PLAYERS: u8>(
     assert_eq!(tree.column(at, ACTION), legal);
     if kind != Kind::Empty {
         let (priors, _) = state.evaluation();
-        assert_eq!(
-            tree.floats(at, PRIOR).collect::<Vec<_>>(),
-            priors,
-            "noise in the tree"
-        );
+        assert_eq!(tree.priors(at).collect::<Vec<_>>(), priors, "noise in the tree");
         assert_eq!(tree.evaluation(at), state.searched_value(&search.settings));
     }
-    let visits = tree.column(at, VISITS);
+    let visits = tree.statistic(at, VISITS);
     let sum: u32 = visits.iter().sum();
     assert_eq!(tree.visit_sum(at), sum);
     let keeps = search.settings.reuse == Reuse::Keep;
@@ -84,7 +80,7 @@ fn node<const PLAYERS: u8>(
         // A Gumbel root counts from zero, and the nodes below it may have kept their visits.
         let begins_at_zero = is_root && keeps && search.has_gumbel_root();
         if kind == Kind::Active && !begins_at_zero {
-            let total = tree.floats(at, TOTAL).nth(edge).unwrap();
+            let total = tree.totals(at).nth(edge).unwrap();
             edge_adds_up(search, step, child, visits, total);
         }
     }
@@ -117,11 +113,13 @@ fn edge_adds_up<const PLAYERS: u8>(
         Kind::Terminal => tree.result(child).seen_by(mover).get() * visits as f32,
         Kind::Active => {
             let since = visits - (1 + tree.visit_sum(child));
-            assert!(since == 0 || proof.is_some());
-            let below: f32 = tree.floats(child, TOTAL).sum();
+            // Without room for a node's statistics its own evaluation is backed up again.
+            assert!(since == 0 || proof.is_some() || tree.is_full());
+            let again = tree.evaluation(child).of_first(tree.mover(child)).seen_by(mover);
+            let below: f32 = tree.totals(child).sum();
             let own = tree.evaluation(child).get() + below;
             let own = MoverValue::new(own).of_first(tree.mover(child)).seen_by(mover);
-            own.get() + since as f32 * proof.unwrap_or(0.0)
+            own.get() + since as f32 * proof.unwrap_or(again.get())
         }
     };
     let expected = expected * discount;
