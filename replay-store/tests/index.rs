@@ -73,7 +73,7 @@ fn all(store: &Store) -> Vec<(u64, Game)> {
     let mut from = 0;
     while let Some(Exported {
         games: stored, next, ..
-    }) = store.export(from, u64::MAX, 64, &Filter::default())
+    }) = store.export((from, u64::MAX), 64, &Filter::default(), false)
     {
         games.extend(
             stored

@@ -68,7 +68,9 @@ async fn reading_a_damaged_store_reports_the_damage_and_changes_nothing() {
                 Err(error) => assert_eq!((error, id(game)), (GetError::Unknown, lost)),
             }
         }
-        let exported = store.export(0, u64::MAX, 100, &Filter::default()).unwrap();
+        let exported = store
+            .export((0, u64::MAX), 100, &Filter::default(), false)
+            .unwrap();
         assert_eq!((exported.games.len() as u64, exported.unreadable), (GAMES - 1, 0));
         let listing = Listing {
             sort: GameSort::Time,

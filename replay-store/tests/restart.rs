@@ -1,6 +1,7 @@
 //! Restarts, retirement of games, and refusals for lack of disk space.
 
 use std::{
+    collections::BTreeSet,
     io,
     path::Path,
     sync::{
@@ -40,6 +41,54 @@ pub fn close(store: Store) {
 
 pub fn volumes(folder: &Path) -> usize {
     std::fs::read_dir(folder.join("replay/volumes")).unwrap().count()
+}
+
+/// A shorter solution names the game that it replaces. The log is the truth, so the index may be missing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replaced_game_is_kept_and_no_batch_is_drawn_from_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path(), 2_000);
+    let mut games: Vec<Game> = (0..4).map(|number| synthetic::game(number, 20)).collect();
+    games[2].replaces = games[1].id.clone();
+    // A game that this store does not have, e.g. because its volume has been removed.
+    games[3].replaces = vec![7; 16].into();
+    let trainable = |game: &Game| game.visit_counts.iter().filter(|&&count| count > 0).count();
+    let drawn_from: usize = [0, 2, 3].map(|number| trainable(&games[number])).iter().sum();
+    let mut store = open(&settings);
+    put_all(&store, &games[..2]).await;
+    let seen = store.batch(1, 1, 500).unwrap().game_sequences;
+    assert!(seen.contains(&1) && seen.contains(&2));
+    put_all(&store, &games[2..]).await;
+    for restart in 0..3 {
+        let sequences = store.batch(2, restart, 500).unwrap().game_sequences;
+        let seen: BTreeSet<u64> = sequences.into_iter().collect();
+        assert_eq!(seen, BTreeSet::from([1, 3, 4]), "restart {restart}");
+        assert_eq!(store.stats().window_positions, drawn_from as u64);
+        assert_eq!(store.stats().games, 4);
+        let exported = |drawn_from| {
+            let part = store.export((0, u64::MAX), 9, &Filter::default(), drawn_from);
+            let games = part.unwrap().games.into_iter();
+            games.map(|stored| stored.sequence).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (exported(false), exported(true)),
+            (vec![1, 2, 3, 4], vec![1, 3, 4])
+        );
+        assert_eq!(store.get(&id(&games[1])).unwrap(), games[1]);
+        close(store);
+        if restart == 1 {
+            std::fs::remove_dir_all(folder.path().join("replay/index")).unwrap();
+        }
+        store = open(&settings);
+    }
+    for wrong in [vec![1; 15], games[0].id.to_vec()] {
+        let refused = Game {
+            replaces: wrong.into(),
+            ..games[0].clone()
+        };
+        assert_eq!(store.check(&refused).unwrap_err().field, "replaces");
+    }
+    close(store);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -82,7 +82,7 @@ async fn games_are_stored_once_and_read_unchanged() {
         .export(ExportRequest {
             from_sequence: 3,
             to_sequence: 39,
-            filter: None,
+            ..ExportRequest::default()
         })
         .await
         .unwrap()

@@ -170,9 +170,8 @@ impl StoreClient {
         filter: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<GameStream> {
         let request = ExportRequest {
-            from_sequence: 0,
-            to_sequence: 0,
             filter: Some(Filter::read(filter)?),
+            ..ExportRequest::default()
         };
         Stream::open(py, &self.client, request, duration(seconds)).map(GameStream)
     }

@@ -129,6 +129,7 @@ impl Writer {
             "model_providers": game.model_providers,
             "model_of_position": game.model_of_position,
             "provenance": game.provenance,
+            "replaces": proto::ids::hex(&game.replaces),
             "discount": game.discount,
             "run_seed": game.run_seed,
             "game_number": game.game_number,

@@ -30,6 +30,8 @@ pub struct Row {
     pub trainable: u32,
     /// Length of the record in bytes.
     pub bytes: u32,
+    /// Id of the game that this one replaces, if any.
+    pub replaces: Option<Id>,
     /// Values by which the game is sorted and filtered.
     pub listed: Listed,
 }
@@ -82,6 +84,9 @@ struct Columns {
     endings: Vec<u32>,
     #[prost(message, repeated, tag = "16")]
     labels: Vec<Texts>,
+    /// For each game the id of the game that it replaces, or nothing.
+    #[prost(bytes = "vec", repeated, tag = "17")]
+    replaces: Vec<Vec<u8>>,
 }
 
 /// A list of texts.
@@ -115,6 +120,9 @@ impl Chunk {
             columns.parts.push(row.extent.parts.into());
             columns.trainable.push(row.trainable);
             columns.bytes.push(row.bytes);
+            columns
+                .replaces
+                .push(row.replaces.map_or_else(Vec::new, |id| id.to_vec()));
             columns.times.push(difference(listed.finished_at_ms, before.time));
             columns.positions.push(listed.positions);
             columns.surprises.push(listed.surprise);
@@ -157,6 +165,7 @@ impl Chunk {
                 },
                 trainable: *columns.trainable.get(at)?,
                 bytes: *columns.bytes.get(at)?,
+                replaces: columns.replaces.get(at)?.as_slice().try_into().ok(),
                 listed: Listed {
                     sequence: before.sequence.wrapping_add_signed(gap),
                     finished_at_ms: before.time.wrapping_add_signed(*columns.times.get(at)?),
@@ -239,16 +248,16 @@ mod tests {
         #[test]
         fn chunks_come_back_and_damage_is_found(
             begin in 0u64..1 << 40,
-            games in prop::collection::vec((1u64..5, any::<(Id, u64, u32, u16)>(), any::<(u32, u32, u64, u32)>(), 0f32..9.0, any::<[bool; 3]>()), 0..40),
+            games in prop::collection::vec((1u64..5, any::<(Id, u64, u32, u16)>(), any::<(u32, u32, Option<Id>)>(), any::<(u64, u32)>(), 0f32..9.0, any::<[bool; 3]>()), 0..40),
             at: prop::sample::Index,
             bit in 0u8..8,
         ) {
             let labels = vec![vec!["a".to_owned(), "b".to_owned()], vec![]];
             let mut end = begin;
-            let rows: Vec<Row> = games.into_iter().map(|(gap, (id, offset, length, parts), (trainable, bytes, finished_at_ms, positions), surprise, labels)| {
+            let rows: Vec<Row> = games.into_iter().map(|(gap, (id, offset, length, parts), (trainable, bytes, replaces), (finished_at_ms, positions), surprise, labels)| {
                 end += gap;
                 let listed = Listed { sequence: end - 1, finished_at_ms, positions, surprise, labels: labels.map(u32::from) };
-                Row { id, extent: Extent { offset, length, parts }, trainable, bytes, listed }
+                Row { id, extent: Extent { offset, length, parts }, trainable, bytes, replaces, listed }
             }).collect();
             let mut value = Chunk::pack(begin, end, &rows, &labels).unwrap();
             let found = Chunk::unpack(&value).unwrap();

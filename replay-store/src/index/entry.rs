@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Version of the keys and values. An index with another version is rebuilt.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// Key of the [`Mark`].
 pub const MARK: &[u8] = b"c";

@@ -234,6 +234,7 @@ impl VolumeIndex {
                         id: row.id,
                         trainable: row.trainable,
                         bytes: row.bytes,
+                        replaces: row.replaces,
                     });
                 }
             }
@@ -324,6 +325,7 @@ impl VolumeIndex {
                     extent,
                     trainable: game.trainable,
                     bytes: bytes as u32,
+                    replaces: game.replaces(),
                     listed,
                 });
             }

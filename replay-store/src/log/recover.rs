@@ -42,6 +42,8 @@ pub struct Survivor {
     pub trainable: u32,
     /// Bytes of the record.
     pub bytes: u32,
+    /// Id of the game that this one replaces, if any.
+    pub replaces: Option<Id>,
 }
 
 /// A volume that was read. Nothing is changed on the disk before [`Found::mend`].
@@ -252,6 +254,7 @@ fn survivor(sequence: u64, record: &[u8]) -> Option<Survivor> {
         id: summary.id,
         trainable: summary.trainable,
         bytes: record.len() as u32,
+        replaces: summary.replaces(),
     })
 }
 

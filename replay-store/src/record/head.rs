@@ -22,6 +22,13 @@ pub struct Summary {
     pub game: Game,
 }
 
+impl Summary {
+    /// Returns the id of the game that this one replaces, if any.
+    pub fn replaces(&self) -> Option<[u8; 16]> {
+        self.game.replaces.as_ref().try_into().ok()
+    }
+}
+
 /// Lengths of the columns.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {

@@ -39,6 +39,8 @@ pub struct Checked {
     pub positions: u32,
     /// Number of positions with visit counts, which are the ones that can be sampled.
     pub trainable: u32,
+    /// Id of the game that this one replaces, if any.
+    pub replaces: Option<[u8; 16]>,
 }
 
 /// The game and representation of a store, against which games are checked.
@@ -83,9 +85,13 @@ impl Validator {
         let RowLayout {
             game: name, options, ..
         } = &self.layout;
-        let id: [u8; 16] = game.id.as_ref().try_into().map_err(|_| Refusal {
-            field: "id",
-            problem: format!("{} bytes, 16 expected", game.id.len()),
+        let id = id("id", &game.id)?;
+        let replaces = match game.replaces.as_ref() {
+            [] => None,
+            replaces => Some(self::id("replaces", replaces)?),
+        };
+        require(replaces != Some(id), "replaces", || {
+            "a game cannot replace itself".into()
         })?;
         require(game.game == *name, "game", || {
             format!("`{:.40}`, this store is for `{name}`", game.game)
@@ -105,6 +111,7 @@ impl Validator {
             id,
             positions: positions as u32,
             trainable,
+            replaces,
         })
     }
 
@@ -187,6 +194,13 @@ impl Validator {
         }
         Ok(trainable)
     }
+}
+
+fn id(field: &'static str, bytes: &[u8]) -> Result<[u8; 16], Refusal> {
+    bytes.try_into().map_err(|_| Refusal {
+        field,
+        problem: format!("{} bytes, 16 expected", bytes.len()),
+    })
 }
 
 fn require(holds: bool, field: &'static str, problem: impl FnOnce() -> String) -> Result<(), Refusal> {

@@ -234,6 +234,7 @@ impl ReplayStore for Rpc {
             from_sequence,
             to_sequence,
             filter,
+            drawn_from,
         } = request.into_inner();
         let filter = Arc::new(parse_filter(filter)?);
         let to = if to_sequence == 0 { u64::MAX } else { to_sequence };
@@ -245,7 +246,7 @@ impl ReplayStore for Rpc {
             loop {
                 let filter = Arc::clone(&filter);
                 let step = rpc
-                    .blocking(move |store| store.export(from, to, EXPORT_STEP, &filter))
+                    .blocking(move |store| store.export((from, to), EXPORT_STEP, &filter, drawn_from))
                     .await;
                 let step = match step {
                     Ok(Some(step)) => step,

@@ -271,6 +271,9 @@ fn assemble(
             fill.bytes += u64::from(survivor.bytes);
             known.insert(survivor.id, survivor.sequence);
             window.push(survivor.sequence, uses, survivor.bytes);
+            if let Some(replaced) = survivor.replaces.and_then(|id| known.sequence(&id)) {
+                window.exclude(replaced);
+            }
         }
         for (sequence, id) in found.deleted {
             known.insert(id, sequence);

@@ -147,13 +147,21 @@ impl Store {
     }
 
     /// Returns the next part of an export: of the next `limit` games from sequence number `from` to `to`, oldest first, those that the
-    /// filter selects. Returns `None` if there are no more games. Blocks on the disk.
-    pub fn export(&self, from: u64, to: u64, limit: usize, filter: &Filter) -> Option<Exported> {
+    /// filter selects. With `drawn_from`, only games that batches are drawn from. Returns `None` if there are no more games. Blocks on
+    /// the disk.
+    pub fn export(
+        &self,
+        (from, to): (u64, u64),
+        limit: usize,
+        filter: &Filter,
+        drawn_from: bool,
+    ) -> Option<Exported> {
         let sequences: Vec<u64> = self
             .shared
             .window
             .read()
             .from(from)
+            .filter(|slot| !drawn_from || slot.trainable + slot.held_out > 0)
             .map(|slot| slot.sequence)
             .take_while(|&sequence| sequence <= to)
             .take(limit)

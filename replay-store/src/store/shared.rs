@@ -104,7 +104,7 @@ impl Shared {
     /// Excludes an unreadable game from sampling, counts it and logs it, once. The next opening scans the volume of the game, and
     /// records the game as lost if it still cannot be read.
     pub fn mark_unreadable(&self, sequence: u64, reason: &str) {
-        let was_sampled = self.window.write().mark_unreadable(sequence);
+        let was_sampled = self.window.write().exclude(sequence);
         if self.unreadable.lock().insert(sequence) {
             self.metrics.damaged(1);
             let volume = self.volumes.holding(sequence);

@@ -137,6 +137,7 @@ impl Writer {
             .map(|game| held_out.split(&game.checked.id, game.checked.trainable))
             .collect();
         ledger.positions_inserted += uses.iter().map(|uses| u64::from(uses.trainable)).sum::<u64>();
+        let replaced: Vec<Id> = games.iter().filter_map(|game| game.checked.replaces).collect();
         let mut senders = Vec::with_capacity(games.len());
         let mut entries = Vec::with_capacity(games.len());
         for (sequence, game) in (before.next_sequence..).zip(games) {
@@ -160,7 +161,7 @@ impl Writer {
             return self.remove_retired();
         }
 
-        self.publish(&entries, &uses);
+        self.publish(&entries, &uses, &replaced);
         for (_, reply, _room) in senders {
             reply(Verdict::Stored);
         }
@@ -243,14 +244,16 @@ impl Writer {
         }
     }
 
-    /// Adds committed games to the window, and removes the games that leave it.
-    fn publish(&mut self, entries: &[Entry], uses: &[PositionCounts]) {
-        {
+    /// Adds committed games to the window, and removes the games that leave it. The `replaced` games stay, but no batch is drawn from
+    /// them any more.
+    fn publish(&mut self, entries: &[Entry], uses: &[PositionCounts], replaced: &[Id]) {
+        let replaced: Vec<u64> = {
             let mut known = self.shared.known_ids.write();
             for entry in entries {
                 known.insert(entry.id, entry.sequence);
             }
-        }
+            replaced.iter().filter_map(|id| known.sequence(id)).collect()
+        };
         let mut retired = Vec::new();
         {
             let mut window = self.shared.window.write();
@@ -260,7 +263,13 @@ impl Writer {
                 self.fill.positions += u64::from(uses.trainable.max(1));
                 self.fill.bytes += u64::from(bytes);
             }
+            for &sequence in &replaced {
+                window.exclude(sequence);
+            }
             self.shared.report_window(&window);
+        }
+        for &sequence in &replaced {
+            self.shared.cache.remove(sequence);
         }
         for slot in &retired {
             self.shared.cache.remove(slot.sequence);

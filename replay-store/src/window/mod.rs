@@ -21,7 +21,7 @@ use crate::window::held_out::PositionCounts;
 pub struct WindowGame {
     /// Sequence number.
     pub sequence: u64,
-    /// Number of trainable positions; 0 if the game cannot be read.
+    /// Number of trainable positions; 0 if the game cannot be read or was replaced.
     pub trainable: u32,
     /// Number of validation positions; above 0 only for a held-out game.
     pub held_out: u32,
@@ -85,8 +85,9 @@ impl Window {
         retired
     }
 
-    /// Excludes an unreadable game from all draws. Returns `false` if the game is not in the window or had no positions left.
-    pub fn mark_unreadable(&mut self, sequence: u64) -> bool {
+    /// Excludes a game from all draws, because it cannot be read or another game replaces it. Returns `false` if the game is not in
+    /// the window or had no positions left.
+    pub fn exclude(&mut self, sequence: u64) -> bool {
         let Ok(at) = self.slots.binary_search_by_key(&sequence, |slot| slot.sequence) else {
             return false;
         };
@@ -246,9 +247,9 @@ mod tests {
                         let at = which.index(model.len());
                         let game = &mut model[at];
                         let had = std::mem::take(&mut game.2) + std::mem::take(&mut game.3) > 0;
-                        prop_assert_eq!(window.mark_unreadable(game.0), had);
+                        prop_assert_eq!(window.exclude(game.0), had);
                     }
-                    Step::Lose(_) => prop_assert!(!window.mark_unreadable(1)),
+                    Step::Lose(_) => prop_assert!(!window.exclude(1)),
                     Step::Delete(which) if !model.is_empty() => {
                         let game = model.remove(which.index(model.len()));
                         let gone = window.delete(&HashSet::from([game.0, 0]));

@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(seen.first(), Some(&(91, 5)));
         // If no game of the newest part can be read, positions are drawn from the whole window.
         for sequence in 91..=100 {
-            window.mark_unreadable(sequence);
+            window.exclude(sequence);
         }
         assert!(
             super::draw(&window, 95, false, 1, 1, 50)
@@ -315,7 +315,7 @@ mod tests {
         for sequence in 1..60 {
             window.push(sequence, (sequence % 7 * 9) as u32, 1);
         }
-        window.mark_unreadable(50);
+        window.exclude(50);
         window
     }
 
@@ -368,7 +368,7 @@ mod tests {
         // Training never draws them.
         let trained = draw(&window, 1, 1, 5_000).unwrap();
         assert!(trained.iter().all(|pick| pick.sequence % 5 > 0));
-        window.mark_unreadable(5);
+        window.exclude(5);
         assert!(
             draw_held_out(&window, 1, 2, 500)
                 .unwrap()

@@ -134,7 +134,7 @@ impl Story {
             .collect();
         let mut from = 0;
         let mut found = BTreeSet::new();
-        while let Some(exported) = store.export(from, u64::MAX, 64, &Default::default()) {
+        while let Some(exported) = store.export((from, u64::MAX), 64, &Default::default(), false) {
             from = exported.next;
             for stored in exported.games {
                 let stored = stored.game.unwrap();

@@ -82,7 +82,7 @@ fn expected(golden: &Path) -> Value {
 fn check(store: &Store, expected: &Value, context: &str) {
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(exported) = store.export(from, u64::MAX, 64, &Default::default()) {
+    while let Some(exported) = store.export((from, u64::MAX), 64, &Default::default(), false) {
         from = exported.next;
         found.extend(exported.games);
     }
