@@ -42,6 +42,7 @@ use crate::{
         sender::{self, Sender, SenderError},
         start_writer,
     },
+    stored::{Reader, ReaderError, StoredGames},
 };
 
 /// Runs the actor that `config` describes until `shutdown`.
@@ -106,6 +107,9 @@ pub enum ActorError {
     /// The replay store refuses the actor's games.
     #[error(transparent)]
     Sender(#[from] SenderError),
+    /// The replay store does not show its games to the actor.
+    #[error(transparent)]
+    Reader(#[from] ReaderError),
     /// The search and the rules of the game contradict each other.
     #[error("self-play contradicts itself")]
     Play(#[from] SlotError),
@@ -194,11 +198,14 @@ impl Actor {
 
         let versions = Arc::new(Versions::default());
         let cache = Cache::new(config.actor.cache_mib << 20).map(Arc::new);
+        let is_reanalysing = config.problems.reanalysis > 0 && G::LEVELS > 0;
+        let stored = is_reanalysing.then(|| Arc::new(StoredGames::default()));
         let shared = Arc::new(Shared {
             setup,
             naming,
             curriculum,
             progress,
+            stored: stored.clone(),
             cache: cache.clone(),
             versions: Arc::clone(&versions),
             metrics: Arc::clone(&metrics),
@@ -218,6 +225,16 @@ impl Actor {
         )?;
         let outage = Arc::default();
         let mut tasks = JoinSet::new();
+        if let Some(games) = stored {
+            let reader = Reader {
+                channel: store_link.clone(),
+                store: store.clone(),
+                games,
+                limits: sender_limits.clone(),
+                shutdown: shutdown.clone(),
+            };
+            tasks.spawn(async move { reader.run().await.map_err(ActorError::from) });
+        }
         let mut workers = Vec::with_capacity(threads);
         for number in 0..threads {
             let (request_sender, requests) = mpsc::channel(requests_in_flight);
@@ -282,7 +299,7 @@ async fn send_all(sender: Sender, spool: Arc<Spool>) -> Result<(), SenderError> 
 
 /// The running threads and tasks.
 struct Parts {
-    /// The streams to the inference server, one for each worker.
+    /// The streams to the inference server, one for each worker, and the reader of stored games.
     tasks: JoinSet<Result<(), ActorError>>,
     workers: Vec<JoinHandle<Result<(), SlotError>>>,
     writer: JoinHandle<Result<(), Lost>>,
@@ -325,9 +342,9 @@ impl Parts {
         let mut sender_ended = false;
         tokio::select! {
             () = shutdown.cancelled() => {}
-            // A stream ends only with an error or after its worker has ended.
+            // A task ends only with an error, after its worker has ended, or at the shutdown.
             ended = tasks.join_next() => if let Some(ended) = ended {
-                first_error.note(joined(ended, "a stream to the inference server"));
+                first_error.note(joined(ended, "a stream to a server"));
             },
             ended = &mut sender => {
                 sender_ended = true;
@@ -336,7 +353,7 @@ impl Parts {
         }
         shutdown.cancel();
         while let Some(ended) = tasks.join_next().await {
-            first_error.note(joined(ended, "a stream to the inference server"));
+            first_error.note(joined(ended, "a stream to a server"));
         }
         let threads = spawn_blocking(move || {
             let worked: Vec<_> = workers.into_iter().map(JoinHandle::join).collect();

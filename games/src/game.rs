@@ -277,8 +277,9 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Returns a start for which `actions`, which did not reach the best outcome from this state, are a solution (hindsight).
-    /// `None` if there is none, and in games without this method.
+    /// Returns a start for which `actions` of this state are a solution (hindsight), and that solution without the actions that do
+    /// not matter. If they reach the best outcome from this state, it is this start. `None` if there is none, if self-play would
+    /// never draw it, and in games without this method.
     fn in_hindsight(&self, _actions: &[Action]) -> Option<Drawn<Self>> {
         None
     }

@@ -34,6 +34,8 @@ pub enum Purpose {
     Gumbel = 6,
     /// Random actions before a game begins.
     Opening = 7,
+    /// Whether the problem of a stored game is posed again.
+    Reanalysis = 8,
 }
 
 /// A stream of draws for one purpose at one ply of one game.

@@ -1,16 +1,18 @@
-//! The beginning of a game: from its usual start, after random actions, from a problem, or recorded at once from a known
-//! solution. [`Begun`].
+//! The beginning of a game: from its usual start, after random actions, from a problem, from the problem of a stored game, or
+//! recorded at once from a known solution. [`Begun`].
 
 use games::Game;
 use proto::v1;
 
 use super::{
     curriculum::{Curriculum, Next},
-    opening, record,
+    opening,
+    reanalysis::Posed,
+    record,
     setup::Setup,
     slot::{GameSlot, SlotError},
 };
-use crate::GameId;
+use crate::{GameId, stored::StoredGames};
 
 /// A game that has begun.
 pub(super) enum Begun<G: Game> {
@@ -21,7 +23,8 @@ pub(super) enum Begun<G: Game> {
 }
 
 impl<G: Game> Begun<G> {
-    /// Begins the game of this number and id, as the curriculum says.
+    /// Begins the game of this number and id, as the curriculum says. `stored` are games for re-analysis; if none is at hand, the
+    /// curriculum draws another game.
     ///
     /// # Errors
     /// [`SlotError::Solution`] if a known solution contains an illegal action.
@@ -29,8 +32,15 @@ impl<G: Game> Begun<G> {
         (number, id): (u64, GameId),
         setup: &Setup<G>,
         curriculum: &Curriculum,
+        stored: Option<&StoredGames>,
     ) -> Result<Self, SlotError> {
         let key = id.key(setup.run_seed);
+        if let Some(stored) = stored.filter(|_| curriculum.reanalyses(key)) {
+            let posed = std::iter::from_fn(|| stored.take()).find_map(|game| Posed::of(&game, &setup.rules));
+            if let Some(posed) = posed {
+                return Ok(Self::Game(Box::new(GameSlot::again(setup, (number, id), posed))));
+            }
+        }
         let game = |start, rung| Self::Game(Box::new(GameSlot::new(setup, (number, id), start, rung)));
         Ok(match curriculum.next(&setup.rules, key) {
             Next::Usual => game(opening::draw(setup, key), None),

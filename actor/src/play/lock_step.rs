@@ -45,6 +45,9 @@ pub enum LockStepError {
     /// More networks were used than games can name.
     #[error(transparent)]
     Versions(#[from] TooManyVersions),
+    /// There is no replay store whose games could be posed again.
+    #[error("problems.reanalysis must be 0 in lock step, because there is no replay store")]
+    Reanalysis,
 }
 
 /// Games that advance together on one thread.
@@ -67,6 +70,9 @@ impl<G: Game> LockStep<G> {
     /// # Errors
     /// [`LockStepError`] if the configuration is invalid or the folder cannot be used.
     pub fn new(config: &RunConfig) -> Result<Self, LockStepError> {
+        if config.problems.reanalysis > 0 {
+            return Err(LockStepError::Reanalysis);
+        }
         let games = config.actor.games_on_thread(1);
         Naming::fix_incarnation(&config.actor.spool, "lock-step", &config.run.seed.to_string())?;
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
@@ -127,7 +133,7 @@ impl<G: Game> LockStep<G> {
     fn advance(&mut self, index: usize, version: VersionId) -> Result<(), LockStepError> {
         let slot = match &mut self.slots[index] {
             Some(slot) => slot,
-            empty => match Begun::new(self.naming.next_game()?, &self.setup, &self.curriculum)? {
+            empty => match Begun::new(self.naming.next_game()?, &self.setup, &self.curriculum, None)? {
                 Begun::Game(game) => empty.insert(*game),
                 Begun::Recorded(_, game) => {
                     self.finished.push(*game);

@@ -73,6 +73,11 @@ impl Record {
         self.id
     }
 
+    /// Returns the game's number and id.
+    pub fn named(&self) -> (u64, GameId) {
+        (self.message.game_number, self.id)
+    }
+
     /// Returns the number of actions played so far.
     pub fn actions(&self) -> usize {
         self.message.actions.len()

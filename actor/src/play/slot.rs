@@ -7,6 +7,7 @@ use search::{ApplyError, Evaluation, LeafId, LeafRequest, Search};
 
 use super::{
     curriculum::Rung,
+    reanalysis::{self, Posed, Reanalysed},
     record::{End, EvaluationTotals, Record},
     setup::Setup,
 };
@@ -43,6 +44,8 @@ pub(super) struct GameSlot<G: Game> {
     start: G,
     /// Place of the problem in the curriculum. `None` for a game that is not about a problem.
     rung: Option<Rung>,
+    /// Problem of a stored game. `None` for a game that is recorded as it is played.
+    posed: Option<Posed<G>>,
     record: Record,
     evaluations: EvaluationTotals,
     /// Sum of the results of [`GameSlot::uncounted`] so far.
@@ -64,9 +67,21 @@ impl<G: Game> GameSlot<G> {
             search,
             start,
             rung,
+            posed: None,
             record: Record::new(id, number, position.unwrap_or_default()),
             evaluations: EvaluationTotals::default(),
             counted: Snapshot::default(),
+        }
+    }
+
+    /// Begins a game about the problem of a stored game, without exploration.
+    pub(super) fn again(setup: &Setup<G>, (number, id): (u64, GameId), posed: Posed<G>) -> Self {
+        let start = posed.start().clone();
+        let settings = reanalysis::settings(&setup.settings);
+        Self {
+            search: Search::new(start.clone(), settings, id.key(setup.run_seed)),
+            posed: Some(posed),
+            ..Self::new(setup, (number, id), Some(start), None)
         }
     }
 
@@ -83,6 +98,18 @@ impl<G: Game> GameSlot<G> {
             .outcome()
             .map_or(0.0, |outcome| outcome.value().get());
         Some((self.rung?, (value > 0.0).then(|| self.record.played().len())))
+    }
+
+    /// Returns the result of a re-analysis that has ended. `None` for other games.
+    ///
+    /// # Errors
+    /// [`SlotError::Solution`] if the solution contains an illegal action.
+    pub(super) fn reanalysed(&self, setup: &Setup<G>) -> Result<Option<Reanalysed>, SlotError> {
+        let posed = self.posed.as_ref();
+        posed
+            .map(|posed| posed.result(self.record.played(), self.record.named(), setup))
+            .transpose()
+            .map_err(SlotError::Solution)
     }
 
     /// Returns the problem that the actions of this game do solve, with its solution (hindsight).
@@ -146,7 +173,10 @@ impl<G: Game> GameSlot<G> {
     /// Plays the move that the search has decided on. Returns the reason if that ends the game.
     pub(super) fn play(&mut self, setup: &Setup<G>) -> Result<Option<End>, SlotError> {
         let played = self.record.actions();
-        let temperature = setup.settings.temperature_after(played);
+        let temperature = match self.posed {
+            Some(_) => 0.0,
+            None => setup.settings.temperature_after(played),
+        };
         let action = self
             .search
             .choose(temperature)
@@ -162,7 +192,10 @@ impl<G: Game> GameSlot<G> {
         if let Some(outcome) = self.search.state().outcome() {
             return Some(End::Rules(outcome));
         }
-        if self.record.actions() >= setup.max_actions {
+        let posed = self.posed.as_ref();
+        let is_in_vain =
+            posed.is_some_and(|posed| !posed.can_be_shorter(self.search.state(), self.record.actions()));
+        if is_in_vain || self.record.actions() >= setup.max_actions {
             return Some(End::MaxActions);
         }
         // Without an outcome, a search is complete before its first visit only if there is no legal action.

@@ -34,6 +34,7 @@ use crate::{
     evaluator::{EvaluatedRequest, StampedRequest, Versions},
     metrics::Metrics,
     spool::{Finished, FinishedGames},
+    stored::StoredGames,
 };
 
 /// Delay before another attempt to reserve game numbers on a disk that failed.
@@ -51,6 +52,8 @@ pub struct Shared<G: Game> {
     pub curriculum: Curriculum,
     /// Gauges about the curriculum.
     pub progress: ProgressGauges,
+    /// Games for re-analysis. `None`: it is off.
+    pub stored: Option<Arc<StoredGames>>,
     /// Evaluation cache. `None`: the cache is off.
     pub cache: Option<Arc<Cache>>,
     /// Model versions.
@@ -258,11 +261,22 @@ impl<G: Game> Worker<G> {
             *slot = Some(playing);
             return Ok(Next::Continue);
         };
+        let id = playing.id();
+        if let Some(reanalysed) = playing.reanalysed(&self.shared.setup)? {
+            metrics.games_reanalysed.add(1);
+            metrics.moves_saved.add(reanalysed.saved as u64);
+            return Ok(match reanalysed.record {
+                None => Next::Continue,
+                Some(game) => {
+                    metrics.solutions_replaced.add(1);
+                    self.keep(id, &game)
+                }
+            });
+        }
         if end == End::MaxActions {
             metrics.games_cut.add(1);
         }
         let second = self.note_problem(&playing)?;
-        let id = playing.id();
         let game = playing.finish(end, &self.shared.setup, &self.shared.versions);
         let next = self.keep(id, &game);
         match second.filter(|_| next == Next::Continue) {
@@ -322,7 +336,10 @@ impl<G: Game> Worker<G> {
 fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
     loop {
         match shared.naming.next_game() {
-            Ok(named) => return Begun::new(named, &shared.setup, &shared.curriculum).map(Some),
+            Ok(named) => {
+                let stored = shared.stored.as_deref();
+                return Begun::new(named, &shared.setup, &shared.curriculum, stored).map(Some);
+            }
             Err(error) if shared.naming_errors.allows() => {
                 tracing::error!(error = %service::chain(&error), "no game number can be reserved, trying again");
             }

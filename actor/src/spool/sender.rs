@@ -367,7 +367,7 @@ async fn wait_until(due: Option<Instant>) {
 }
 
 /// True if the peer is not a replay store, or rejects this actor for good.
-fn is_final(code: Code) -> bool {
+pub(crate) fn is_final(code: Code) -> bool {
     matches!(
         code,
         Code::Unimplemented | Code::Unauthenticated | Code::PermissionDenied

@@ -14,6 +14,7 @@ mod hints;
 mod killing;
 mod playing;
 mod problems;
+mod reanalysis;
 mod renewal;
 mod sending;
 mod stopping;

@@ -98,7 +98,7 @@ pub fn rows(summary: &Summary) -> Vec<String> {
     }
     if !summary.problems.is_empty() {
         // Below self-play, which the empty line precedes.
-        all.insert(2, row("problems", None, problems(&summary.problems, "   ")));
+        all.insert(2, row("problems", None, problems(summary, "   ")));
     }
     if !down.is_empty() {
         all.push(format!("not ready   {}", down.join(", ")));
@@ -121,7 +121,7 @@ pub fn line(summary: &Summary) -> String {
         or_dash(summary.actor.cache_hit_ratio, percent),
         match &summary.problems[..] {
             [] => String::new(),
-            all => format!(" | {}", problems(all, ", ")),
+            _ => format!(" | {}", problems(summary, ", ")),
         },
         or_dash(summary.inference.batch_size, |size| format!("{size:.0}")),
         or_dash(summary.inference.queue_seconds, short_time),
@@ -139,8 +139,9 @@ pub fn line(summary: &Summary) -> String {
     )
 }
 
-/// Formats the progress with each kind of problem: level, share of solved ones, mean length of their solutions.
-fn problems(all: &[Problems], separator: &str) -> String {
+/// Formats the progress with each kind of problem: level, share of solved ones, mean length of their solutions. Then what
+/// re-analysis has found.
+fn problems(summary: &Summary, separator: &str) -> String {
     let one = |problems: &Problems| {
         let Problems { kind, recent, .. } = problems;
         format!(
@@ -150,7 +151,13 @@ fn problems(all: &[Problems], separator: &str) -> String {
             or_dash(problems.moves, |moves| format!("{moves:.1}")),
         )
     };
-    all.iter().map(one).collect::<Vec<String>>().join(separator)
+    let mut all: Vec<String> = summary.problems.iter().map(one).collect();
+    all.extend(summary.reanalysis.map(|found| {
+        let [games, replaced, moves] =
+            [found.games, found.replaced, found.moves].map(|number| count(number as f64));
+        format!("{games} re-analysed, {replaced} shorter by {moves} moves")
+    }));
+    all.join(separator)
 }
 
 /// Formats the ratings of the best and the newest checkpoint, each with half its interval.
@@ -195,7 +202,7 @@ fn checkpoint(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::{Checkpoint, Elo, Problems, Rating};
+    use crate::watch::{Checkpoint, Elo, Problems, Rating, Reanalysis};
 
     #[test]
     fn unknown_figures_are_dashes_and_known_ones_are_shown() {
@@ -253,6 +260,16 @@ mod tests {
             line(&summary).contains(&format!(" | {draw}, {pair} | ")),
             "{}",
             line(&summary)
+        );
+        summary.reanalysis = Some(Reanalysis {
+            games: 1_204,
+            replaced: 88,
+            moves: 140,
+        });
+        let row = rows(&summary).remove(2);
+        assert!(
+            row.ends_with("– moves   1,204 re-analysed, 88 shorter by 140 moves"),
+            "{row}"
         );
         summary.rating = Some(Rating {
             best: Some(Elo {
