@@ -81,9 +81,12 @@ fn shortest(start: &GeneratorGame) -> usize {
 fn reanalysing(folder: &Path, server: &str, store: &str) -> RunConfig {
     let mut config = config(folder, server, store);
     config.game.name = GeneratorGame::NAME.into();
-    config.search.visits = 1_500;
+    config.search.visits = 1_200;
+    config.search.leaves = 16;
+    config.search.max_actions = 10;
     config.search.discount = 0.9;
     config.actor.games_per_thread = 2;
+    config.actor.rows_per_request = 16;
     config.problems.reanalysis = 100;
     config
 }
