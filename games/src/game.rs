@@ -163,6 +163,15 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// [`StartError`] if the game has no such representation.
     fn encoding(options: u32) -> Result<Self::Encoding, StartError>;
 
+    /// Checks that games under these rules can be written in this representation. By default all can.
+    ///
+    /// # Errors
+    /// [`StartError`] that names the rule.
+    fn check(rules: &Self::Rules, encoding: Self::Encoding) -> Result<(), StartError> {
+        let _ = (rules, encoding);
+        Ok(())
+    }
+
     /// Returns the layout of the rows of this representation.
     fn layout(encoding: Self::Encoding) -> RowLayout;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use games::{
     Game as _, Outcome,
-    generator::{GeneratorGame, Position, Rules},
+    generator::{Encoding, GeneratorGame, Position, Rules},
 };
 use proto::v1::{Game, GameResult};
 
@@ -70,7 +70,7 @@ fn check_decisions(game: &Game) {
 async fn problems_are_played_known_solutions_and_hindsight_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let (server, store) = (Server::good(), Store::good());
-    *server.layout.lock() = GeneratorGame::layout(());
+    *server.layout.lock() = GeneratorGame::layout(Encoding::Plain);
     let server = Process::start(server.routes()).await;
     let store_process = Process::start(store.routes()).await;
     let mut config = config(folder.path(), &server.address(), &store_process.address());

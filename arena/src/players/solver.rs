@@ -64,7 +64,7 @@ pub fn open(model: &str) -> Result<EvaluationSource, SolveError> {
     let name: ModelName = model.parse()?;
     let network = Networks::new(NetworkOptions::default()).open(&name)?;
     let layout = &network.description().layout;
-    if *layout != GeneratorGame::layout(()) {
+    if *layout != GeneratorGame::layout(Encoding::Plain) {
         return Err(SolveError::Game {
             model: model.to_owned(),
             game: layout.game.clone(),
@@ -288,7 +288,7 @@ mod tests {
     fn a_network_that_has_not_seen_a_pair_is_refused_for_pairs() {
         let folder = tempfile::tempdir().unwrap();
         let metadata = onnx::Metadata {
-            layout: GeneratorGame::layout(()),
+            layout: GeneratorGame::layout(Encoding::Plain),
             step: 1,
         };
         let file = onnx::random::model(&metadata, 1, 8, 1).unwrap();

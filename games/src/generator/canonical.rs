@@ -1,13 +1,15 @@
 //! Canonical colours: one representative of all positions that differ by a permutation of the colours 2 to 9.
 //!
 //! These permutations are exact symmetries of the game (see [`Change::of_colors`]). The representative has its colours
-//! numbered in the order in which they are met: in the grids of the problem, then in the clan. Colours that are not met
-//! have the last numbers, in their own order. They are all alike, because nothing in the position tells them apart.
+//! numbered in the order in which they are met: in the grids of the problem, then in the clan, then in the examples. Colours
+//! that are not met have the last numbers, in their own order. They are all alike, because nothing in the position tells them
+//! apart. The examples are met in an order that does not depend on their colours either ([`ProblemColors`]).
 
 use super::{
     bounded::Color,
     clan::Clan,
-    grid::Grid,
+    examples::{Example, Examples, MAX_EXAMPLES},
+    grid::{CELLS, Grid},
     moves::{Move, imp_and_move},
     problem::Problem,
     recoloring,
@@ -31,15 +33,6 @@ impl Naming {
         next: 2,
     };
 
-    /// Returns the naming after the grids of a problem.
-    pub(super) fn of_problem(problem: &Problem) -> Self {
-        let mut naming = Self::NONE;
-        for grid in [problem.target(), problem.second_target()].into_iter().flatten() {
-            naming.rename(grid, |_| ());
-        }
-        naming
-    }
-
     /// Meets the cells of a grid, and passes the number of each to `each`. Absent cells keep theirs.
     pub(super) fn rename(&mut self, grid: &Grid, mut each: impl FnMut(u8)) {
         for &cell in grid.cells() {
@@ -60,19 +53,103 @@ impl Naming {
         }
     }
 
-    /// Returns the permutation to the canonical colours of a position with this clan.
-    pub(super) fn with_clan(mut self, clan: &Clan) -> Change {
-        for &value in clan.values() {
-            if let Some(color) = Color::of(value) {
-                self.meet(color.get());
-            }
-        }
+    /// Returns the permutation, in which colours that were not met have the last numbers.
+    fn finish(mut self) -> Change {
         for color in 2..10 {
             self.meet(color);
         }
         Change::new(0, self.names).unwrap_or(Change::IDENTITY)
     }
 }
+
+/// Number of colours that have no meaning: 2 to 9.
+const COLORS: usize = 8;
+
+/// Colours of a problem: numbers of those in its grids, and the colours of its examples.
+///
+/// Examples are ordered by their drawings, with colours numbered in the order in which each example itself shows them. Between
+/// equal drawings the order is the one that gives the least numbers in the end.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ProblemColors {
+    /// Naming after the grids of the problem.
+    naming: Naming,
+    examples: Vec<Palette>,
+}
+
+/// Colours of an example.
+#[derive(Clone, Debug, PartialEq)]
+struct Palette {
+    /// Cells of both grids, in the example's own numbers.
+    drawing: [u8; 2 * CELLS],
+    /// Colours of 2 to 9, in the order of their numbers.
+    colors: Vec<u8>,
+}
+
+impl Palette {
+    fn of(example: &Example) -> Self {
+        let mut naming = Naming::NONE;
+        let (mut drawing, mut colors) = ([0; 2 * CELLS], Vec::with_capacity(COLORS));
+        let cells = example.input.cells().iter().chain(example.output.cells());
+        for (own, &cell) in drawing.iter_mut().zip(cells) {
+            let known = naming.next;
+            *own = naming.meet(cell);
+            if naming.next > known {
+                colors.push(cell);
+            }
+        }
+        Self { drawing, colors }
+    }
+}
+
+impl ProblemColors {
+    /// Meets the colours of a problem and its examples.
+    pub(super) fn of(problem: &Problem, examples: &Examples) -> Self {
+        let mut naming = Naming::NONE;
+        for grid in [problem.target(), problem.second_target()].into_iter().flatten() {
+            naming.rename(grid, |_| ());
+        }
+        let mut examples: Vec<Palette> = examples.as_slice().iter().map(Palette::of).collect();
+        examples.sort_by_key(|example| example.drawing);
+        Self { naming, examples }
+    }
+
+    /// Returns the permutation to the canonical colours of a position with this clan.
+    pub(super) fn with_clan(&self, clan: &Clan) -> Change {
+        let mut naming = self.naming;
+        for &value in clan.values() {
+            if let Some(color) = Color::of(value) {
+                naming.meet(color.get());
+            }
+        }
+        let orders = ORDERS.iter().filter(|order| self.is_order(order));
+        let named = orders.map(|order| self.in_order(order, naming));
+        let least = named.min_by_key(|&(numbers, _)| numbers);
+        least.map_or(naming, |(_, naming)| naming).finish()
+    }
+
+    /// True if the examples in this order have ascending drawings.
+    fn is_order(&self, order: &[usize; MAX_EXAMPLES]) -> bool {
+        (0..).zip(order).all(|(at, &place)| match self.examples.get(at) {
+            Some(example) => self.examples.get(place).is_some_and(|other| other.drawing == example.drawing),
+            None => at == place,
+        })
+    }
+
+    /// Meets the colours of the examples in an order. Returns the numbers of the colours of each, and the naming.
+    fn in_order(&self, order: &[usize; MAX_EXAMPLES], mut naming: Naming) -> ([u8; MAX_EXAMPLES * COLORS], Naming) {
+        let mut numbers = [0; MAX_EXAMPLES * COLORS];
+        for (numbers, &place) in numbers.chunks_exact_mut(COLORS).zip(order) {
+            let colors = self.examples.get(place).into_iter().flat_map(|example| &example.colors);
+            for (number, &color) in numbers.iter_mut().zip(colors) {
+                *number = naming.meet(color);
+            }
+        }
+        (numbers, naming)
+    }
+}
+
+/// Orders of the examples. Places beyond the last example keep their own.
+const ORDERS: [[usize; MAX_EXAMPLES]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 /// Appends to `order` the places in `legal` of these actions, in the order of their policy entries after the change.
 pub(super) fn order(change: &Change, legal: &[Action], order: &mut Vec<u32>) {

@@ -9,15 +9,52 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     clan::Clan,
+    examples::{Example, MAX_EXAMPLES},
     expansion::{Expander as ClanExpander, GRIDS},
     grammar::{MAX_DEPTH, MAX_IMPS, ROLES, VALUES},
     grid::{CELLS, SYMBOLS},
     moves::MOVES,
     row::{self, Position},
 };
-use crate::codec::{Candidates, Codec, Expander, Input, PolicyHead, RowError};
+use crate::{
+    Game as _, StartError,
+    codec::{Candidates, Codec, Expander, Input, PolicyHead, RowError},
+    generator::GeneratorGame,
+};
 
-/// Limits of rows that hold clans. There is one such representation; its numbers stand in a model's metadata.
+/// Representation of the generator game, by its options in a configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Encoding {
+    /// Options 0: positions without examples.
+    #[default]
+    Plain,
+    /// Options 1: positions with or without examples.
+    Examples,
+}
+
+impl Encoding {
+    /// Returns the representation with these options.
+    ///
+    /// # Errors
+    /// [`StartError`] for options above 1.
+    pub fn new(options: u32) -> Result<Self, StartError> {
+        match options {
+            0 => Ok(Self::Plain),
+            1 => Ok(Self::Examples),
+            _ => Err(StartError {
+                game: GeneratorGame::NAME,
+                reason: format!("the representation options must be 0, or 1 for examples, not {options}"),
+            }),
+        }
+    }
+
+    /// Returns the options, 0 or 1.
+    pub const fn options(self) -> u32 {
+        self as u32
+    }
+}
+
+/// Limits of rows that hold clans. Their numbers stand in a model's metadata. [`Encoding`] lists the two representations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClanRows {
@@ -33,18 +70,44 @@ pub struct ClanRows {
     pub moves: u32,
     /// Number of symbols of a cell, "absent" included.
     pub symbols: u32,
+    /// Most examples of a position. Written only if there can be some, because older programs refuse unknown fields.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub examples: u32,
+}
+
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl ClanRows {
-    /// Only representation that this build supports.
-    pub(super) const KNOWN: Self = Self {
-        imps: MAX_IMPS as u32,
-        depth: MAX_DEPTH as u32,
-        values: VALUES as u32,
-        roles: ROLES as u32,
-        moves: MOVES as u32,
-        symbols: SYMBOLS as u32,
-    };
+    /// Returns the limits of a representation.
+    pub(super) const fn of(encoding: Encoding) -> Self {
+        Self {
+            imps: MAX_IMPS as u32,
+            depth: MAX_DEPTH as u32,
+            values: VALUES as u32,
+            roles: ROLES as u32,
+            moves: MOVES as u32,
+            symbols: SYMBOLS as u32,
+            examples: match encoding {
+                Encoding::Plain => 0,
+                Encoding::Examples => MAX_EXAMPLES as u32,
+            },
+        }
+    }
+
+    /// Reads a row.
+    fn read(&self, row: &[u32]) -> Result<Position, RowError> {
+        let position = Position::read(row)?;
+        if position.examples.len() > self.examples as usize {
+            return Err(RowError::Position(format!(
+                "a row with {} examples, but this representation holds at most {}",
+                position.examples.len(),
+                self.examples
+            )));
+        }
+        Ok(position)
+    }
 }
 
 impl Codec for ClanRows {
@@ -53,11 +116,11 @@ impl Codec for ClanRows {
     }
 
     fn row_lengths(&self) -> RangeInclusive<usize> {
-        row::LENGTHS.0..=row::LENGTHS.1
+        row::LENGTHS.0..=row::LENGTHS.1 + self.examples as usize * Example::PACKED
     }
 
     fn first_row_len(&self, rows: &[u32]) -> usize {
-        rows.first().map_or(0, |&imps| row::length(imps).min(rows.len()))
+        row::first_length(rows).unwrap_or_default()
     }
 
     /// Returns the number of moves of all imps of the clan.
@@ -77,8 +140,9 @@ impl Codec for ClanRows {
 
     fn check(&self, actions: u32, head: PolicyHead) -> Result<(), RowError> {
         let fault = |text: String| Err(RowError::Layout(text));
-        if *self != Self::KNOWN {
-            return fault(format!("{self:?}; this build supports {:?}", Self::KNOWN));
+        let known = [Encoding::Plain, Encoding::Examples].map(Self::of);
+        if !known.contains(self) {
+            return fault(format!("{self:?}; this build supports {known:?}"));
         }
         if self.imps * self.moves != actions {
             return fault(format!(
@@ -93,7 +157,7 @@ impl Codec for ClanRows {
     }
 
     fn validate(&self, row: &[u32]) -> Result<(), RowError> {
-        Position::read(row).map(|_| ())
+        self.read(row).map(|_| ())
     }
 
     fn is_pair(&self, row: &[u32]) -> bool {
@@ -101,13 +165,19 @@ impl Codec for ClanRows {
     }
 
     fn expander(&self) -> Box<dyn Expander> {
-        Box::new(Expansion::default())
+        Box::new(Expansion {
+            rows: self.clone(),
+            expander: ClanExpander::default(),
+            roots: Vec::new(),
+            last: None,
+        })
     }
 }
 
 /// A batch of clans.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Expansion {
+    rows: ClanRows,
     expander: ClanExpander,
     /// First imp of each position.
     roots: Vec<usize>,
@@ -127,7 +197,7 @@ impl Expander for Expansion {
     }
 
     fn push(&mut self, row: &[u32]) -> Result<(), RowError> {
-        let position = Position::read(row)?;
+        let position = self.rows.read(row)?;
         self.roots.push(self.expander.imps());
         self.expander.push(&position);
         self.last = Some(position.clan);
@@ -137,7 +207,7 @@ impl Expander for Expansion {
     fn inputs(&mut self) -> Vec<Input<'_>> {
         let arrays = self.expander.finish();
         let input = |name, inner, numbers| Input { name, inner, numbers };
-        vec![
+        let mut inputs = vec![
             input("roles", &[ROLES], arrays.roles.as_slice()),
             input("levels", &[], &arrays.levels),
             input("ancestors", &[MAX_DEPTH], &arrays.ancestors),
@@ -150,7 +220,12 @@ impl Expander for Expansion {
             input("grids", &[GRIDS, CELLS], &arrays.grids),
             input("flags", &[1], &arrays.flags),
             input("views", &[CELLS], &arrays.views),
-        ]
+        ];
+        if self.rows.examples > 0 {
+            inputs.push(input("examples", &[2, CELLS], &arrays.examples));
+            inputs.push(input("examples_of", &[MAX_EXAMPLES], &arrays.examples_of));
+        }
+        inputs
     }
 
     fn candidates(&self) -> Option<Candidates> {
@@ -195,13 +270,13 @@ mod tests {
     fn logits_of_imps_become_logits_of_actions() {
         let mut state = GeneratorGame::start(&Default::default(), None).unwrap();
         let mut rows = [Vec::new(), Vec::new()];
-        state.write_row((), Symmetry::IDENTITY, &mut rows[0]);
+        state.write_row(Encoding::Plain, Symmetry::IDENTITY, &mut rows[0]);
         state
             .play(GeneratorGame::action(0, crate::generator::Move(2)))
             .unwrap();
-        state.write_row((), Symmetry::IDENTITY, &mut rows[1]);
+        state.write_row(Encoding::Plain, Symmetry::IDENTITY, &mut rows[1]);
 
-        let mut expander = ClanRows::KNOWN.expander();
+        let mut expander = ClanRows::of(Encoding::Plain).expander();
         let mut candidates = Vec::new();
         for row in &rows {
             expander.push(row).unwrap();

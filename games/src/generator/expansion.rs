@@ -5,7 +5,10 @@
 //! one row for each sept: that of a leaf is a row of the embedding, that of an interior imp is row
 //! [`EMBEDDING_ROWS`]` + number`.
 
+use std::collections::HashMap;
+
 use super::{
+    examples::{Example, MAX_EXAMPLES},
     grammar::{self, MAX_DEPTH, ROLES},
     grid::{CELLS, Grid},
     row::Position,
@@ -45,6 +48,10 @@ pub struct ClanBatch {
     pub flags: Vec<i32>,
     /// `[V, CELLS]`: symbols of the views.
     pub views: Vec<i32>,
+    /// `[E, 2, CELLS]`: symbols of the different examples of all positions.
+    pub examples: Vec<i32>,
+    /// `[B, MAX_EXAMPLES]`: 1 + number of each example of the position; 0 in place of those that it does not have.
+    pub examples_of: Vec<i32>,
 }
 
 /// Collects the positions of a batch and expands them. Memory is used again for the next batch.
@@ -54,6 +61,8 @@ pub struct Expander {
     /// Imps of all positions.
     imps: Vec<Imp>,
     views: Views,
+    /// Row of each example in the network's table, from 1. Positions of one game share them.
+    examples: HashMap<Example, i32>,
 }
 
 /// An imp of the batch.
@@ -88,10 +97,13 @@ impl Expander {
             &mut batch.grids,
             &mut batch.flags,
             &mut batch.views,
+            &mut batch.examples,
+            &mut batch.examples_of,
         ] {
             array.clear();
         }
         self.imps.clear();
+        self.examples.clear();
     }
 
     /// Returns the number of positions so far.
@@ -146,6 +158,22 @@ impl Expander {
         let from = batch.views.len();
         self.views.draw(clan, &mut batch.views, &mut batch.view);
         batch.grids.extend_from_slice(&batch.views[from..from + CELLS]);
+        self.push_examples(position);
+    }
+
+    fn push_examples(&mut self, position: &Position) {
+        let batch = &mut self.batch;
+        let mut rows = [0; MAX_EXAMPLES];
+        for (row, example) in rows.iter_mut().zip(position.examples.as_slice()) {
+            let next = self.examples.len() as i32 + 1;
+            *row = *self.examples.entry(*example).or_insert_with(|| {
+                let grids = [&example.input, &example.output].into_iter();
+                let symbols = grids.flat_map(|grid| grid.cells()).map(|&symbol| i32::from(symbol));
+                batch.examples.extend(symbols);
+                next
+            });
+        }
+        batch.examples_of.extend(rows);
     }
 
     /// Returns the arrays of all positions so far.

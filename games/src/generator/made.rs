@@ -6,12 +6,14 @@
 
 use super::{
     clan::Clan,
+    examples::{Example, Examples, MAX_EXAMPLES},
     grid::{ABSENT, Grid},
     moves::{Move, imp_and_move},
     problem::Problem,
     sample::random_walk,
     task::{Task, TaskPair},
 };
+use crate::game::Action;
 
 /// Number of pairs of a task. The last one is its test.
 const PAIRS: usize = 4;
@@ -72,14 +74,9 @@ fn attempt(difficulty: Difficulty, draw: &mut dyn FnMut(usize) -> usize) -> Opti
     }
     let mut grids: Vec<(Grid, Grid)> = Vec::with_capacity(PAIRS);
     for _ in 0..INPUTS {
-        let input = varied(&program, draw);
-        let Some(output) = rule.iter().try_fold(input, |clan, &action| {
-            let (imp, made) = imp_and_move(action);
-            clan.after(imp, made)
-        }) else {
+        let Some((input, output)) = pair(&program, &rule, draw) else {
             continue;
         };
-        let (input, output) = (input.render(), output.render());
         let is_new = grids.iter().all(|(known, _)| *known != input);
         let says_something = input != output && shows_a_shape(&input);
         if is_new && says_something && Problem::Pair(input, output).is_held_out() {
@@ -101,6 +98,44 @@ fn attempt(difficulty: Difficulty, draw: &mut dyn FnMut(usize) -> usize) -> Opti
         }
     }
     None
+}
+
+/// Returns one to three pairs that the moves `rule` make of `program` with other values. `problem` is the pair of the program itself: the
+/// examples have other inputs, and they are held out of self-play only if it is. There are none if no inputs that were tried gave
+/// one.
+pub(super) fn examples(
+    program: &Clan,
+    rule: &[Action],
+    problem: &Problem,
+    draw: &mut dyn FnMut(usize) -> usize,
+) -> Examples {
+    // Any number, so that a network meets tasks with few examples too.
+    let wanted = 1 + draw(MAX_EXAMPLES).min(MAX_EXAMPLES - 1);
+    let mut found: Vec<Example> = Vec::with_capacity(wanted);
+    for _ in 0..INPUTS {
+        if found.len() == wanted {
+            break;
+        }
+        let Some((input, output)) = pair(program, rule, draw) else {
+            continue;
+        };
+        let is_new = found.iter().all(|known| known.input != input) && problem.target() != Some(&input);
+        let is_of_part = Problem::Pair(input, output).is_held_out() == problem.is_held_out();
+        if is_new && input != output && is_of_part {
+            found.push(Example { input, output });
+        }
+    }
+    Examples::new(found).unwrap_or_default()
+}
+
+/// Returns the pair of grids that the moves `rule` make of the program with other values. `None` if a move fails there.
+fn pair(program: &Clan, rule: &[Action], draw: &mut dyn FnMut(usize) -> usize) -> Option<(Grid, Grid)> {
+    let input = varied(program, draw);
+    let output = rule.iter().try_fold(input, |clan, &action| {
+        let (imp, made) = imp_and_move(action);
+        clan.after(imp, made)
+    })?;
+    Some((input.render(), output.render()))
 }
 
 /// True if a grid has more than one colour, so that a shape can be seen on the background.

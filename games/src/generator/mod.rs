@@ -13,9 +13,10 @@
 //! | [`grid`], [`render`] | grids, rendering of clans, views of single imps |
 //! | [`moves`], `edit`, `legal` | the 38 moves of an imp, their effects, their legality |
 //! | [`problem`] | targets, and lower bounds of the moves to them |
-//! | [`rules`] | failing moves, cycles, move limit, share of pairs |
+//! | [`examples`] | example pairs of a task, as context of a pair |
+//! | [`rules`] | failing moves, cycles, move limit, shares of pairs and tasks |
 //! | [`game`] | the [`Game`](crate::Game): episode, Oops, move limit, cycles |
-//! | [`row`], `codec` | rows, and their representation for networks |
+//! | [`row`], `codec` | rows, and their representations for networks |
 //! | [`expansion`], `views` | arrays that a network takes |
 //! | `canonical` | one position for all that differ by a permutation of the colours |
 //! | `recoloring` | permutations of the colours, as maps of rows and policies |
@@ -31,6 +32,7 @@ mod canonical;
 pub mod clan;
 mod codec;
 mod edit;
+pub mod examples;
 pub mod expansion;
 pub mod game;
 pub mod grammar;
@@ -55,7 +57,8 @@ mod text;
 mod views;
 
 pub use clan::Clan;
-pub use codec::ClanRows;
+pub use codec::{ClanRows, Encoding};
+pub use examples::{Example, Examples, ExamplesError};
 pub use expansion::{ClanBatch, Expander};
 pub use game::{End, GeneratorGame};
 pub use grid::{Grid, GridError};

@@ -6,7 +6,8 @@ use documented::DocumentedFields as _;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Clan, End, GeneratorGame, Grid, Move, Problem, Rules,
+    Clan, Encoding, End, GeneratorGame, Grid, Move, Problem, Rules,
+    examples::MAX_EXAMPLES,
     grammar::{self, MAX_IMPS},
     grid::{ABSENT, SIDE},
     moves::MOVES,
@@ -20,7 +21,22 @@ use crate::{
     terminal::Style,
 };
 
+/// Titles of the grids of each example.
+const EXAMPLES: [[&str; 2]; MAX_EXAMPLES] = [
+    ["example 1", "its output"],
+    ["example 2", "its output"],
+    ["example 3", "its output"],
+];
+
 impl GeneratorGame {
+    /// Returns the grids of the examples, each with its title.
+    fn example_grids(&self) -> Vec<(&'static str, Grid)> {
+        let titled = EXAMPLES.iter().zip(self.examples().as_slice());
+        titled
+            .flat_map(|([input, output], example)| [(*input, example.input), (*output, example.output)])
+            .collect()
+    }
+
     /// Returns the targets of the problem and the grid as drawn so far, each with its title.
     fn grids(&self) -> Vec<(&'static str, Grid)> {
         let problem = self.problem();
@@ -43,7 +59,7 @@ impl Face for GeneratorGame {
 
     const KNOWN_PERFT: &'static [KnownPerft] = &[];
 
-    const START_FIELDS: &'static [&'static str] = &["target", "second_target"];
+    const START_FIELDS: &'static [&'static str] = &["target", "second_target", "examples"];
 
     const RUN_SETTINGS: &'static [&'static str] = &[
         // One player, whose solution should be short: values are discounted, and a known solution is followed.
@@ -84,7 +100,8 @@ impl Face for GeneratorGame {
     }
 
     fn scene(&self, _: &[Action]) -> Scene {
-        let boards = self.grids().into_iter().map(|(title, grid)| board(title, &grid));
+        let grids = self.grids().into_iter().chain(self.example_grids());
+        let boards = grids.map(|(title, grid)| board(title, &grid));
         Scene {
             game: Self::NAME,
             players: [Player::First, Player::Second].map(Self::player_name),
@@ -104,10 +121,15 @@ impl Face for GeneratorGame {
     }
 
     fn draw(&self, style: Style) -> String {
-        let grids = self.grids();
-        let grids: Vec<(&str, &Grid)> = grids.iter().map(|(title, grid)| (*title, grid)).collect();
-        let painted = paint::side_by_side(&grids, style.colour && !style.ascii);
-        format!("{painted}\n\n{}\n", self.clan().to_text())
+        let painted = |grids: &[(&'static str, Grid)]| {
+            let grids: Vec<(&str, &Grid)> = grids.iter().map(|(title, grid)| (*title, grid)).collect();
+            paint::side_by_side(&grids, style.colour && !style.ascii)
+        };
+        let mut text = painted(&self.grids());
+        if !self.examples().is_empty() {
+            text += &format!("\n\n{}", painted(&self.example_grids()));
+        }
+        format!("{text}\n\n{}\n", self.clan().to_text())
     }
 
     fn remark(&self) -> String {
@@ -229,7 +251,7 @@ impl Face for GeneratorGame {
     }
 
     /// Returns the fields `clan` (packed), `render` and `step_marked`. After an Oops, `clan` and `render` are null.
-    fn json_fields(&self, (): ()) -> JsonFields {
+    fn json_fields(&self, _: Encoding) -> JsonFields {
         let (clan, render) = match self.end() {
             Some(End::Oops) => (Value::Null, Value::Null),
             _ => (

@@ -58,9 +58,10 @@ pub(super) fn recolor(change: &Change, row: &mut [u32]) {
             *imp = *imp & !0xff | u32::from(Color::nearest(change.color(color.get())).value());
         }
     }
-    for cells in grids {
+    for cells in &mut *grids {
         *cells = u32::from_le_bytes(cells.to_le_bytes().map(|cell| change.color(cell)));
     }
+    row::sort_examples(grids);
 }
 
 /// Returns the policy entry of an action after a permutation of the colours. `action` is the entry before it.

@@ -1,11 +1,13 @@
-//! Row of a position: its packed clan and grids, about 300 bytes.
+//! Row of a position: its packed clan and grids, about 300 bytes, and 128 bytes for each example.
 //!
-//! `[imps, flags, imps × u32, 16 × u32 first grid, 16 × u32 second grid]`. Bit 0 of the flags: the step is marked (of a pair, or without a
-//! problem); bit 1: there is a second grid; bit 2: the problem is a pair. All cells of a missing grid are absent. The present render is not
-//! part of the row, because it follows from the clan.
+//! `[imps, flags, imps × u32, 16 × u32 first grid, 16 × u32 second grid, examples × 2 × 16 × u32]`. Bit 0 of the flags: the step is marked
+//! (of a pair, or without a problem); bit 1: there is a second grid; bit 2: the problem is a pair; bits 3 and 4: number of examples. All
+//! cells of a missing grid are absent. Examples differ and ascend, so that a position has one row. The present render is not part of the
+//! row, because it follows from the clan.
 
 use super::{
     clan::Clan,
+    examples::{Example, Examples, MAX_EXAMPLES},
     grammar::MAX_IMPS,
     grid::{Grid, GridError, PACKED},
     packed::ClanError,
@@ -15,11 +17,15 @@ use crate::codec::RowError;
 
 /// Number of values before the imps.
 const HEAD: usize = 2;
-/// Number of values after the imps.
+/// Number of values of the grids of the problem, after the imps.
 const GRIDS: usize = 2 * PACKED;
 const STEP_MARKED: u32 = 1;
 const SECOND_GRID: u32 = 2;
 const PAIR: u32 = 4;
+/// Place of the lowest bit of the number of examples.
+const EXAMPLES: u32 = 3;
+/// Greatest flags.
+const MOST: u32 = (1 << (EXAMPLES + 2)) - 1;
 
 /// Content of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +34,8 @@ pub struct Position {
     pub clan: Clan,
     /// Problem of the episode.
     pub problem: Problem,
+    /// Examples of the task of a pair.
+    pub examples: Examples,
     /// True if the first grid of a pair was marked as a step.
     pub step_marked: bool,
 }
@@ -41,7 +49,7 @@ pub enum PositionError {
     /// A grid is not valid.
     #[error("the {which} grid: {error}")]
     Grid {
-        /// `first` or `second`.
+        /// `first` or `second`, of the problem or of an example.
         which: &'static str,
         /// Reason.
         error: GridError,
@@ -54,6 +62,9 @@ pub enum PositionError {
         /// Reason.
         reason: &'static str,
     },
+    /// The examples are not in the order that a row has.
+    #[error("examples must ascend and differ")]
+    Order,
 }
 
 impl From<PositionError> for RowError {
@@ -62,13 +73,19 @@ impl From<PositionError> for RowError {
     }
 }
 
-/// Least and greatest number of values of a row.
+/// Least and greatest number of values of a row without examples.
 pub(crate) const LENGTHS: (usize, usize) = (HEAD + 4 + GRIDS, HEAD + MAX_IMPS + GRIDS);
 
-/// Returns the number of values of the row of a clan of `imps` imps.
-pub const fn length(imps: u32) -> usize {
+/// Returns the number of values of the row of a clan of `imps` imps with these flags.
+pub const fn length(imps: u32, flags: u32) -> usize {
     let imps = imps as usize;
-    HEAD + if imps < MAX_IMPS { imps } else { MAX_IMPS } + GRIDS
+    let imps = if imps < MAX_IMPS { imps } else { MAX_IMPS };
+    HEAD + imps + GRIDS + examples_in(flags) * Example::PACKED
+}
+
+/// Returns the number of examples that these flags tell.
+const fn examples_in(flags: u32) -> usize {
+    (flags >> EXAMPLES) as usize & MAX_EXAMPLES
 }
 
 /// True if the problem of a valid row is a pair.
@@ -76,29 +93,44 @@ pub(super) fn is_pair(row: &[u32]) -> bool {
     row.get(1).is_some_and(|flags| flags & PAIR != 0)
 }
 
+/// Returns the number of values of the first of several rows that stand back to back. `None` if there is none.
+pub(super) fn first_length(rows: &[u32]) -> Option<usize> {
+    let &imps = rows.first()?;
+    let flags = rows.get(1).copied().unwrap_or_default();
+    Some(length(imps, flags).min(rows.len()))
+}
+
 /// Splits rows that stand back to back. If the last row is incomplete, its part is returned as it is.
 pub fn split(rows: &[u32]) -> impl Iterator<Item = &[u32]> {
     let mut rest = rows;
     std::iter::from_fn(move || {
-        let &imps = rest.first()?;
-        let (row, others) = rest.split_at(length(imps).min(rest.len()));
+        let (row, others) = rest.split_at(first_length(rest)?);
         rest = others;
         Some(row)
     })
 }
 
-/// Returns the imps and grids of a row. Both are empty if the row is too short.
+/// Returns the imps of a row, and its grids with those of the examples. Both are empty if the row is too short.
 pub(super) fn parts_mut(row: &mut [u32]) -> (&mut [u32], &mut [u32]) {
-    let imps = row.first().map_or(0, |&imps| length(imps) - HEAD - GRIDS);
+    let imps = row.first().map_or(0, |&imps| (imps as usize).min(MAX_IMPS));
     row.get_mut(HEAD..)
         .and_then(|rest| rest.split_at_mut_checked(imps))
         .unwrap_or_default()
 }
 
+/// Puts the examples among the grids of a row (see [`parts_mut`]) into their order.
+pub(super) fn sort_examples(grids: &mut [u32]) {
+    let (examples, _) = grids
+        .get_mut(GRIDS..)
+        .unwrap_or_default()
+        .as_chunks_mut::<{ Example::PACKED }>();
+    examples.sort_unstable();
+}
+
 impl Position {
     /// Appends the row of the position to `row`.
     pub fn write(&self, row: &mut Vec<u32>) {
-        write(&self.clan, &self.problem, self.step_marked, row);
+        write(&self.clan, &self.problem, &self.examples, self.step_marked, row);
     }
 
     /// Reads a row. Any list of numbers is safe to read.
@@ -112,7 +144,7 @@ impl Position {
                 found: row.len(),
             });
         };
-        let expected = HEAD + (imps as usize).min(MAX_IMPS) + GRIDS;
+        let expected = length(imps, flags);
         if row.len() != expected || imps as usize > MAX_IMPS {
             return Err(RowError::Length {
                 expected,
@@ -121,28 +153,64 @@ impl Position {
         }
         let (packed, grids) = rest.split_at(imps as usize);
         let clan = Clan::unpack(packed).map_err(PositionError::from)?;
-        let (first, second) = grids.split_at(PACKED);
-        let (first, second) = (grid("first", first)?, grid("second", second)?);
+        let (grids, examples) = grids.split_at(GRIDS);
+        let [first, second] = pair(["first", "second"], grids)?;
         let problem = problem(flags, first, second)?;
         Ok(Self {
             clan,
+            examples: read_examples(flags, examples)?,
             problem,
             step_marked: flags & STEP_MARKED != 0,
         })
     }
 }
 
-pub(super) fn write(clan: &Clan, problem: &Problem, step_marked: bool, row: &mut Vec<u32>) {
+pub(super) fn write(
+    clan: &Clan,
+    problem: &Problem,
+    examples: &Examples,
+    step_marked: bool,
+    row: &mut Vec<u32>,
+) {
     let pair = match problem {
         Problem::Pair(..) => SECOND_GRID | PAIR,
         Problem::Free | Problem::Draw(_) => 0,
     };
-    row.reserve(HEAD + clan.len() + GRIDS);
-    row.extend([clan.len() as u32, pair | u32::from(step_marked)]);
+    let flags = (examples.len() as u32) << EXAMPLES | pair | u32::from(step_marked);
+    row.reserve(length(clan.len() as u32, flags));
+    row.extend([clan.len() as u32, flags]);
     row.extend(clan.packed());
     for grid in [problem.target(), problem.second_target()] {
         row.extend(grid.unwrap_or(&Grid::ABSENT).packed());
     }
+    row.extend(examples.as_slice().iter().flat_map(Example::packed));
+}
+
+/// Reads two grids that stand one after the other. `names` are for errors.
+fn pair(names: [&'static str; 2], packed: &[u32]) -> Result<[Grid; 2], PositionError> {
+    let (first, second) = packed.split_at(PACKED.min(packed.len()));
+    Ok([grid(names[0], first)?, grid(names[1], second)?])
+}
+
+/// Reads the examples of a row, which must be in order.
+fn read_examples(flags: u32, packed: &[u32]) -> Result<Examples, PositionError> {
+    if packed.is_empty() {
+        return Ok(Examples::NONE);
+    }
+    let fault = |reason| PositionError::Flags { flags, reason };
+    if flags & PAIR == 0 {
+        return Err(fault("only a pair has examples"));
+    }
+    if !packed.as_chunks::<{ Example::PACKED }>().0.is_sorted_by(|one, next| one < next) {
+        return Err(PositionError::Order);
+    }
+    let names = ["first of an example", "second of an example"];
+    let pairs = packed.chunks(Example::PACKED).map(|packed| {
+        let [input, output] = pair(names, packed)?;
+        Ok(Example { input, output })
+    });
+    let pairs = pairs.collect::<Result<Vec<_>, PositionError>>()?;
+    Examples::new(pairs).map_err(|_| fault("a grid of an example is empty"))
 }
 
 fn grid(which: &'static str, packed: &[u32]) -> Result<Grid, PositionError> {
@@ -155,8 +223,8 @@ fn grid(which: &'static str, packed: &[u32]) -> Result<Grid, PositionError> {
 
 fn problem(flags: u32, first: Grid, second: Grid) -> Result<Problem, PositionError> {
     let fault = |reason| Err(PositionError::Flags { flags, reason });
-    if flags > 7 {
-        return fault("only the lowest three bits are used");
+    if flags > MOST {
+        return fault("only the lowest five bits are used");
     }
     let is_pair = flags & PAIR != 0;
     if is_pair != (flags & SECOND_GRID != 0) {

@@ -1,4 +1,4 @@
-//! [`Rules`]: what happens to moves that fail or lead back, the move limit, and the share of pairs.
+//! [`Rules`]: what happens to moves that fail or lead back, the move limit, and the shares of pairs and tasks.
 
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,9 @@ pub struct Rules {
     pub move_limit: u32,
     /// Percentage of pairs among the problems drawn for self-play, 0 to 100.
     pub pairs: u8,
+    /// Percentage of pairs with example pairs of the same task, 0 to 100. Above 0, game.options must be 1, so that the network
+    /// takes the examples.
+    pub tasks: u8,
 }
 
 impl Default for Rules {
@@ -47,6 +50,7 @@ impl Default for Rules {
             cycles: Cycles::Forbid,
             move_limit: 64,
             pairs: 0,
+            tasks: 0,
         }
     }
 }

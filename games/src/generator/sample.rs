@@ -2,8 +2,11 @@
 
 use super::{
     clan::Clan,
+    examples::Examples,
+    made,
     moves::{self, Move, imp_and_move},
     problem::{MarkResult, Problem},
+    rules::Rules,
     shorten::shorten,
 };
 use crate::game::Action;
@@ -19,6 +22,8 @@ const HELD_OUT_TRIES: usize = 1 << 18;
 #[derive(Clone, Debug)]
 pub(super) struct SolvedProblem {
     pub problem: Problem,
+    /// Examples of the task of the problem.
+    pub examples: Examples,
     /// Actions of the solution: transformations and marks.
     pub solution: Vec<Action>,
 }
@@ -32,18 +37,41 @@ pub(super) enum Part {
     HeldOut,
 }
 
-/// Draws a problem of this part: the grid that `depth` random moves from the start clan draw. `pairs` percent of the problems are pairs,
-/// whose second grid is half as many moves further (at least one). The depth is reduced if the solution with its marks
-/// would take more than `limit` moves. The grid of the start clan is not a problem. `None` if all walks end there or in
-/// the other part, or no problem fits the limit.
+/// Kind of a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A grid.
+    Draw,
+    /// Two grids.
+    Pair,
+    /// Two grids, with examples of the same task.
+    Task,
+}
+
+impl Kind {
+    /// Draws a kind by the shares of the rules.
+    pub(super) fn draw(rules: &Rules, draw: &mut dyn FnMut(usize) -> usize) -> Self {
+        let (drawn, pairs) = (draw(100), usize::from(rules.pairs));
+        match drawn.checked_sub(pairs) {
+            None => Self::Pair,
+            Some(rest) if rest < usize::from(rules.tasks) => Self::Task,
+            Some(_) => Self::Draw,
+        }
+    }
+}
+
+/// Draws a problem of this part and kind: the grid that `depth` random moves from the start clan draw. The second grid of a pair is half
+/// as many moves further (at least one); a task has examples that the same moves make of other clans ([`made::examples`]). The depth is
+/// reduced if the solution with its marks would take more than `limit` moves. The grid of the start clan is not a problem. `None` if all
+/// walks end there or in the other part, or no problem fits the limit.
 pub(super) fn problem(
     depth: u32,
-    pairs: usize,
+    kind: Kind,
     limit: u32,
     part: Part,
     draw: &mut dyn FnMut(usize) -> usize,
 ) -> Option<SolvedProblem> {
-    let is_pair = draw(100) < pairs;
+    let is_pair = kind != Kind::Draw;
     let moves = |depth: u32| {
         if is_pair {
             depth + depth.div_ceil(2) + 2
@@ -64,6 +92,7 @@ pub(super) fn problem(
         if first == Clan::start().render() {
             continue;
         }
+        let mut rule = Vec::new();
         let problem = if is_pair {
             let (more, further) = random_walk(*clans.last()?, depth.div_ceil(2), draw);
             let second = further.last()?.render();
@@ -71,7 +100,8 @@ pub(super) fn problem(
                 continue;
             }
             solution.push(moves::action(0, Move::MARK_STEP));
-            solution.extend(more);
+            solution.extend(&more);
+            rule = more;
             Problem::Pair(first, second)
         } else {
             Problem::Draw(first)
@@ -79,10 +109,18 @@ pub(super) fn problem(
         if problem.is_held_out() != (part == Part::HeldOut) {
             continue;
         }
+        let examples = match kind {
+            Kind::Draw | Kind::Pair => Examples::NONE,
+            Kind::Task => made::examples(clans.last()?, &rule, &problem, draw),
+        };
+        if kind == Kind::Task && examples.is_empty() {
+            continue;
+        }
         solution.push(moves::action(0, Move::MARK_COMPLETE));
         return Some(SolvedProblem {
             solution: shorten(&Clan::start(), &problem, solution),
             problem,
+            examples,
         });
     }
     None
@@ -126,7 +164,7 @@ pub(super) fn random_walk(
 ///
 /// A drawing becomes the drawing of the grid that was drawn last. A pair becomes a pair: its second grid is the one drawn
 /// last, its first grid the one at the mark of the step, or, if the step was not marked, the grid after two thirds of the
-/// moves, as in [`problem`]. The solution has at most `limit` actions, so the last moves of a longer episode are left out.
+/// moves, as in [`problem`]. Examples are left out, because the moves follow no rule of theirs. The solution has at most `limit` actions, so the last moves of a longer episode are left out.
 pub(super) fn in_hindsight(
     start: &Clan,
     posed: &Problem,
@@ -178,5 +216,6 @@ pub(super) fn in_hindsight(
     Some(SolvedProblem {
         solution: shorten(start, &problem, made),
         problem,
+        examples: Examples::NONE,
     })
 }

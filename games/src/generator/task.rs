@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
+    examples::{Example, Examples, ExamplesError, MAX_EXAMPLES},
     grid::{Grid, GridError},
     problem::Problem,
 };
@@ -100,6 +101,21 @@ impl Task {
             test,
             left_out,
         })
+    }
+
+    /// Returns the pairs of the task that have an output, without the given one, as the examples of it: the training pairs first, at
+    /// most [`MAX_EXAMPLES`].
+    ///
+    /// # Errors
+    /// [`ExamplesError`] if a grid is empty.
+    pub fn examples_of(&self, own: &TaskPair) -> Result<Examples, ExamplesError> {
+        let pairs = self.train.iter().chain(&self.test);
+        let others = pairs.filter(|pair| (pair.input, pair.output) != (own.input, own.output));
+        let examples = others.filter_map(|pair| {
+            let (input, output) = (pair.input, pair.output?);
+            Some(Example { input, output })
+        });
+        Examples::new(examples.take(MAX_EXAMPLES).collect())
     }
 
     /// Returns the JSON of the task, in the form that [`Task::read`] reads.

@@ -1,7 +1,10 @@
 //! Arrays of the network, compared with the clans they were made from.
 
+use std::collections::HashSet;
+
 use games::generator::{
-    Clan, Grid, Position, Problem,
+    Clan, Example, Examples, Grid, Position, Problem,
+    examples::MAX_EXAMPLES,
     expansion::{ClanBatch, EMBEDDING_ROWS, Expander, GRIDS},
     grammar::{MAX_DEPTH, PATH_ENDED, ROLES},
     grid::CELLS,
@@ -11,14 +14,25 @@ use proptest::prelude::*;
 use super::play::any_clan;
 
 fn any_position() -> impl Strategy<Value = Position> {
-    (any_clan(), any_clan(), any_clan(), 0..4u8).prop_map(|(clan, first, second, kind)| Position {
-        clan,
-        problem: match kind {
-            0 => Problem::Free,
-            1 => Problem::Draw(first.render()),
-            _ => Problem::Pair(first.render(), second.render()),
-        },
-        step_marked: kind == 3,
+    (any_clan(), any_clan(), any_clan(), 0..6u8).prop_map(|(clan, first, second, kind)| {
+        let (first, second) = (first.render(), second.render());
+        // Some examples belong to several positions.
+        let examples = [(first, second), (second, first), (Clan::start().render(), Clan::start().render())];
+        let examples = examples.map(|(input, output)| Example { input, output });
+        Position {
+            clan,
+            problem: match kind {
+                0 => Problem::Free,
+                1 => Problem::Draw(first),
+                _ => Problem::Pair(first, second),
+            },
+            examples: match kind {
+                4 => Examples::new(examples.to_vec()).unwrap(),
+                5 => Examples::new(examples[2..].to_vec()).unwrap(),
+                _ => Examples::NONE,
+            },
+            step_marked: kind == 3,
+        }
     })
 }
 
@@ -112,12 +126,24 @@ fn check(positions: &[Position], batch: &ClanBatch) {
             .chain([clan.render()]);
         let cells: Vec<i32> = grids.flat_map(|grid| *grid.cells()).map(i32::from).collect();
         assert_eq!(batch.grids[number * GRIDS * CELLS..][..GRIDS * CELLS], cells);
+        let rows = &batch.examples_of[number * MAX_EXAMPLES..][..MAX_EXAMPLES];
+        for (place, &row) in rows.iter().enumerate() {
+            let example = position.examples.as_slice().get(place);
+            assert_eq!(row > 0, example.is_some());
+            if let Some(Example { input, output }) = example {
+                let cells = input.cells().iter().chain(output.cells());
+                let cells: Vec<i32> = cells.copied().map(i32::from).collect();
+                assert_eq!(batch.examples[(row as usize - 1) * 2 * CELLS..][..2 * CELLS], cells);
+            }
+        }
         for imp in 0..clan.len() {
             assert_eq!(batch.position[first + imp], number as i32);
             clan_in_batch.check(imp);
         }
         first += clan.len();
     }
+    let different: HashSet<&Example> = positions.iter().flat_map(|position| position.examples.as_slice()).collect();
+    assert_eq!(batch.examples.len(), different.len() * 2 * CELLS);
     assert_eq!(batch.sept.len(), first);
     assert_eq!(batch.levels[0], 0);
     let interior = batch.levels[MAX_DEPTH] as usize;

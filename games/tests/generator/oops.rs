@@ -2,7 +2,7 @@
 
 use games::{
     Game, Outcome, Symmetry,
-    generator::{Clan, Cycles, End, GeneratorGame, Grid, Illegal, Move, Problem, Rules},
+    generator::{Clan, Cycles, Encoding, End, GeneratorGame, Grid, Illegal, Move, Problem, Rules},
 };
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::play::{any_clan, legal, transformations};
 
 fn row(state: &GeneratorGame) -> Vec<u32> {
     let mut row = Vec::new();
-    state.write_row((), Symmetry::IDENTITY, &mut row);
+    state.write_row(Encoding::Plain, Symmetry::IDENTITY, &mut row);
     row
 }
 

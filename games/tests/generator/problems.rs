@@ -264,31 +264,37 @@ fn a_failed_pair_becomes_a_pair_in_hindsight() {
 
 /// Each kind of problem has its share and rules of its own.
 #[test]
-fn rules_with_pairs_have_two_kinds_of_problems() {
+fn rules_with_pairs_and_tasks_have_three_kinds_of_problems() {
     let rules = Rules {
         pairs: 30,
+        tasks: 20,
         ..Rules::default()
     };
     let kinds = GeneratorGame::problem_kinds(&rules);
     let shares: Vec<(&str, u32)> = kinds.iter().map(|kind| (kind.name, kind.share)).collect();
-    assert_eq!(shares, [("draw", 70), ("pair", 30)]);
+    assert_eq!(shares, [("draw", 50), ("pair", 30), ("task", 20)]);
     let mut draw = drawer(2);
     for (number, kind) in kinds.iter().enumerate() {
         for _ in 0..20 {
             let drawn = GeneratorGame::draw_start(&kind.rules, 3, &mut draw).unwrap();
-            assert_eq!(drawn.start.problem().second_target().is_some(), number == 1);
+            assert_eq!(drawn.start.problem().second_target().is_some(), number > 0);
+            assert_eq!(drawn.start.examples().is_empty(), number < 2);
         }
     }
+    let shares = (0..400).map(|_| GeneratorGame::draw_start(&rules, 2, &mut draw).unwrap());
+    let tasks = shares.filter(|drawn| !drawn.start.examples().is_empty()).count();
+    assert!((50..115).contains(&tasks), "{tasks} of 400 problems are tasks");
 }
 
 /// A longer solution could not be replayed from its record.
 #[test]
 fn solutions_drawn_or_from_hindsight_keep_to_the_move_limit() {
     let mut draw = drawer(3);
-    for (pairs, shortest) in [(0, 2), (100, 4)] {
+    for (pairs, tasks, shortest) in [(0, 0, 2), (100, 0, 4), (0, 100, 4)] {
         for move_limit in 1..=20 {
             let rules = Rules {
                 pairs,
+                tasks,
                 move_limit,
                 ..Rules::default()
             };
@@ -308,6 +314,7 @@ fn solutions_drawn_or_from_hindsight_keep_to_the_move_limit() {
                 }
                 if let Some(other) = drawn.start.in_hindsight(&played) {
                     assert!(solves(&other), "{:?}", other.start);
+                    assert!(other.start.examples().is_empty());
                 }
             }
         }

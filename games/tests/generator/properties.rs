@@ -3,7 +3,8 @@
 use games::{
     Game, Symmetry,
     generator::{
-        Clan, Cycles, GeneratorGame, Grid, Illegal, Move, Position, Problem, Rules, grammar, symmetry::Change,
+        Clan, Cycles, Encoding, Examples, GeneratorGame, Grid, Illegal, Move, Position, Problem, Rules, grammar,
+        symmetry::Change,
     },
 };
 use proptest::prelude::*;
@@ -86,11 +87,11 @@ proptest! {
             1 => Problem::Draw(other.render()),
             _ => Problem::Pair(other.render(), third.render()),
         };
-        let position = Position { clan, problem, step_marked: kind > 2 };
+        let position = Position { clan, problem, examples: Examples::NONE, step_marked: kind > 2 };
         let mut row = Vec::new();
         position.write(&mut row);
         prop_assert_eq!(row.len(), 34 + clan.len());
-        let layout = GeneratorGame::layout(());
+        let layout = GeneratorGame::layout(Encoding::Plain);
         prop_assert!(layout.row_lengths().contains(&row.len()));
         layout.validate(&row).unwrap();
         prop_assert_eq!(&Position::read(&row).unwrap(), &position);
@@ -98,6 +99,7 @@ proptest! {
             row[1] |= 1;
             prop_assert!(layout.validate(&row).unwrap_err().to_string().contains("no step"));
         }
+        // The row tells an example, but has none.
         row[1] |= 8;
         prop_assert!(layout.validate(&row).is_err());
     }
@@ -219,8 +221,8 @@ proptest! {
                 Err(_) => prop_assert_eq!(&state, &before),
             }
             let mut row = Vec::new();
-            state.write_row((), Symmetry::IDENTITY, &mut row);
-            GeneratorGame::layout(()).validate(&row).unwrap();
+            state.write_row(Encoding::Plain, Symmetry::IDENTITY, &mut row);
+            GeneratorGame::layout(Encoding::Plain).validate(&row).unwrap();
             prop_assert_eq!(state.outcome().is_some(), legal(&state).is_empty());
             let again = GeneratorGame::start(&rules, Some(&state.position())).unwrap();
             prop_assert_eq!(again.position(), state.position());

@@ -2,7 +2,7 @@
 
 use games::{
     Action, Game, Symmetry,
-    generator::{Clan, GeneratorGame, Grid, Move, Position, Problem, Rules, symmetry::Change},
+    generator::{Clan, Encoding, Examples, GeneratorGame, Grid, Move, Position, Problem, Rules, symmetry::Change},
 };
 use proptest::prelude::*;
 
@@ -23,10 +23,10 @@ proptest! {
 
     #[test]
     fn moves_of_a_recoloured_row_have_the_recoloured_result(clan in any_clan(), other in any_clan(), number: prop::sample::Index, is_pair: bool, choice: prop::sample::Index) {
-        let symmetries = GeneratorGame::row_symmetries(());
+        let symmetries = GeneratorGame::row_symmetries(Encoding::Plain);
         let target = clan.render();
         let problem = if is_pair { Problem::Pair(target, other.render()) } else { Problem::Draw(target) };
-        let position = Position { clan, problem, step_marked: is_pair };
+        let position = Position { clan, problem, examples: Examples::NONE, step_marked: is_pair };
         let row = written(&position);
         prop_assert_eq!(symmetries.count(&row), 255);
         let symmetry = Symmetry(number.index(255) as u8);
@@ -67,11 +67,11 @@ fn canonical(state: &GeneratorGame) -> (Vec<u32>, Vec<Action>, Vec<u32>) {
     let (legal, mut order, mut row) = (legal(state), vec![77], Vec::new());
     let symmetry = state.canonical(&legal, &mut order).unwrap();
     assert!(state.allows(symmetry) && order.len() == legal.len() + 1);
-    state.write_row((), symmetry, &mut row);
+    state.write_row(Encoding::Plain, symmetry, &mut row);
     let ordered: Vec<Action> = order[1..].iter().map(|&place| legal[place as usize]).collect();
     let entries = ordered
         .iter()
-        .map(|&action| state.policy_index((), symmetry, action));
+        .map(|&action| state.policy_index(Encoding::Plain, symmetry, action));
     let entries = entries.collect();
     (row, ordered, entries)
 }

@@ -317,7 +317,7 @@ fn weights_that_do_not_fit_are_refused() {
 /// Rows of the generator game, written by the game, are read, expanded and run by the server's runner.
 #[test]
 fn outputs_for_rows_of_the_game_equal_the_definition() {
-    let layout = GeneratorGame::layout(());
+    let layout = GeneratorGame::layout(Encoding::Plain);
     let metadata = Metadata {
         layout: layout.clone(),
         step: 3,
@@ -349,7 +349,7 @@ fn outputs_for_rows_of_the_game_equal_the_definition() {
 
 #[test]
 fn a_model_that_cannot_serve_clans_is_refused() {
-    let layout = GeneratorGame::layout(());
+    let layout = GeneratorGame::layout(Encoding::Plain);
     let metadata = Metadata {
         layout: layout.clone(),
         step: 3,

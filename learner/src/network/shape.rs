@@ -241,7 +241,10 @@ impl fmt::Display for NetworkShape {
 
 #[cfg(test)]
 mod tests {
-    use games::{Game as _, RowForm, generator::GeneratorGame};
+    use games::{
+        Game as _, RowForm,
+        generator::{Encoding, GeneratorGame},
+    };
 
     use super::*;
 
@@ -314,12 +317,12 @@ mod tests {
             "value_head is \"wdl\", was \"scalar\"",
         ];
         assert_eq!(more.differences(&old), differences);
-        assert!(!of(64, &GeneratorGame::layout(())).differences(&small).is_empty());
+        assert!(!of(64, &GeneratorGame::layout(Encoding::Plain)).differences(&small).is_empty());
     }
 
     #[test]
     fn rows_of_the_generator_game_have_the_fish_eye_network() {
-        let trees = GeneratorGame::layout(());
+        let trees = GeneratorGame::layout(Encoding::Plain);
         let model = ModelConfig {
             blocks: 3,
             value_hidden: 128,

@@ -30,7 +30,7 @@ use tch::Device;
 const TOLERANCE: f32 = 1e-5;
 
 fn fresh(settings: &LearnerConfig, seed: u64) -> Trainer {
-    trainer(&GeneratorGame::layout(()), &model(), settings, seed)
+    trainer(&GeneratorGame::layout(Encoding::Plain), &model(), settings, seed)
 }
 
 /// Returns a trainer of a network with separate encoders for policy and value. With fewer filters all views of roots can fall on the flat
@@ -41,7 +41,7 @@ fn fresh_two(settings: &LearnerConfig, seed: u64) -> Trainer {
         filters: 64,
         ..model()
     };
-    trainer(&GeneratorGame::layout(()), &model, settings, seed)
+    trainer(&GeneratorGame::layout(Encoding::Plain), &model, settings, seed)
 }
 
 fn trained(mut trainer: Trainer) -> Trainer {
@@ -70,7 +70,7 @@ fn libtorch_onnx_runtime_and_the_definition_agree_on_two_networks() {
 }
 
 fn agree(trainer: &Trainer) {
-    let layout = GeneratorGame::layout(());
+    let layout = GeneratorGame::layout(Encoding::Plain);
     let rows = generator::batch(48, 1, 0).rows;
     let inputs = Feeder::new(&layout, Device::Cpu).unwrap().rows(&rows).unwrap();
     let outputs = tch::no_grad(|| trainer.network().forward(&inputs, Pass::EVALUATE).unwrap());
@@ -217,9 +217,9 @@ fn training_resumes_bit_for_bit() {
 /// Each policy target has the place of its own imp and move, under any permutation of the colours.
 #[test]
 fn candidates_are_the_moves_that_the_imps_have() {
-    let layout = GeneratorGame::layout(());
+    let layout = GeneratorGame::layout(Encoding::Plain);
     let wire = generator::wire_batch(60, 2, 3);
-    let symmetries = GeneratorGame::row_symmetries(());
+    let symmetries = GeneratorGame::row_symmetries(Encoding::Plain);
     let packed = Packer::new(layout.clone(), symmetries, 7).pack(&wire).unwrap();
     assert_ne!(packed.rows, wire.rows, "no sample has other colours");
     let candidates = packed.candidates.as_ref().unwrap();

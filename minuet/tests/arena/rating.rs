@@ -13,7 +13,11 @@ use std::{
 use bytes::Bytes;
 use checkpoints::{BEST, CANDIDATE, Draft, LATEST, MODEL, Repository, Version};
 use config::{ProviderChoice, RunConfig, template};
-use games::{Game, RowLayout, connect_four::ConnectFour, generator::GeneratorGame};
+use games::{
+    Game, RowLayout,
+    connect_four::ConnectFour,
+    generator::{Encoding, GeneratorGame},
+};
 use onnx::{Input, Metadata, PolicyHead, TowerShape, TowerWeights};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -605,7 +609,7 @@ fn checkpoints_of_a_game_for_one_player_are_rated_on_held_out_problems() {
     });
     let publish = |step: u64| {
         let metadata = Metadata {
-            layout: GeneratorGame::layout(()),
+            layout: GeneratorGame::layout(Encoding::Plain),
             step,
         };
         let model = onnx::random::model(&metadata, 1, 8, step).unwrap();

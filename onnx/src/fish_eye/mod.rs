@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_codec_gives_the_inputs_of_the_graph() {
-        let layout = GeneratorGame::layout(());
+        let layout = GeneratorGame::layout(Encoding::Plain);
         let shape = FishEyeShape::of(&layout).unwrap().sized(1, 8);
         let metadata = Metadata {
             layout: layout.clone(),

@@ -2,7 +2,7 @@
 
 use games::{
     Game as _, Symmetry,
-    generator::{GeneratorGame, Problem, Rules},
+    generator::{Encoding, GeneratorGame, Problem, Rules},
 };
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -71,7 +71,7 @@ pub(crate) fn rows(count: usize, seed: u64) -> Vec<u32> {
         for &action in solution.iter().take(steps) {
             state.play_legal(action);
         }
-        state.write_row((), Symmetry::IDENTITY, &mut rows);
+        state.write_row(Encoding::Plain, Symmetry::IDENTITY, &mut rows);
     }
     rows
 }

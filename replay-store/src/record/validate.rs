@@ -610,19 +610,21 @@ mod tests {
 
     /// Returns a game with one player and rows of varying length.
     fn generator() -> Game {
-        use games::{Symmetry, generator::GeneratorGame};
+        use games::{
+            Symmetry,
+            generator::{Encoding, GeneratorGame},
+        };
 
         let state = GeneratorGame::start(&Default::default(), None).unwrap();
         let mut game = synthetic::game(1, 1);
         game.game = GeneratorGame::NAME.into();
         game.options = 0;
         game.rows.clear();
-        // The game has one encoding, which is `()`.
-        state.write_row((), Symmetry::IDENTITY, &mut game.rows);
+        state.write_row(Encoding::Plain, Symmetry::IDENTITY, &mut game.rows);
         game.row_lengths = vec![game.rows.len() as u32];
         let mut legal = Vec::new();
         state.legal_actions(&mut legal);
-        game.visit_actions = vec![state.policy_index((), Symmetry::IDENTITY, legal[0])];
+        game.visit_actions = vec![state.policy_index(Encoding::Plain, Symmetry::IDENTITY, legal[0])];
         game.visits = vec![3];
         game.visit_counts = vec![1];
         game.movers = vec![0].into();

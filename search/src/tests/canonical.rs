@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use games::{
     Game, MoverValue, Symmetry,
-    generator::{GeneratorGame, Grid, Problem, Rules},
+    generator::{Encoding, GeneratorGame, Grid, Problem, Rules},
 };
 
 use super::{KEY, game::spread};
@@ -38,10 +38,10 @@ fn striped(colors: [u8; 3]) -> GeneratorGame {
 /// Returns random numbers that depend on the row and the policy entries of a leaf.
 fn evaluate(leaf: &LeafRequest<'_, GeneratorGame>, priors: &mut Vec<f32>) -> MoverValue {
     let mut row = Vec::new();
-    leaf.state.write_row((), leaf.symmetry, &mut row);
+    leaf.state.write_row(Encoding::Plain, leaf.symmetry, &mut row);
     let hash = row.iter().fold(0, |hash, &word| spread(hash ^ u64::from(word)));
     let unit = |number: u64| (spread(hash ^ number) >> 40) as f32 / (1u64 << 24) as f32;
-    let entry = |&action: &u32| leaf.state.policy_index((), leaf.symmetry, action);
+    let entry = |&action: &u32| leaf.state.policy_index(Encoding::Plain, leaf.symmetry, action);
     assert!(leaf.legal.iter().map(entry).is_sorted());
     let weights: Vec<f32> = leaf
         .legal
@@ -59,7 +59,7 @@ fn by_entry(state: &GeneratorGame, decision: &Decision) -> BTreeMap<u32, (u32, u
     let entries = decision
         .actions
         .iter()
-        .map(|&action| state.policy_index((), CANONICAL, action));
+        .map(|&action| state.policy_index(Encoding::Plain, CANONICAL, action));
     entries
         .zip(numbers.map(|(&visits, prior)| (visits, prior.to_bits())))
         .collect()
@@ -77,7 +77,7 @@ fn play_is_the_same_in_permuted_colors() {
                 let found = (by_entry(&state, &decision), decision.value.get());
                 let action = search.choose(0.0).unwrap();
                 search.advance(action).unwrap();
-                (found, state.policy_index((), CANONICAL, action))
+                (found, state.policy_index(Encoding::Plain, CANONICAL, action))
             });
             assert_eq!(first, second);
         }

@@ -3,13 +3,14 @@
 use super::{
     super::{
         canonical,
-        codec::ClanRows,
+        codec::{ClanRows, Encoding},
+        examples::Examples,
         grammar::MAX_IMPS,
         moves::MOVES,
         recoloring::{self, Recolorings},
         row,
         rules::Rules,
-        sample::{self, Part},
+        sample::{self, Kind, Part},
         symmetry::Change,
     },
     End, GeneratorGame,
@@ -28,7 +29,7 @@ const CANONICAL: Symmetry = Symmetry(u8::MAX);
 
 impl Game for GeneratorGame {
     type Rules = Rules;
-    type Encoding = ();
+    type Encoding = Encoding;
 
     const NAME: &'static str = "generator";
     const PLAYERS: u8 = 1;
@@ -49,8 +50,8 @@ impl Game for GeneratorGame {
         if rules.move_limit == 0 {
             return Err(fault("move_limit must be at least 1".into()));
         }
-        if rules.pairs > 100 {
-            return Err(fault("pairs is a percentage, at most 100".into()));
+        if u32::from(rules.pairs) + u32::from(rules.tasks) > 100 {
+            return Err(fault("pairs and tasks are percentages, together at most 100".into()));
         }
         match position {
             None => Ok(Self::posed(rules, Problem::Free)),
@@ -58,22 +59,32 @@ impl Game for GeneratorGame {
         }
     }
 
-    fn encoding(options: u32) -> Result<(), StartError> {
-        crate::game::single_encoding(Self::NAME, options)
+    fn encoding(options: u32) -> Result<Encoding, StartError> {
+        Encoding::new(options)
     }
 
-    fn layout((): ()) -> RowLayout {
+    fn check(rules: &Rules, encoding: Encoding) -> Result<(), StartError> {
+        if rules.tasks == 0 || encoding == Encoding::Examples {
+            return Ok(());
+        }
+        Err(StartError {
+            game: Self::NAME,
+            reason: "rows of the representation 0 hold no examples, which problems of game.rules.tasks have: 1 is needed".into(),
+        })
+    }
+
+    fn layout(encoding: Encoding) -> RowLayout {
         RowLayout {
             game: Self::NAME.into(),
-            options: 0,
-            form: RowForm::Clan(ClanRows::KNOWN),
+            options: encoding.options(),
+            form: RowForm::Clan(ClanRows::of(encoding)),
             actions: Self::ACTIONS,
             mirrored_actions: false,
             policy_head: crate::PolicyHead::PerPart,
         }
     }
 
-    fn row_symmetries((): ()) -> RowSymmetries {
+    fn row_symmetries(_: Encoding) -> RowSymmetries {
         RowSymmetries::new(Recolorings::new())
     }
 
@@ -134,20 +145,21 @@ impl Game for GeneratorGame {
         Some(CANONICAL)
     }
 
-    fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
+    /// Appends the row of the state. It has all examples of the state; layouts without examples refuse it then.
+    fn write_row(&self, _: Encoding, symmetry: Symmetry, row: &mut Vec<u32>) {
         let start = row.len();
-        let problem = if self.is_oops() {
-            &Problem::Free
+        let (problem, examples) = if self.is_oops() {
+            (&Problem::Free, &Examples::NONE)
         } else {
-            &self.episode.problem
+            (&self.episode.problem, &self.episode.examples)
         };
-        row::write(&self.clan, problem, self.step_marked, row);
+        row::write(&self.clan, problem, examples, self.step_marked, row);
         if symmetry == CANONICAL {
             recoloring::recolor(&self.canonical_colors(), &mut row[start..]);
         }
     }
 
-    fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
+    fn policy_index(&self, _: Encoding, symmetry: Symmetry, action: Action) -> u32 {
         if symmetry == CANONICAL && canonical::sets_color(action) {
             recoloring::entry(&self.canonical_colors(), action)
         } else {
@@ -173,18 +185,20 @@ impl Game for GeneratorGame {
     }
 
     fn problem_kinds(rules: &Rules) -> Vec<ProblemKind<Rules>> {
-        let pairs = u32::from(rules.pairs);
-        let kind = |name, share, pairs| ProblemKind {
+        let kind = |name, share: u8, pairs, tasks| ProblemKind {
             name,
-            share,
+            share: share.into(),
             rules: Rules {
                 pairs,
+                tasks,
                 ..rules.clone()
             },
         };
+        let others = rules.pairs.saturating_add(rules.tasks);
         vec![
-            kind("draw", 100_u32.saturating_sub(pairs), 0),
-            kind("pair", pairs, 100),
+            kind("draw", 100_u8.saturating_sub(others), 0, 0),
+            kind("pair", rules.pairs, 100, 0),
+            kind("task", rules.tasks, 0, 100),
         ]
     }
 
@@ -200,7 +214,7 @@ impl Game for GeneratorGame {
 
 impl GeneratorGame {
     fn canonical_colors(&self) -> Change {
-        self.episode.naming.with_clan(&self.clan)
+        self.episode.colors.with_clan(&self.clan)
     }
 
     fn drawn(
@@ -209,9 +223,10 @@ impl GeneratorGame {
         part: Part,
         draw: &mut dyn FnMut(usize) -> usize,
     ) -> Option<Drawn<Self>> {
-        let walk = sample::problem(level, usize::from(rules.pairs), rules.move_limit, part, draw)?;
+        let kind = Kind::draw(rules, draw);
+        let walk = sample::problem(level, kind, rules.move_limit, part, draw)?;
         Some(Drawn {
-            start: Self::posed(rules, walk.problem),
+            start: Self::posed(rules, walk.problem).with_examples(walk.examples).ok()?,
             solution: walk.solution,
         })
     }

@@ -13,8 +13,9 @@ mod start;
 use std::sync::Arc;
 
 use super::{
-    canonical::Naming,
+    canonical::ProblemColors,
     clan::Clan,
+    examples::{Examples, ExamplesError},
     grid::Grid,
     legal::Visited,
     moves::{self, Move},
@@ -41,8 +42,8 @@ pub enum End {
 struct Episode {
     rules: Rules,
     problem: Problem,
-    /// Numbers of the colours of the problem's grids.
-    naming: Naming,
+    examples: Examples,
+    colors: ProblemColors,
 }
 
 /// State of the generator game.
@@ -136,8 +137,9 @@ impl GeneratorGame {
             clan,
             episode: Arc::new(Episode {
                 rules: rules.clone(),
-                naming: Naming::of_problem(&problem),
+                colors: ProblemColors::of(&problem, &Examples::NONE),
                 problem,
+                examples: Examples::NONE,
             }),
             step_marked: false,
             plies: 0,
@@ -146,6 +148,24 @@ impl GeneratorGame {
         };
         state.record_visit();
         state
+    }
+
+    /// Returns the state with these examples of the task of its problem, in place of others. They judge nothing.
+    ///
+    /// # Errors
+    /// [`ExamplesError::NoPair`] if there are some and the problem is not a pair.
+    pub fn with_examples(mut self, examples: Examples) -> Result<Self, ExamplesError> {
+        let problem = self.episode.problem.clone();
+        if !examples.is_empty() && problem.second_target().is_none() {
+            return Err(ExamplesError::NoPair);
+        }
+        self.episode = Arc::new(Episode {
+            rules: self.episode.rules.clone(),
+            colors: ProblemColors::of(&problem, &examples),
+            problem,
+            examples,
+        });
+        Ok(self)
     }
 
     /// Returns the action of a move of an imp.
@@ -176,6 +196,11 @@ impl GeneratorGame {
     /// leave it out. It stays available to show people which grid was to be drawn.
     pub fn problem(&self) -> &Problem {
         &self.episode.problem
+    }
+
+    /// Returns the examples of the task of the problem. After an Oops they are no longer part of the position either.
+    pub fn examples(&self) -> &Examples {
+        &self.episode.examples
     }
 
     /// Returns the rules of the episode.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{End, GeneratorGame};
-use crate::generator::{clan::Clan, grid::Grid, problem::Problem, rules::Rules};
+use crate::generator::{clan::Clan, examples::Examples, grid::Grid, problem::Problem, rules::Rules};
 
 /// Start position as JSON, e.g. `{"target":[[1,1],[1,0]]}`. Every field may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -18,6 +18,9 @@ struct StartText {
     /// Second grid of a pair.
     #[serde(skip_serializing_if = "Option::is_none")]
     second_target: Option<Grid>,
+    /// Examples of the task of a pair, in any order, e.g. `[{"input":[[1]],"output":[[2]]}]`.
+    #[serde(skip_serializing_if = "Examples::is_empty")]
+    examples: Examples,
     /// True if the first grid of a pair was marked.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     marked: bool,
@@ -59,7 +62,10 @@ impl GeneratorGame {
             None => Clan::start(),
             Some(packed) => Clan::unpack(packed).map_err(|error| format!("`clan`: {error}"))?,
         };
-        let mut state = Self::from_clan(rules, text.problem()?, clan);
+        let state = Self::from_clan(rules, text.problem()?, clan);
+        let mut state = state
+            .with_examples(text.examples)
+            .map_err(|error| format!("`examples`: {error}"))?;
         if text.oops {
             state.become_oops();
             return Ok(state);
@@ -87,6 +93,7 @@ impl GeneratorGame {
                 clan: Some(self.clan.packed().collect()),
                 target: problem.target().copied(),
                 second_target: problem.second_target().copied(),
+                examples: self.episode.examples.clone(),
                 marked: self.step_marked,
                 plies: self.plies,
                 oops: false,

@@ -38,7 +38,7 @@ pub fn wire_batch(positions: usize, seed: u64, number: u64) -> v1::Batch {
                 break;
             }
             let before = batch.rows.len();
-            state.write_row((), Symmetry::IDENTITY, &mut batch.rows);
+            state.write_row(Encoding::Plain, Symmetry::IDENTITY, &mut batch.rows);
             batch.row_lengths.push((batch.rows.len() - before) as u32);
             batch.visit_counts.push(1);
             batch.visit_actions.push(action);
@@ -59,5 +59,5 @@ pub fn batch(positions: usize, seed: u64, number: u64) -> HostBatch {
 }
 
 pub fn packer() -> Packer {
-    Packer::new(GeneratorGame::layout(()), RowSymmetries::none(), 1)
+    Packer::new(GeneratorGame::layout(Encoding::Plain), RowSymmetries::none(), 1)
 }
