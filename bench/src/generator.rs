@@ -32,7 +32,7 @@ pub struct Arguments {
     /// Visits per move.
     #[arg(long, value_delimiter = ',', default_values_t = [64, 256])]
     visits: Vec<u32>,
-    /// Kinds of problems: `draw` (one grid), `pair` (an input grid, then an output grid).
+    /// Kinds of problems: `draw` (one grid), `pair` (an input grid, then an output grid), `task` (a pair with examples).
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Kind::Draw, Kind::Pair])]
     kinds: Vec<Kind>,
     /// Moves that fail: offered, and the end of the game (`oops`), or not offered (`strict`).
@@ -55,6 +55,7 @@ pub struct Arguments {
 enum Kind {
     Draw,
     Pair,
+    Task,
 }
 
 /// Treatment of moves that fail.
@@ -138,12 +139,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         })
         .collect();
     for player in &players {
-        let source = solver::open(player)?;
+        let network = solver::open(player)?;
+        if !network.takes_examples() && arguments.kinds.contains(&Kind::Task) {
+            eprintln!("{player} takes no examples, so it is not shown those of a task");
+        }
         for &set in &sets {
             let drawn = draw(set, arguments.problems, arguments.seed)?;
-            let starts: Vec<GeneratorGame> = drawn.iter().map(|problem| problem.0.clone()).collect();
+            let starts: Vec<GeneratorGame> = drawn.iter().map(|problem| network.posed(&problem.0)).collect();
             for &visits in &arguments.visits {
-                let (attempts, seconds) = problems::solve(&source, &starts, visits, arguments.seed)?;
+                let (attempts, seconds) = problems::solve(&network, &starts, visits, arguments.seed)?;
                 let known = drawn.iter().map(|problem| problem.1);
                 results.push(measured(player, (set, visits), &attempts, known, seconds));
             }
@@ -177,8 +181,12 @@ fn draw(set: Set, count: u64, seed: u64) -> anyhow::Result<Vec<(GeneratorGame, u
             FailingMoves::Strict => Illegal::Strict,
         },
         pairs: match set.kind {
-            Kind::Draw => 0,
+            Kind::Draw | Kind::Task => 0,
             Kind::Pair => 100,
+        },
+        tasks: match set.kind {
+            Kind::Draw | Kind::Pair => 0,
+            Kind::Task => 100,
         },
         ..Rules::default()
     };
@@ -275,12 +283,29 @@ const fn name(kind: Kind) -> &'static str {
     match kind {
         Kind::Draw => "draw",
         Kind::Pair => "pair",
+        Kind::Task => "task",
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn held_out_problems_are_of_the_kind_that_is_asked_for() {
+        for kind in [Kind::Draw, Kind::Pair, Kind::Task] {
+            let set = Set {
+                kind,
+                depth: 4,
+                illegal: FailingMoves::Strict,
+            };
+            for (start, _) in draw(set, 10, 3).unwrap() {
+                assert!(start.problem().is_held_out());
+                assert_eq!(start.problem().second_target().is_some(), kind != Kind::Draw);
+                assert_eq!(!start.examples().is_empty(), kind == Kind::Task);
+            }
+        }
+    }
 
     #[test]
     fn deeper_problems_are_harder_and_counts_add_up() {
@@ -293,8 +318,8 @@ mod tests {
             let problems = draw(set, 20, 7).unwrap();
             assert!(problems.iter().all(|(start, _)| start.problem().is_held_out()));
             let starts: Vec<GeneratorGame> = problems.iter().map(|problem| problem.0.clone()).collect();
-            let source = solver::open("uniform").unwrap();
-            let attempts = solver::solve(&source, &starts, &solver::settings(visits), 7, 8).unwrap();
+            let network = solver::open("uniform").unwrap();
+            let attempts = solver::solve(&network, &starts, &solver::settings(visits), 7, 8).unwrap();
             let known = problems.iter().map(|problem| problem.1);
             let one = measured("uniform", (set, visits), &attempts, known, 1.0);
             assert_eq!(one.solve_rate, one.solved as f64 / 20.0);

@@ -1,6 +1,7 @@
 //! `minuet bench tasks`: ARC-like tasks solved by uniform UCT and by a network, by difficulty and number of visits.
 //!
-//! Each pair of a task is a problem: draw the input, mark it as a step, then make the output of it and mark it as complete. A
+//! Each pair of a task is a problem: draw the input, mark it as a step, then make the output of it and mark it as complete. The
+//! other pairs are its examples, if the network takes them. A
 //! task is solved if all its pairs are, those of the test included. The tasks in `tasks/` are made from the grammar, and all
 //! their pairs are of the sixteenth of problems that self-play never draws (`Problem::is_held_out`).
 
@@ -82,12 +83,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let sets = read(&arguments.folder, arguments.tasks.unwrap_or(usize::MAX))?;
     let mut results = Vec::new();
     for player in std::iter::once("uniform").chain(arguments.model.as_deref()) {
-        let source = solver::open(player)?;
+        let network = solver::open(player)?;
         solver::check_pairs(player)?;
+        if !network.takes_examples() {
+            eprintln!("{player} takes no examples, so it is not shown the other pairs of a task");
+        }
         for set in &sets {
-            let starts: Vec<GeneratorGame> = set.tasks.iter().flatten().cloned().collect();
+            let starts: Vec<GeneratorGame> = set.tasks.iter().flatten().map(|start| network.posed(start)).collect();
             for &visits in &arguments.visits {
-                let (attempts, seconds) = problems::solve(&source, &starts, visits, arguments.seed)?;
+                let (attempts, seconds) = problems::solve(&network, &starts, visits, arguments.seed)?;
                 results.push(measured((player, visits), set, &attempts, seconds));
             }
         }
@@ -108,9 +112,8 @@ fn read(folder: &Path, most: usize) -> anyhow::Result<Vec<Set>> {
         for file in entries(&difficulty)?.iter().take(most) {
             let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
             let task = Task::read(&text).with_context(|| file.display().to_string())?;
-            let pairs = task.train.iter().chain(&task.test);
-            let starts = pairs.map(|pair| GeneratorGame::posed(&Rules::default(), pair.problem()));
-            tasks.push(starts.collect());
+            let starts = task.problems(&Rules::default()).with_context(|| file.display().to_string())?;
+            tasks.push(starts.into_iter().map(|(_, start)| start).collect());
         }
         sets.push(Set {
             difficulty: difficulty
@@ -200,8 +203,8 @@ mod tests {
         let easy = &sets[0];
         let starts: Vec<GeneratorGame> = easy.tasks.iter().flatten().cloned().collect();
         assert_eq!((easy.tasks.len(), starts.len()), (2, 8));
-        let source = solver::open("uniform").unwrap();
-        let attempts = solver::solve(&source, &starts, &solver::settings(4), 1, 8).unwrap();
+        let network = solver::open("uniform").unwrap();
+        let attempts = solver::solve(&network, &starts, &solver::settings(4), 1, 8).unwrap();
         let one = measured(("uniform", 4), easy, &attempts, 4.0);
         let solved = attempts.iter().filter(|attempt| attempt.is_solved()).count();
         assert_eq!((one.pairs, one.pairs_solved), (8, solved));

@@ -67,7 +67,8 @@ impl Default for RunSection {
 pub struct GameConfig {
     /// Name of the game, e.g. "paco-sako".
     pub name: String,
-    /// Sum of the game's representation options (Paco Ŝako: 1 relative perspective, 2 must lift, 4 must promote).
+    /// Sum of the game's representation options (Paco Ŝako: 1 relative perspective, 2 must lift, 4 must promote;
+    /// generator: 1 examples of tasks).
     pub options: u32,
     /// Rules of the game; each game defines its own keys.
     pub rules: toml::Table,

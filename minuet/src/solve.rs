@@ -19,13 +19,14 @@ use serde_json::{Value, json};
 #[command(after_help = HELP)]
 pub struct Arguments {
     /// An ARC task: JSON with `train` and `test` pairs. Every pair whose grids fit 8×8 is a problem: draw the input, mark it,
-    /// then make the output of it.
+    /// then make the output of it. A network that takes examples is shown the other pairs.
     #[arg(long, value_name = "FILE", required_unless_present = "problem")]
     task: Option<PathBuf>,
     /// Only this pair of the task, e.g. train:0 or test:1.
     #[arg(long, value_name = "PAIR", requires = "task")]
     pair: Option<String>,
-    /// A problem as JSON: "target", or "target" and "second_target", as rows of colours; "clan" to begin with another one.
+    /// A problem as JSON: "target", or "target" and "second_target", as rows of colours; "examples" of such a pair, as
+    /// [{"input":…,"output":…}]; "clan" to begin with another one.
     #[arg(long, value_name = "JSON", conflicts_with = "task")]
     problem: Option<String>,
     /// The network: a run's folder, a checkpoint's folder, an .onnx file, an inference server (http://host:port),
@@ -72,7 +73,13 @@ pub struct Unsolved {
 /// [`Unsolved`] after the results are printed; another error if a problem or the network cannot be used.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let posed = problems(&arguments)?;
-    let source = solver::open(&arguments.model)?;
+    let network = solver::open(&arguments.model)?;
+    if !network.takes_examples() && posed.iter().any(|one| !one.start.examples().is_empty()) {
+        eprintln!(
+            "{} takes no examples, so it is not shown the other pairs of a task",
+            arguments.model
+        );
+    }
     let has_pairs = posed
         .iter()
         .any(|one| one.start.problem().second_target().is_some());
@@ -86,8 +93,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let count = posed.len();
     let mut unsolved = 0;
     for Posed { name, start } in posed {
-        let starts = std::slice::from_ref(&start);
-        for attempt in solver::solve(&source, starts, &settings, arguments.seed, 1)? {
+        let starts = [network.posed(&start)];
+        for attempt in solver::solve(&network, &starts, &settings, arguments.seed, 1)? {
             unsolved += usize::from(!attempt.is_solved());
             if arguments.json {
                 println!("{}", as_json(&name, &attempt));
@@ -127,17 +134,8 @@ fn problems(arguments: &Arguments) -> anyhow::Result<Vec<Posed>> {
     for reason in &task.left_out {
         eprintln!("left out, {reason}");
     }
-    let named = |list: &str, pairs: &[games::generator::task::TaskPair]| -> Vec<Posed> {
-        pairs
-            .iter()
-            .map(|pair| Posed {
-                name: format!("{list}:{}", pair.number),
-                start: GeneratorGame::posed(&rules, pair.problem()),
-            })
-            .collect()
-    };
-    let mut posed = named("train", &task.train);
-    posed.extend(named("test", &task.test));
+    let problems = task.problems(&rules).with_context(|| file.display().to_string())?;
+    let mut posed: Vec<Posed> = problems.into_iter().map(|(name, start)| Posed { name, start }).collect();
     if let Some(wanted) = &arguments.pair {
         let names: Vec<String> = posed.iter().map(|one| one.name.clone()).collect();
         posed.retain(|one| one.name == *wanted);

@@ -60,7 +60,7 @@ pub mod proto {
     include!(concat!(env!("OUT_DIR"), "/onnx.rs"));
 }
 
-pub use fish_eye::{EncoderWeights, FishEyeShape, FishEyeWeights};
+pub use fish_eye::{EncoderWeights, ExampleWeights, FishEyeShape, FishEyeWeights};
 pub use model::{Input, Metadata, build, metadata_of};
 pub use random::TowerShape;
 pub use weights::{

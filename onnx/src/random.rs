@@ -124,7 +124,7 @@ impl TowerWeights {
 /// `filled` in (0, 1] is the share of entries that do not repeat the first one.
 pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32> {
     let Ok(stack) = layout.stack() else {
-        return fish_eye::random::rows(count, seed);
+        return fish_eye::random::rows(layout, count, seed);
     };
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut rows = Vec::with_capacity(count * stack.row_len());

@@ -102,17 +102,26 @@ class Networks(unittest.TestCase):
             minuet.publish(network, store, minuet.Game("generator"), 1)
 
     def test_a_fish_eye_network_of_the_learner_equals_its_onnx_file(self):
+        self.fish_eye(0, {})
+
+    def test_a_fish_eye_network_that_takes_examples_equals_its_onnx_file(self):
+        pairs = [{"input": [[color]], "output": [[color, color]]} for color in (3, 4, 5)]
+        self.fish_eye(1, {"second_target": [[5]], "examples": pairs}, "game.options=1", "game.rules.tasks=50")
+
+    def fish_eye(self, options, problem, *settings):
         run = Minuet(self.folder, "generator")
         self.addCleanup(run.stop)
-        run.start_store()
+        run.start_store(*settings)
         run.start(
             "learner", "model.blocks=2", "model.filters=16", "learner.batch_size=64", 'learner.device="cpu"', "learner.threads=1",
-            'learner.precision="f32"',
+            'learner.precision="f32"', *settings,
         )  # fmt: skip
         network = run.wait("learner", lambda: minuet.load_network(run.checkpoints))
         self.assertIsInstance(network, FishEye)
-        game, random = minuet.Game("generator"), np.random.default_rng(6)
-        states = [game.start(target=[[1, 2], [3, 4]]) for _ in range(20)]
+        game, random = minuet.Game("generator", options), np.random.default_rng(6)
+        # Every third position has no examples, even if the network takes them.
+        fields = [problem if number % 3 else {} for number in range(20)]
+        states = [game.start(target=[[1, 2], [3, 4]], **more) for more in fields]
         for number, state in enumerate(states):
             for _ in range(number):
                 actions = [action for action in state.legal_actions().tolist() if not self.ends(state, action)]

@@ -77,6 +77,7 @@ impl<G: Game> Setup<G> {
                 reason: error.message().into(),
             })?;
         let encoding = G::encoding(config.game.options)?;
+        G::check(&rules, encoding)?;
         let start = G::start(&rules, None)?;
         // Computed once, before the first game.
         super::build::build();

@@ -22,6 +22,7 @@ fn replay(game: &Game) -> f32 {
         let position = Position::read(row).unwrap();
         assert_eq!(position.clan, *state.clan());
         assert_eq!(position.problem, *state.problem());
+        assert_eq!(position.examples, *state.examples());
         assert_eq!(position.step_marked, state.step_marked());
         let count = game.visit_counts[ply] as usize;
         let mut legal = Vec::new();
@@ -70,7 +71,7 @@ fn check_decisions(game: &Game) {
 async fn problems_are_played_known_solutions_and_hindsight_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let (server, store) = (Server::good(), Store::good());
-    *server.layout.lock() = GeneratorGame::layout(Encoding::Plain);
+    *server.layout.lock() = GeneratorGame::layout(Encoding::Examples);
     let server = Process::start(server.routes()).await;
     let store_process = Process::start(store.routes()).await;
     let mut config = config(folder.path(), &server.address(), &store_process.address());
@@ -82,21 +83,25 @@ async fn problems_are_played_known_solutions_and_hindsight_recorded() {
     config.problems.window = 4;
     config.problems.known_solutions = 0.4;
     config.game.rules.insert("move_limit".into(), 12.into());
-    config.game.rules.insert("pairs".into(), 50.into());
+    config.game.options = 1;
+    config.game.rules.insert("pairs".into(), 25.into());
+    config.game.rules.insert("tasks".into(), 25.into());
     let actor = start_playing::<GeneratorGame>(config);
     let of = |provenance: &str| -> Vec<Game> {
         let games = store.by_number();
         let found = games.into_values().filter(|game| game.provenance == provenance);
         found.collect()
     };
-    // Known solutions and hindsight are of both kinds: one grid to draw, and a pair of grids.
-    let has_both = |provenance: &str| {
-        let (pairs, others): (Vec<Game>, Vec<Game>) = of(provenance)
-            .into_iter()
-            .partition(|game| game.start.contains("second_target"));
-        !pairs.is_empty() && !others.is_empty()
+    // Played games and known solutions are of all kinds: one grid to draw, a pair of grids, a pair with examples. In hindsight a task is a
+    // pair.
+    let has_kinds = |provenance: &str| {
+        let games = of(provenance);
+        let with = |field: &str| games.iter().filter(|game| game.start.contains(field)).count();
+        let (pairs, tasks) = (with("second_target"), with("examples"));
+        let has_tasks = (tasks > 0) != (provenance == "hindsight");
+        pairs > tasks && games.len() > pairs && has_tasks
     };
-    let has_all = || ["", "known-solution", "hindsight"].into_iter().all(has_both);
+    let has_all = || ["", "known-solution", "hindsight"].into_iter().all(has_kinds);
     actor
         .until(|| {
             let enough = of("").len() >= 20 && of("known-solution").len() >= 10 && of("hindsight").len() >= 5;

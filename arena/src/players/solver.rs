@@ -2,7 +2,7 @@
 
 use games::{
     Action, Game, IllegalAction,
-    generator::{End, GeneratorGame, Grid, Problem},
+    generator::{Encoding, End, GeneratorGame, Grid, Problem},
 };
 use network::batched::{BatchedEvaluator, EvaluationSource};
 use search::{ApplyError, FirstPlay, GameKey, Reuse, Search, Settings};
@@ -53,24 +53,56 @@ pub enum SolveError {
     NoChoice,
 }
 
+/// A network that is to solve problems, or none.
+#[derive(Clone, Debug)]
+pub struct Solver {
+    source: EvaluationSource,
+    encoding: Encoding,
+}
+
+impl Solver {
+    /// A search without a network. Its evaluations ignore the examples of a problem, like the rest of it.
+    pub const UNIFORM: Self = Self {
+        source: EvaluationSource::Uniform,
+        encoding: Encoding::Examples,
+    };
+
+    /// True if problems may have examples.
+    pub fn takes_examples(&self) -> bool {
+        self.encoding == Encoding::Examples
+    }
+
+    /// Returns the problem as it can be posed: without its examples, if the network takes none.
+    pub fn posed(&self, start: &GeneratorGame) -> GeneratorGame {
+        let start = start.clone();
+        match self.encoding {
+            Encoding::Examples => start,
+            Encoding::Plain => start.without_examples(),
+        }
+    }
+}
+
 /// Opens the network called `model`. `uniform` is a search without a network.
 ///
 /// # Errors
 /// [`SolveError`] if there is no such network, or if it is of another game.
-pub fn open(model: &str) -> Result<EvaluationSource, SolveError> {
+pub fn open(model: &str) -> Result<Solver, SolveError> {
     if model == "uniform" {
-        return Ok(EvaluationSource::Uniform);
+        return Ok(Solver::UNIFORM);
     }
     let name: ModelName = model.parse()?;
     let network = Networks::new(NetworkOptions::default()).open(&name)?;
     let layout = &network.description().layout;
-    if *layout != GeneratorGame::layout(Encoding::Plain) {
-        return Err(SolveError::Game {
-            model: model.to_owned(),
-            game: layout.game.clone(),
-        });
-    }
-    Ok(network.source(0))
+    let mut encodings = [Encoding::Plain, Encoding::Examples].into_iter();
+    let encoding = encodings.find(|&encoding| GeneratorGame::layout(encoding) == *layout);
+    let encoding = encoding.ok_or_else(|| SolveError::Game {
+        model: model.to_owned(),
+        game: layout.game.clone(),
+    })?;
+    Ok(Solver {
+        source: network.source(0),
+        encoding,
+    })
 }
 
 /// Knowledge about a network's training on pairs.
@@ -160,15 +192,15 @@ pub fn settings(visits: u32) -> Settings {
 /// Plays every problem to its end with one search for each action; `at_once` problems run side by side.
 ///
 /// # Errors
-/// [`SolveError`] if the network does not answer.
+/// [`SolveError`] if the network does not answer, or takes no examples and a problem has some ([`Solver::posed`]).
 pub fn solve(
-    source: &EvaluationSource,
+    solver: &Solver,
     starts: &[GeneratorGame],
     settings: &Settings,
     seed: u64,
     at_once: usize,
 ) -> Result<Vec<Attempt>, SolveError> {
-    let mut evaluator = BatchedEvaluator::<GeneratorGame>::new(source.clone(), ());
+    let mut evaluator = BatchedEvaluator::<GeneratorGame>::new(solver.source.clone(), solver.encoding);
     let mut attempts = Vec::with_capacity(starts.len());
     for (group, starts) in starts.chunks(at_once.max(1)).enumerate() {
         let mut running: Vec<Running> = starts
@@ -243,7 +275,7 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
-    use games::generator::{Clan, Move, Rules};
+    use games::generator::{Clan, Example, Examples, Move, Rules};
 
     use super::*;
 
@@ -256,7 +288,7 @@ mod tests {
             .map(|clan| GeneratorGame::posed(&Rules::default(), Problem::Draw(clan.render())))
             .collect();
         for at_once in [1, 3] {
-            let attempts = solve(&EvaluationSource::Uniform, &starts, &settings(20_000), 1, at_once).unwrap();
+            let attempts = solve(&Solver::UNIFORM, &starts, &settings(20_000), 1, at_once).unwrap();
             let lengths: Vec<usize> = attempts.iter().map(|attempt| attempt.actions.len()).collect();
             assert!(attempts.iter().all(Attempt::is_solved));
             assert_eq!(lengths, [1, 2, 3]);
@@ -274,13 +306,47 @@ mod tests {
         let cell = Grid::from_rows(&[vec![0]]).unwrap();
         let start = GeneratorGame::posed(&rules, Problem::Draw(cell));
         assert_eq!(wrong_cells(&start), 63);
-        let attempts = solve(&EvaluationSource::Uniform, &[start], &settings(64), 1, 1).unwrap();
+        let attempts = solve(&Solver::UNIFORM, &[start], &settings(64), 1, 1).unwrap();
         let [attempt] = &attempts[..] else {
             panic!("{attempts:?}")
         };
         assert!(!attempt.is_solved());
         assert_ne!(attempt.nearest.end(), Some(End::Oops));
         assert!(wrong_cells(&attempt.nearest) <= 63);
+    }
+
+    /// A network of a run without examples is not shown them, and one of a run with examples is.
+    #[test]
+    fn examples_are_left_out_for_networks_that_take_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let grid = |color: u8| Grid::from_rows(&[vec![color; 2]]).unwrap();
+        let example = Example {
+            input: grid(3),
+            output: grid(4),
+        };
+        let rules = Rules {
+            move_limit: 2,
+            ..Rules::default()
+        };
+        let start = GeneratorGame::posed(&rules, Problem::Pair(grid(1), grid(2)));
+        let start = start.with_examples(Examples::new(vec![example]).unwrap()).unwrap();
+        for encoding in [Encoding::Plain, Encoding::Examples] {
+            let metadata = onnx::Metadata {
+                layout: GeneratorGame::layout(encoding),
+                step: 1,
+            };
+            let path = folder.path().join("network.onnx");
+            std::fs::write(&path, onnx::random::model(&metadata, 1, 8, 1).unwrap()).unwrap();
+            let solver = open(path.to_str().unwrap()).unwrap();
+            let is_plain = encoding == Encoding::Plain;
+            assert_eq!(solver.takes_examples(), !is_plain);
+            assert_eq!(solver.posed(&start).examples().is_empty(), is_plain);
+            for (start, is_possible) in [(solver.posed(&start), true), (start.clone(), !is_plain)] {
+                let attempts = solve(&solver, &[start], &settings(4), 1, 1);
+                assert_eq!(attempts.is_ok(), is_possible, "{attempts:?}");
+            }
+        }
+        assert_eq!(Solver::UNIFORM.posed(&start), start);
     }
 
     /// A file says how many pairs its network was trained on; one that says nothing may be from an earlier release.

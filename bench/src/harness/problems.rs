@@ -2,9 +2,8 @@
 
 use std::time::Instant;
 
-use arena::players::solver::{self, Attempt};
+use arena::players::solver::{self, Attempt, Solver};
 use games::generator::GeneratorGame;
-use network::batched::EvaluationSource;
 
 /// Number of problems in progress at the same time.
 const AT_ONCE: usize = 32;
@@ -14,7 +13,7 @@ const AT_ONCE: usize = 32;
 /// # Errors
 /// The number of visits is out of range, or the network does not answer.
 pub fn solve(
-    source: &EvaluationSource,
+    solver: &Solver,
     starts: &[GeneratorGame],
     visits: u32,
     seed: u64,
@@ -22,6 +21,6 @@ pub fn solve(
     let settings = solver::settings(visits);
     settings.check()?;
     let began = Instant::now();
-    let attempts = solver::solve(source, starts, &settings, seed, AT_ONCE)?;
+    let attempts = solver::solve(solver, starts, &settings, seed, AT_ONCE)?;
     Ok((attempts, began.elapsed().as_secs_f64()))
 }

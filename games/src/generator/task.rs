@@ -5,8 +5,10 @@ use serde_json::json;
 
 use super::{
     examples::{Example, Examples, ExamplesError, MAX_EXAMPLES},
+    game::GeneratorGame,
     grid::{Grid, GridError},
     problem::Problem,
+    rules::Rules,
 };
 
 /// Task of the ARC benchmark, without the pairs whose grids are too large.
@@ -101,6 +103,25 @@ impl Task {
             test,
             left_out,
         })
+    }
+
+    /// Returns every pair as a problem, with its name, e.g. `train:0`. The other pairs are its examples.
+    ///
+    /// # Errors
+    /// [`ExamplesError`] if a grid is empty.
+    pub fn problems(&self, rules: &Rules) -> Result<Vec<(String, GeneratorGame)>, ExamplesError> {
+        let named = |list: &'static str| move |pair| (list, pair);
+        let train = self.train.iter().map(named("train"));
+        let pairs = train.chain(self.test.iter().map(named("test")));
+        let posed = pairs.map(|(list, pair): (&str, &TaskPair)| {
+            let start = GeneratorGame::posed(rules, pair.problem());
+            let start = match pair.output {
+                Some(_) => start.with_examples(self.examples_of(pair)?)?,
+                None => start,
+            };
+            Ok((format!("{list}:{}", pair.number), start))
+        });
+        posed.collect()
     }
 
     /// Returns the pairs of the task that have an output, without the given one, as the examples of it: the training pairs first, at

@@ -3,7 +3,7 @@
 use crate::{common::small, environment, largest_difference, load};
 use games::{
     Game as _,
-    generator::{GeneratorGame, row},
+    generator::{Encoding, GeneratorGame, row},
 };
 use network::{batch::Batch, provider::Provider};
 use onnx::{
@@ -27,6 +27,11 @@ fn two() -> FishEyeShape {
         shared: false,
         ..shape()
     }
+}
+
+/// Returns the shape of two networks that take examples.
+fn with_examples() -> FishEyeShape {
+    FishEyeShape { examples: 128, ..two() }
 }
 
 fn session(weights: &FishEyeWeights) -> Session {
@@ -68,6 +73,8 @@ fn positions(count: usize, seed: u64) -> Vec<Position> {
             root: sept(&mut random, number % 7),
             grids: (0..3).map(|_| grid(&mut random)).collect(),
             flags: vec![random.random()],
+            // 0 to 3 examples: the first position has none.
+            examples: (0..number % 4).map(|_| [grid(&mut random), grid(&mut random)]).collect(),
         })
         .collect()
 }
@@ -164,8 +171,7 @@ impl Arrays {
             .iter()
             .map(|position| i32::from(position.flags[0]))
             .collect();
-        let outputs = session
-            .run(ort::inputs![
+        let mut inputs = ort::inputs![
                 fish_eye::ROLES => input(&[count, 20], roles),
                 fish_eye::LEVELS => input(&[7], levels),
                 fish_eye::ANCESTORS => input(&[count + 1, 6], ancestors),
@@ -178,8 +184,24 @@ impl Arrays {
                 fish_eye::GRIDS => input(&[batch, 3, 64], grids),
                 fish_eye::FLAGS => input(&[batch, 1], flags),
                 fish_eye::VIEWS => input(&[imps, 64], self.views.clone()),
-            ])
-            .unwrap();
+            ];
+        if session.inputs().iter().any(|input| input.name() == fish_eye::EXAMPLES) {
+            let all = positions.iter().flat_map(|position| &position.examples);
+            let symbols: Vec<i32> = all.clone().flat_map(|example| example.concat()).map(i32::from).collect();
+            let mut next = 0;
+            let rows = positions.iter().flat_map(|position| {
+                let mut rows = [0; 3];
+                for row in rows.iter_mut().take(position.examples.len()) {
+                    next += 1;
+                    *row = next;
+                }
+                rows
+            });
+            let rows = rows.collect();
+            inputs.push((fish_eye::EXAMPLES.into(), input(&[all.count(), 2, 64], symbols).into()));
+            inputs.push((fish_eye::EXAMPLES_OF.into(), input(&[batch, 3], rows).into()));
+        }
+        let outputs = session.run(inputs).unwrap();
         let numbers = |name: &str| outputs[name].try_extract_tensor::<f32>().unwrap().1.to_vec();
         (numbers("policy_logits"), numbers("value"))
     }
@@ -211,6 +233,38 @@ fn the_graph_equals_the_definition() {
 #[test]
 fn the_graph_of_two_networks_equals_the_definition() {
     equals_the_definition(&FishEyeWeights::random(&two(), 4));
+}
+
+#[test]
+fn the_graph_with_examples_equals_the_definition() {
+    equals_the_definition(&FishEyeWeights::random(&with_examples(), 4));
+}
+
+/// Positions with and without examples stand in one batch; a batch of the first position alone has none at all.
+#[test]
+fn a_single_position_gives_bit_for_bit_the_outputs_of_a_batch_with_examples() {
+    alone_as_in_a_batch(&FishEyeWeights::random(&with_examples(), 9));
+}
+
+#[test]
+fn the_order_of_the_examples_does_not_matter_but_the_examples_do() {
+    let mut session = session(&FishEyeWeights::random(&with_examples(), 3));
+    let before = positions(16, 5);
+    let (logits, values) = run(&mut session, &before);
+    let mut turned = before.clone();
+    for position in &mut turned {
+        position.examples.reverse();
+    }
+    assert!(turned != before);
+    assert!(run(&mut session, &turned) == (logits, values.clone()));
+    // Without examples the values of the positions that have some are others, and only those.
+    for position in &mut turned {
+        position.examples.clear();
+    }
+    let (_, others) = run(&mut session, &turned);
+    for ((position, value), other) in before.iter().zip(values).zip(others) {
+        assert_eq!(value == other, position.examples.is_empty());
+    }
 }
 
 /// The value of two networks depends on no weight of the policy's network, nor the policy on one of the value's.
@@ -272,8 +326,11 @@ fn range(numbers: &[f32]) -> f32 {
 
 #[test]
 fn a_single_position_gives_bit_for_bit_the_outputs_of_a_batch() {
-    let weights = FishEyeWeights::random(&two(), 9);
-    let mut session = session(&weights);
+    alone_as_in_a_batch(&FishEyeWeights::random(&two(), 9));
+}
+
+fn alone_as_in_a_batch(weights: &FishEyeWeights) {
+    let mut session = session(weights);
     let positions = positions(30, 2);
     let (logits, values) = run(&mut session, &positions);
     let mut rest = logits.as_slice();
@@ -312,17 +369,35 @@ fn weights_that_do_not_fit_are_refused() {
         }
     };
     assert!(refused(&unequal).starts_with("value.view.output: "));
+    assert!(refused(&|weights| weights.shape.examples = 128).contains("examples"));
+    assert!(refused(&|weights| *weights = {
+        let mut weights = FishEyeWeights::random(&with_examples(), 1);
+        weights.shape.examples = 64;
+        weights
+    })
+    .contains("policy.hidden"));
 }
 
 /// Rows of the generator game, written by the game, are read, expanded and run by the server's runner.
 #[test]
 fn outputs_for_rows_of_the_game_equal_the_definition() {
-    let layout = GeneratorGame::layout(Encoding::Plain);
+    rows_equal_the_definition(Encoding::Plain);
+}
+
+#[test]
+fn outputs_for_rows_with_examples_equal_the_definition() {
+    rows_equal_the_definition(Encoding::Examples);
+}
+
+fn rows_equal_the_definition(encoding: Encoding) {
+    let layout = GeneratorGame::layout(encoding);
     let metadata = Metadata {
         layout: layout.clone(),
         step: 3,
     };
-    let weights = FishEyeWeights::random(&shape(), 6);
+    let shape = FishEyeShape::of(&layout).unwrap();
+    assert_eq!(shape.examples > 0, encoding == Encoding::Examples);
+    let weights = FishEyeWeights::random(&shape, 6);
     let file = fish_eye::build(&weights, &metadata).unwrap();
     let model = load(Provider::Cpu, &file, &layout).unwrap();
     let rows = onnx::random::rows(&layout, 9, 1.0, 5);
@@ -330,7 +405,7 @@ fn outputs_for_rows_of_the_game_equal_the_definition() {
     let outputs = model.run(Batch::new(numbers, 9)).unwrap();
     let actions = layout.actions as usize;
     assert_eq!(outputs.logits().len(), 9 * actions);
-    let mut moved = 0;
+    let (mut moved, mut with_examples) = (0, 0);
     for ((row, logits), &value) in row::split(&rows)
         .zip(outputs.logits().chunks(actions))
         .zip(outputs.values())
@@ -343,7 +418,10 @@ fn outputs_for_rows_of_the_game_equal_the_definition() {
         assert!((value - true_value).abs() < 1e-5, "{value} {true_value}");
         assert!(absent.iter().all(|&logit| logit == f32::MIN));
         moved += usize::from(read.clan.len() > 4);
+        with_examples += usize::from(!read.examples.is_empty());
     }
+    let is_mixed = (1..9).contains(&with_examples);
+    assert_eq!(is_mixed, encoding == Encoding::Examples, "{with_examples} rows with examples");
     assert!(moved > 3, "nearly all clans are bare");
 }
 
@@ -356,6 +434,13 @@ fn a_model_that_cannot_serve_clans_is_refused() {
     };
     let weights = FishEyeWeights::random(&shape(), 6);
     let file = fish_eye::build(&weights, &metadata).unwrap();
+    // A network without examples does not serve rows that may have some, nor the other way round.
+    let others = GeneratorGame::layout(Encoding::Examples);
+    assert!(load(Provider::Cpu, &file, &others).is_err());
+    let taking = FishEyeWeights::random(&with_examples(), 6);
+    let metadata = Metadata { layout: others, step: 3 };
+    let other = fish_eye::build(&taking, &metadata).unwrap();
+    assert!(load(Provider::Cpu, &other, &layout).is_err());
     // A tower does not take rows of clans, nor a fish-eye network planes.
     assert!(load(Provider::Cpu, &file, &small()).is_err());
     let tower = crate::file(&crate::tower(&small(), 1), &small(), onnx::Input::Rows);

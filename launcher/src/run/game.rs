@@ -46,11 +46,11 @@ impl Visitor for Defaults {
     type Output = GameConfig;
 
     fn visit<G: Game>(self) -> GameConfig {
-        let usual = GameConfig::default().options;
+        let usual = GameConfig::default();
         GameConfig {
             name: G::NAME.into(),
-            // A game with one representation has the option 0.
-            options: if G::encoding(usual).is_ok() { usual } else { 0 },
+            // The usual options are those of the usual game.
+            options: if usual.name == G::NAME { usual.options } else { 0 },
             // Rules that have no TOML form keep their defaults unwritten.
             rules: toml::Table::try_from(G::Rules::default()).unwrap_or_default(),
         }
@@ -90,13 +90,12 @@ impl Visitor for Check<'_> {
                 reason.trim_end().replace('\n', "; ")
             ))
         };
-        self.0
-            .rules
-            .clone()
+        let rules = (self.0.rules.clone())
             .try_into::<G::Rules>()
             .map_err(|error| refused("game.rules", error.to_string()))?;
-        G::encoding(self.0.options).map_err(|error| refused("game.options", error.to_string()))?;
-        Ok(())
+        let encoding =
+            G::encoding(self.0.options).map_err(|error| refused("game.options", error.to_string()))?;
+        G::check(&rules, encoding).map_err(|error| refused("game.options", error.to_string()))
     }
 }
 
@@ -155,6 +154,12 @@ mod tests {
             "{}",
             said(&game)
         );
+        let mut tasks = defaults("generator").unwrap();
+        assert_eq!(tasks.options, 0);
+        tasks.rules.insert("tasks".into(), 20.into());
+        assert!(said(&tasks).starts_with("`game.options` of generator: "), "{}", said(&tasks));
+        tasks.options = 1;
+        check(&tasks).unwrap();
         game.name = "paco-saco".into();
         assert!(said(&game).contains("did you mean paco-sako?"), "{}", said(&game));
         assert!(defaults("go").is_err());

@@ -75,6 +75,7 @@ impl Visitor for Maker<'_> {
     fn visit<G: Game>(self) -> Self::Output {
         let rules: G::Rules = serde_json::from_value(serde_json::to_value(&self.config.rules)?)?;
         let encoding = G::encoding(self.config.options)?;
+        G::check(&rules, encoding)?;
         let layout = G::layout(encoding);
         layout.check().map_err(|error| GameError::Layout {
             game: G::NAME,

@@ -127,6 +127,8 @@ fn fish_eye(list: &mut Declarations, shape: &FishEyeShape) {
         let active = match layer {
             "path" => number(shape.depth),
             "grids.conv0" => kernel * kernel * number(shape.grids),
+            // An example has two grids.
+            "examples.conv0" => kernel * kernel * 2,
             "view.conv" => kernel * kernel,
             _ => inputs * (kernel * kernel).max(1),
         };

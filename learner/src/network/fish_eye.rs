@@ -1,12 +1,12 @@
 //! The fish-eye network: its forward pass, level by level for a whole batch as in the exported graph
 //! ([`onnx::fish_eye`] has the definition), and its weights for export.
 
-use onnx::{EncoderWeights, FishEyeShape, FishEyeWeights, fish_eye::VALUE_ENCODER};
+use onnx::{EncoderWeights, ExampleWeights, FishEyeShape, FishEyeWeights, fish_eye::VALUE_ENCODER};
 use tch::{Kind, Tensor};
 
 use super::{
     Outputs, Pass, ValueLogits,
-    inputs::FishEyeInputs,
+    inputs::{ExampleInputs, FishEyeInputs},
     layers::{Conv, Linear, NamedTensors, gather},
 };
 use crate::torch::{TorchError, to_host};
@@ -38,6 +38,16 @@ struct Encoder {
     view: Conv,
     view_reduce: Conv,
     view_output: Linear,
+    /// Layers over an example, in networks that take them.
+    examples: Option<ExampleEncoder>,
+}
+
+/// The layers that encode an example.
+#[derive(Debug)]
+struct ExampleEncoder {
+    convolutions: Vec<Conv>,
+    reduce: Conv,
+    output: Linear,
 }
 
 impl FishEye {
@@ -67,7 +77,7 @@ impl FishEye {
         let sept = gather(&table, &inputs.sept)?;
         let context = self.context(&table, inputs, kind)?;
         let path = self.path.forward(&inputs.path, kind)?.f_relu_()?;
-        let position = self.encoder.position(inputs, pass)?;
+        let shown = self.encoder.shown(inputs, pass)?;
         let views = self.encoder.views(&inputs.views, pass)?;
         let view = gather(&views, &inputs.view)?;
 
@@ -75,14 +85,14 @@ impl FishEye {
         let own = Tensor::f_cat(&own, 1)?;
         let hidden = self
             .policy_hidden
-            .forward_beside(&own, &position, &inputs.position, kind)?
+            .forward_beside(&own, &shown, &inputs.position, kind)?
             .f_relu_()?;
         let logits = self.policy_output.forward(&hidden, Kind::Float)?;
 
         let root = match &self.value_encoder {
             None => [
                 gather(&sept, &inputs.root)?,
-                position,
+                shown,
                 gather(&view, &inputs.root)?,
             ],
             Some(own) => own.roots(inputs, &self.shape, pass)?,
@@ -141,6 +151,10 @@ impl Encoder {
             view: Conv::new(from, &name("view.conv"))?,
             view_reduce: Conv::new(from, &name("view.reduce"))?,
             view_output: Linear::new(from, &name("view.output"))?,
+            examples: match shape.examples {
+                0 => None,
+                _ => Some(ExampleEncoder::new(shape, prefix, from)?),
+            },
         })
     }
 
@@ -163,6 +177,18 @@ impl Encoder {
         Ok(table)
     }
 
+    /// Returns what each position shows, f32 `[batch, position + examples]`: its grids, and the greatest numbers of its examples.
+    fn shown(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Tensor, TorchError> {
+        let grids = self.position(inputs, pass)?;
+        match (&self.examples, &inputs.examples) {
+            (None, _) => Ok(grids),
+            (Some(encoder), Some(examples)) => {
+                Ok(Tensor::f_cat(&[grids, encoder.greatest(examples, pass)?], 1)?)
+            }
+            (Some(_), None) => Err(TorchError::new("the network takes examples, but the rows hold none")),
+        }
+    }
+
     /// Returns the encoded grids of each position, f32 `[batch, position]`.
     fn position(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Tensor, TorchError> {
         let mut board = inputs.grids.f_to_kind(pass.kind)?;
@@ -179,7 +205,7 @@ impl Encoder {
         encode(&board, &self.view_reduce, &self.view_output, pass)
     }
 
-    /// Returns sept, grids and view of the root of each position, f32 `[batch, …]` each.
+    /// Returns sept, what is shown, and view of the root of each position, f32 `[batch, …]` each.
     fn roots(
         &self,
         inputs: &FishEyeInputs,
@@ -189,7 +215,7 @@ impl Encoder {
         let of_root = |numbers: &Tensor| numbers.f_index_select(0, &inputs.root);
         let sept = gather(&self.table(inputs, shape, pass.kind)?, &of_root(&inputs.sept)?)?;
         let views = inputs.views.f_index_select(0, &of_root(&inputs.view)?)?;
-        Ok([sept, self.position(inputs, pass)?, self.views(&views, pass)?])
+        Ok([sept, self.shown(inputs, pass)?, self.views(&views, pass)?])
     }
 
     fn fold(&self) -> Result<EncoderWeights, TorchError> {
@@ -203,6 +229,41 @@ impl Encoder {
             view: self.view.fold()?,
             view_reduce: self.view_reduce.fold()?,
             view_output: self.view_output.fold()?,
+            examples: self.examples.as_ref().map(ExampleEncoder::fold).transpose()?,
+        })
+    }
+}
+
+impl ExampleEncoder {
+    /// Takes the layers whose names begin with `prefix` and `examples.`.
+    fn new(shape: &FishEyeShape, prefix: &str, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
+        let name = |layer: &str| format!("{prefix}examples.{layer}");
+        Ok(Self {
+            convolutions: (0..shape.convolutions)
+                .map(|number| Conv::new(from, &name(&format!("conv{number}"))))
+                .collect::<Result<_, _>>()?,
+            reduce: Conv::new(from, &name("reduce"))?,
+            output: Linear::new(from, &name("output"))?,
+        })
+    }
+
+    /// Returns the greatest numbers of the examples of each position, f32 `[batch, examples]`; 0 without any.
+    fn greatest(&self, inputs: &ExampleInputs, pass: Pass) -> Result<Tensor, TorchError> {
+        let mut board = inputs.boards.f_to_kind(pass.kind)?;
+        for conv in &self.convolutions {
+            board = conv.forward(&board, pass)?.f_relu_()?;
+        }
+        let vectors = encode(&board, &self.reduce, &self.output, pass)?;
+        let none = Tensor::f_zeros([1, vectors.size2()?.1], (Kind::Float, vectors.device()))?;
+        let table = Tensor::f_cat(&[none, vectors], 0)?;
+        Ok(gather(&table, &inputs.of)?.f_amax([1], false)?)
+    }
+
+    fn fold(&self) -> Result<ExampleWeights, TorchError> {
+        Ok(ExampleWeights {
+            convolutions: self.convolutions.iter().map(Conv::fold).collect::<Result<_, _>>()?,
+            reduce: self.reduce.fold()?,
+            output: self.output.fold()?,
         })
     }
 }

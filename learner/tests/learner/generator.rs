@@ -6,7 +6,7 @@ use crate::common::{generator, model, settings, trainer};
 use config::{LearnerConfig, ModelConfig, Optimizer};
 use games::{
     Game as _,
-    generator::{GeneratorGame, Position, moves::MOVES},
+    generator::{Encoding, Examples, GeneratorGame, Position, moves::MOVES},
 };
 use learner::{
     data::{batches::BatchError, packer::Packer},
@@ -35,18 +35,18 @@ fn fresh(settings: &LearnerConfig, seed: u64) -> Trainer {
 
 /// Returns a trainer of a network with separate encoders for policy and value. With fewer filters all views of roots can fall on the flat
 /// side of a ReLU.
-fn fresh_two(settings: &LearnerConfig, seed: u64) -> Trainer {
+fn fresh_two(encoding: Encoding, settings: &LearnerConfig, seed: u64) -> Trainer {
     let model = ModelConfig {
         shared: false,
         filters: 64,
         ..model()
     };
-    trainer(&GeneratorGame::layout(Encoding::Plain), &model, settings, seed)
+    trainer(&GeneratorGame::layout(encoding), &model, settings, seed)
 }
 
-fn trained(mut trainer: Trainer) -> Trainer {
+fn trained(encoding: Encoding, mut trainer: Trainer) -> Trainer {
     for number in 0..8 {
-        trainer.step(&generator::batch(32, 9, number)).unwrap();
+        trainer.step(&generator::batch(encoding, 32, 9, number)).unwrap();
     }
     trainer
 }
@@ -61,17 +61,48 @@ fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
 
 #[test]
 fn libtorch_onnx_runtime_and_the_definition_agree() {
-    agree(&trained(fresh(&settings(), 3)));
+    let encoding = Encoding::Plain;
+    agree(encoding, &trained(encoding, fresh(&settings(), 3)));
 }
 
 #[test]
 fn libtorch_onnx_runtime_and_the_definition_agree_on_two_networks() {
-    agree(&trained(fresh_two(&settings(), 3)));
+    let encoding = Encoding::Plain;
+    agree(encoding, &trained(encoding, fresh_two(encoding, &settings(), 3)));
 }
 
-fn agree(trainer: &Trainer) {
-    let layout = GeneratorGame::layout(Encoding::Plain);
-    let rows = generator::batch(48, 1, 0).rows;
+#[test]
+fn libtorch_onnx_runtime_and_the_definition_agree_on_examples() {
+    let encoding = Encoding::Examples;
+    let trainer = trained(encoding, fresh_two(encoding, &settings(), 3));
+    agree(encoding, &trainer);
+    // The examples matter: without them the logits are others.
+    let layout = GeneratorGame::layout(encoding);
+    let rows = generator::batch(encoding, 48, 1, 0).rows;
+    let mut bare = Vec::new();
+    let (mut with, mut without) = (0, 0);
+    for row in layout.split(&rows) {
+        let mut position = Position::read(row).unwrap();
+        match position.examples.len() {
+            0 => without += 1,
+            _ => with += 1,
+        }
+        position.examples = Examples::NONE;
+        position.write(&mut bare);
+    }
+    assert!(with > 10 && without > 5, "{with} positions with examples, {without} without");
+    let feeder = Feeder::new(&layout, Device::Cpu).unwrap();
+    let [shown, hidden] = [&rows, &bare].map(|rows| {
+        let inputs = feeder.rows(rows).unwrap();
+        let outputs = tch::no_grad(|| trainer.network().forward(&inputs, Pass::EVALUATE).unwrap());
+        to_host(&outputs.logits).unwrap()
+    });
+    assert!(largest_difference(&shown, &hidden) > 1e-3);
+}
+
+fn agree(encoding: Encoding, trainer: &Trainer) {
+    let layout = GeneratorGame::layout(encoding);
+    let rows = generator::batch(encoding, 48, 1, 0).rows;
     let inputs = Feeder::new(&layout, Device::Cpu).unwrap().rows(&rows).unwrap();
     let outputs = tch::no_grad(|| trainer.network().forward(&inputs, Pass::EVALUATE).unwrap());
     let (logits, values) = (
@@ -140,10 +171,16 @@ fn gradients_reach_every_variable() {
         warmup_steps: 0,
         ..settings()
     };
-    // Each layer has a weight and a bias; 14 layers and an embedding, or 22 layers and two embeddings.
-    for (mut trainer, variables) in [(fresh(&plain, 1), 1 + 2 * 14), (fresh_two(&plain, 1), 2 + 2 * 22)] {
+    // Each layer has a weight and a bias; 14 layers and an embedding, or 22 layers and two embeddings. Each of two encoders of examples has
+    // three layers.
+    let (alone, examples) = (Encoding::Plain, Encoding::Examples);
+    for (encoding, mut trainer, variables) in [
+        (alone, fresh(&plain, 1), 1 + 2 * 14),
+        (alone, fresh_two(alone, &plain, 1), 2 + 2 * 22),
+        (examples, fresh_two(examples, &plain, 1), 2 + 2 * (22 + 2 * 3)),
+    ] {
         let before = Snapshot::take(&trainer, 1).unwrap();
-        trainer.step(&generator::batch(64, 5, 0)).unwrap();
+        trainer.step(&generator::batch(encoding, 64, 5, 0)).unwrap();
         let after = Snapshot::take(&trainer, 1).unwrap();
         let (before, after) = (
             tensor_files::read(&before.weights).unwrap(),
@@ -164,7 +201,7 @@ fn one_batch_is_learned_by_heart() {
         ..settings()
     };
     let mut trainer = fresh(&settings, 1);
-    let batch = generator::batch(32, 5, 0);
+    let batch = generator::batch(Encoding::Plain, 32, 5, 0);
     let first = trainer.step(&batch).unwrap();
     let candidates = batch.candidates.as_ref().unwrap().logits.len() as f64 / 32.0;
     // At first the policy is nearly uniform over a position's candidates, and the value nearly one half.
@@ -193,17 +230,18 @@ fn one_batch_is_learned_by_heart() {
 
 #[test]
 fn training_resumes_bit_for_bit() {
+    let encoding = Encoding::Examples;
     let run = |trainer: &mut Trainer, numbers: std::ops::Range<u64>| {
         for number in numbers {
-            trainer.step(&generator::batch(24, 5, number)).unwrap();
+            trainer.step(&generator::batch(encoding, 24, 5, number)).unwrap();
         }
     };
-    let mut through = fresh_two(&settings(), 1);
+    let mut through = fresh_two(encoding, &settings(), 1);
     run(&mut through, 0..6);
-    let mut before = fresh_two(&settings(), 1);
+    let mut before = fresh_two(encoding, &settings(), 1);
     run(&mut before, 0..3);
     let half = Snapshot::take(&before, 1).unwrap();
-    let mut after = fresh_two(&settings(), 2);
+    let mut after = fresh_two(encoding, &settings(), 2);
     half.restore(&mut after).unwrap();
     run(&mut after, 3..6);
     let after = Snapshot::take(&after, 1).unwrap();
@@ -217,9 +255,10 @@ fn training_resumes_bit_for_bit() {
 /// Each policy target has the place of its own imp and move, under any permutation of the colours.
 #[test]
 fn candidates_are_the_moves_that_the_imps_have() {
-    let layout = GeneratorGame::layout(Encoding::Plain);
-    let wire = generator::wire_batch(60, 2, 3);
-    let symmetries = GeneratorGame::row_symmetries(Encoding::Plain);
+    let encoding = Encoding::Examples;
+    let layout = GeneratorGame::layout(encoding);
+    let wire = generator::wire_batch(encoding, 60, 2, 3);
+    let symmetries = GeneratorGame::row_symmetries(encoding);
     let packed = Packer::new(layout.clone(), symmetries, 7).pack(&wire).unwrap();
     assert_ne!(packed.rows, wire.rows, "no sample has other colours");
     let candidates = packed.candidates.as_ref().unwrap();
@@ -257,9 +296,9 @@ fn candidates_are_the_moves_that_the_imps_have() {
 #[test]
 fn invalid_samples_are_named() {
     let fault = |change: &dyn Fn(&mut v1::Batch)| {
-        let mut wire = generator::wire_batch(4, 1, 0);
+        let mut wire = generator::wire_batch(Encoding::Plain, 4, 1, 0);
         change(&mut wire);
-        generator::packer().pack(&wire).unwrap_err()
+        generator::packer(Encoding::Plain).pack(&wire).unwrap_err()
     };
     type Change<'a> = &'a dyn Fn(&mut v1::Batch);
     let lengths: [(&str, Change<'_>); 3] = [
@@ -274,7 +313,13 @@ fn invalid_samples_are_named() {
             "{field}: {error}"
         );
     }
-    let samples: [(usize, Change<'_>); 5] = [
+    let samples: [(usize, Change<'_>); 6] = [
+        // Examples in a row of a representation without them.
+        (2, &|batch| {
+            let with = generator::wire_batch(Encoding::Examples, 4, 1, 0);
+            (batch.rows, batch.row_lengths) = (with.rows, with.row_lengths);
+            (batch.visit_actions, batch.visits, batch.visit_counts) = (with.visit_actions, with.visits, with.visit_counts);
+        }),
         // The faults are: an invalid tree, lengths of other rows, a move that the imp does not have, an imp that does not exist, and a
         // result below the lowest value.
         (0, &|batch| batch.rows[2] = 0),

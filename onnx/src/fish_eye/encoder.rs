@@ -3,11 +3,12 @@
 use games::planes::SQUARES;
 
 use super::{
-    EncoderWeights, FishEyeShape,
+    EncoderWeights, ExampleWeights, FishEyeShape,
     nodes::{Dense, Inputs, concat, gather, one_hot, to_float},
+    weights::EXAMPLE_GRIDS,
 };
 use crate::{
-    graph::{Graph, Value},
+    graph::{Attribute, Graph, Value},
     tower::{conv, flatten, linear, relu},
 };
 
@@ -18,8 +19,40 @@ pub(super) struct Encoder<'a> {
     pub prefix: &'static str,
 }
 
+/// Planes that all encoders of a network take.
+pub(super) struct Boards {
+    /// Every position's grids and flags, `[B, planes, 8, 8]`.
+    grids: Value,
+    examples: Option<ExampleBoards>,
+}
+
+/// Planes of the examples of a batch.
+struct ExampleBoards {
+    /// Every example's grids, `[E, 2 · symbols, 8, 8]`.
+    boards: Value,
+    /// Rows of every position's examples in the table of their vectors, `[B, 3]`.
+    of: Value,
+}
+
+/// Adds the planes of grids, flags and examples.
+pub(super) fn boards(graph: &mut Graph, shape: &FishEyeShape, inputs: &Inputs) -> Boards {
+    let examples = inputs.examples.as_ref().map(|examples| {
+        let sides = [-1, EXAMPLE_GRIDS as i64, 1, SQUARES as i64];
+        let planes = one_hot(graph, "examples", shape, &examples.symbols, &sides);
+        let to_board = graph.longs("examples.board", &[-1, (EXAMPLE_GRIDS * shape.symbols) as i64, 8, 8]);
+        ExampleBoards {
+            boards: graph.node("Reshape", "examples.board", &[&planes, &to_board], &[]),
+            of: examples.of.clone(),
+        }
+    });
+    Boards {
+        grids: grids(graph, shape, inputs),
+        examples,
+    }
+}
+
 /// Adds the planes of every position's grids and flags, `[B, planes, 8, 8]`.
-pub(super) fn boards(graph: &mut Graph, shape: &FishEyeShape, inputs: &Inputs) -> Value {
+fn grids(graph: &mut Graph, shape: &FishEyeShape, inputs: &Inputs) -> Value {
     let sides = [-1, shape.grids as i64, 1, SQUARES as i64];
     let planes = one_hot(graph, "grids", shape, &inputs.grids, &sides);
     let to_board = graph.longs("grids.board", &[-1, (shape.grids * shape.symbols) as i64, 8, 8]);
@@ -71,8 +104,43 @@ impl Encoder<'_> {
         table
     }
 
+    /// Adds the vector of what every position shows, `[B, position + examples]`: its grids, and the greatest numbers of its examples.
+    pub fn shown(&self, graph: &mut Graph, boards: &Boards) -> Value {
+        let grids = self.grids(graph, &boards.grids);
+        let Some((weights, boards)) = self.weights.examples.as_ref().zip(boards.examples.as_ref()) else {
+            return grids;
+        };
+        let examples = self.examples(graph, weights, boards);
+        concat(graph, &self.name("shown"), &[&grids, &examples], 1)
+    }
+
+    /// Adds the vector of every position's examples, `[B, examples]`. The table of all examples of the batch begins with zeros, which
+    /// stand for an example that a position does not have. No number of an example is less, because ReLU is last.
+    fn examples(&self, graph: &mut Graph, weights: &ExampleWeights, boards: &ExampleBoards) -> Value {
+        let mut board = boards.boards.clone();
+        for (number, layer) in weights.convolutions.iter().enumerate() {
+            let name = self.name(&format!("examples.conv{number}"));
+            board = conv(graph, &name, layer, &board);
+            board = relu(graph, &name, &board);
+        }
+        let name = self.name("examples.reduce");
+        let reduced = conv(graph, &name, &weights.reduce, &board);
+        let reduced = relu(graph, &name, &reduced);
+        let reduced = flatten(graph, &self.name("examples"), &reduced, self.shape.reduced);
+        let name = self.name("examples.output");
+        let output = linear(graph, &name, &weights.output, &reduced);
+        let vectors = relu(graph, &name, &output);
+        let name = self.name("examples.table");
+        let none = graph.floats(&name, &[1, self.shape.examples], &vec![0.0; self.shape.examples]);
+        let table = concat(graph, &name, &[&none, &vectors], 0);
+        let name = self.name("examples.greatest");
+        let of_position = gather(graph, &name, &table, &boards.of);
+        let axis = [("axes", Attribute::Ints(vec![1])), ("keepdims", Attribute::Int(0))];
+        graph.node("ReduceMax", &name, &[&of_position], &axis)
+    }
+
     /// Adds the vector of every position's grids, `[B, position]`. `boards` are their planes.
-    pub fn grids(&self, graph: &mut Graph, boards: &Value) -> Value {
+    fn grids(&self, graph: &mut Graph, boards: &Value) -> Value {
         let weights = self.weights;
         let mut board = boards.clone();
         for (number, layer) in weights.grids.iter().enumerate() {
@@ -108,15 +176,15 @@ impl Encoder<'_> {
         relu(graph, &name, &output)
     }
 
-    /// Adds sept, grids and view of every position's root, `[B, …]` each. Only the views of roots are encoded.
-    pub fn roots(&self, graph: &mut Graph, inputs: &Inputs, boards: &Value) -> [Value; 3] {
+    /// Adds sept, what is shown, and view of every position's root, `[B, …]` each. Only the views of roots are encoded.
+    pub fn roots(&self, graph: &mut Graph, inputs: &Inputs, boards: &Boards) -> [Value; 3] {
         let table = self.rollup(graph, inputs);
         let rows = gather(graph, &self.name("root"), &inputs.sept, &inputs.root);
         let sept = gather(graph, &self.name("root.sept"), &table, &rows);
-        let position = self.grids(graph, boards);
+        let shown = self.shown(graph, boards);
         let numbers = gather(graph, &self.name("root.view"), &inputs.view, &inputs.root);
         let symbols = gather(graph, &self.name("root.view"), &inputs.views, &numbers);
         let view = self.views(graph, &symbols);
-        [sept, position, view]
+        [sept, shown, view]
     }
 }

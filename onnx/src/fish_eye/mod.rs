@@ -12,8 +12,10 @@
 //! path       path       = relu(linear(path matrix)): for each depth the role on the path from the root
 //! grids      position   = relu(linear(relu(conv1×1(3 × relu(conv3×3(target A, target B, current))))))
 //!            view       = relu(linear(relu(conv1×1(relu(conv3×3(the drawing of the imp's sept))))))
-//! policy     for every imp: linear(relu(linear(sept, context, path, position, view))), one logit per move
-//! value      sigmoid(linear(relu(linear(the root's sept, position, the root's view))))
+//! examples   the greatest number at each place of relu(linear(relu(conv1×1(3 × relu(conv3×3(input, output)))))), over the
+//!            examples of the position; 0 without any
+//! policy     for every imp: linear(relu(linear(sept, context, path, view, position, examples))), one logit per move
+//! value      sigmoid(linear(relu(linear(the root's sept, position, examples, the root's view))))
 //! ```
 //!
 //! Policy and value are two networks, as those notes say: each has an encoder of its own (E, the roll-up, the layers over grids
@@ -21,9 +23,12 @@
 //!
 //! Equal values are computed once: leaves are rows of `E`; interior imps are computed level by level for the whole batch
 //! (sorted by height, so that children are in the table before their parents); contexts are computed once for each parent,
-//! views once for each shape. A batch is the concatenation of its clans, so nothing is padded.
+//! views once for each shape, examples once for all positions that share them. A batch is the concatenation of its clans, so nothing is padded.
 //!
-//! **The contract** (int32 unless stated; B positions, M imps, I interior imps, V views, all of the whole batch)
+//! Examples are pairs of grids of the position's task; their order does not matter. Only networks of runs with examples take
+//! them (`examples` of the shape is above 0).
+//!
+//! **The contract** (int32 unless stated; B positions, M imps, I interior imps, V views, E different examples, all of the whole batch)
 //!
 //! | | name | shape | meaning |
 //! |---|---|---|---|
@@ -39,6 +44,8 @@
 //! | input | `grids` | `[B, grids, 64]` | symbols: targets A and B, the current render |
 //! | input | `flags` | `[B, flags]` | 0 or 1 each, a constant plane each |
 //! | input | `views` | `[V, 64]` | symbols drawn inside one sept |
+//! | input, with examples | `examples` | `[E, 2, 64]` | symbols of input and output grid |
+//! | input, with examples | `examples_of` | `[B, 3]` | 1 + number of each example of the position; 0 in place of those that it lacks |
 //! | output | `policy_logits` | f32 `[M, moves]` | imps in the order of `sept` |
 //! | output | `value` | f32 `[B, 1]` | in [0, 1] |
 //!
@@ -52,7 +59,7 @@ pub mod recursive;
 mod weights;
 
 pub use nodes::build;
-pub use weights::{EncoderWeights, FishEyeShape, FishEyeWeights, VALUE_ENCODER};
+pub use weights::{EncoderWeights, ExampleWeights, FishEyeShape, FishEyeWeights, VALUE_ENCODER};
 
 /// Name of the input with the role matrices.
 pub const ROLES: &str = "roles";
@@ -78,10 +85,17 @@ pub const GRIDS: &str = "grids";
 pub const FLAGS: &str = "flags";
 /// Name of the input with the views.
 pub const VIEWS: &str = "views";
+/// Name of the input with the examples.
+pub const EXAMPLES: &str = "examples";
+/// Name of the input with each position's examples.
+pub const EXAMPLES_OF: &str = "examples_of";
 
 #[cfg(test)]
 mod tests {
-    use games::{Game as _, generator::GeneratorGame};
+    use games::{
+        Game as _,
+        generator::{Encoding, GeneratorGame},
+    };
     use prost::Message as _;
 
     use crate::{
@@ -111,7 +125,13 @@ mod tests {
 
     #[test]
     fn the_codec_gives_the_inputs_of_the_graph() {
-        let layout = GeneratorGame::layout(Encoding::Plain);
+        for encoding in [Encoding::Plain, Encoding::Examples] {
+            check_inputs(encoding);
+        }
+    }
+
+    fn check_inputs(encoding: Encoding) {
+        let layout = GeneratorGame::layout(encoding);
         let shape = FishEyeShape::of(&layout).unwrap().sized(1, 8);
         let metadata = Metadata {
             layout: layout.clone(),
@@ -138,7 +158,13 @@ mod tests {
             super::GRIDS,
             super::FLAGS,
             super::VIEWS,
+            super::EXAMPLES,
+            super::EXAMPLES_OF,
         ];
-        assert!(expected.iter().map(|(name, _)| name.as_str()).eq(names));
+        let names = match encoding {
+            Encoding::Plain => &names[..12],
+            Encoding::Examples => &names[..],
+        };
+        assert!(expected.iter().map(|(name, _)| name.as_str()).eq(names.iter().copied()));
     }
 }

@@ -1,11 +1,11 @@
 //! Nodes of the graph.
 
-use games::planes::SQUARES;
+use games::{generator::examples::MAX_EXAMPLES, planes::SQUARES};
 
 use super::{
     FishEyeShape, FishEyeWeights,
     encoder::{Encoder, boards},
-    weights::VALUE_ENCODER,
+    weights::{EXAMPLE_GRIDS, VALUE_ENCODER},
 };
 use crate::{
     graph::{Attribute, Graph, Side, Value},
@@ -42,7 +42,7 @@ pub fn build(weights: &FishEyeWeights, metadata: &Metadata) -> Result<Vec<u8>, T
     let sept = gather(into, "sept", &table, &inputs.sept);
     let context = context(into, weights, &table, &inputs);
     let path = path(into, weights, &inputs.path);
-    let position = policy_net.grids(into, &boards);
+    let position = policy_net.shown(into, &boards);
     let views = policy_net.views(into, &inputs.views);
     let view = gather(into, "view", &views, &inputs.view);
     let logits = policy(into, weights, &inputs, [&sept, &context, &path, &view], &position);
@@ -85,6 +85,13 @@ pub(super) struct Inputs {
     pub grids: Value,
     pub flags: Value,
     pub views: Value,
+    pub examples: Option<ExampleInputs>,
+}
+
+/// Inputs of networks that take examples.
+pub(super) struct ExampleInputs {
+    pub symbols: Value,
+    pub of: Value,
 }
 
 impl Inputs {
@@ -108,6 +115,17 @@ impl Inputs {
             ),
             flags: input(super::FLAGS, &[BATCH, Side::Fixed(shape.flags)]),
             views: input(super::VIEWS, &[VIEWS, Side::Fixed(SQUARES)]),
+            examples: (shape.examples > 0).then(|| ExampleInputs {
+                symbols: input(
+                    super::EXAMPLES,
+                    &[
+                        Side::Free("examples"),
+                        Side::Fixed(EXAMPLE_GRIDS),
+                        Side::Fixed(SQUARES),
+                    ],
+                ),
+                of: input(super::EXAMPLES_OF, &[BATCH, Side::Fixed(MAX_EXAMPLES)]),
+            }),
         }
     }
 }
@@ -186,7 +204,7 @@ fn policy(
     linear(graph, "policy.output", &weights.policy_output, &hidden)
 }
 
-/// Adds the value head over sept, grids and view of the roots.
+/// Adds the value head over sept, what is shown, and view of the roots.
 fn value(graph: &mut Graph, weights: &FishEyeWeights, of_roots: [&Value; 3]) -> Value {
     let input = concat(graph, "value", &of_roots, 1);
     let hidden = linear(graph, "value.hidden", &weights.value_hidden, &input);

@@ -6,7 +6,7 @@ use games::{
     planes::SQUARES,
 };
 
-use super::{EncoderWeights, FishEyeShape, FishEyeWeights};
+use super::{EncoderWeights, FishEyeShape, FishEyeWeights, weights::EXAMPLE_GRIDS};
 use crate::reference::{conv, linear, relu};
 
 /// Imp with its subtree.
@@ -29,6 +29,8 @@ pub struct Position {
     pub grids: Vec<[u8; SQUARES]>,
     /// Flags of the position.
     pub flags: Vec<bool>,
+    /// Examples: input and output grid of each. Networks that take none ignore them.
+    pub examples: Vec<[[u8; SQUARES]; EXAMPLE_GRIDS]>,
 }
 
 impl Sept {
@@ -58,6 +60,9 @@ impl Position {
             root: Sept::of(&position.clan, 0),
             grids: grids.map(|grid| *grid.cells()).collect(),
             flags: vec![position.step_marked],
+            examples: (position.examples.as_slice().iter())
+                .map(|example| [*example.input.cells(), *example.output.cells()])
+                .collect(),
         }
     }
 }
@@ -69,7 +74,7 @@ pub fn evaluate(weights: &FishEyeWeights, position: &Position) -> (Vec<f32>, f32
     policy(
         weights,
         &position.root,
-        &encoder.grids(position),
+        &encoder.shown(position),
         &mut Vec::new(),
         &mut Vec::new(),
         &mut logits,
@@ -78,7 +83,7 @@ pub fn evaluate(weights: &FishEyeWeights, position: &Position) -> (Vec<f32>, f32
     let encoder = of_value.map_or(encoder, |own| Encoder(&weights.shape, own));
     let input = [
         encoder.sept(&position.root),
-        encoder.grids(position),
+        encoder.shown(position),
         encoder.view(&position.root),
     ]
     .concat();
@@ -92,7 +97,7 @@ pub fn evaluate(weights: &FishEyeWeights, position: &Position) -> (Vec<f32>, f32
 fn policy(
     weights: &FishEyeWeights,
     imp: &Sept,
-    grids: &[f32],
+    shown: &[f32],
     ancestors: &mut Vec<Vec<f32>>,
     path: &mut Vec<usize>,
     logits: &mut Vec<f32>,
@@ -116,7 +121,7 @@ fn policy(
         &relu(linear(&weights.context, &context)),
         &relu(linear(&weights.path, &matrix)),
         &encoder.view(imp),
-        grids,
+        shown,
     ]
     .concat();
     let hidden = relu(linear(&weights.policy_hidden, &input));
@@ -124,7 +129,7 @@ fn policy(
     ancestors.push(own);
     for (role, child) in &imp.children {
         path.push(*role);
-        policy(weights, child, grids, ancestors, path, logits);
+        policy(weights, child, shown, ancestors, path, logits);
         path.pop();
     }
     ancestors.pop();
@@ -155,6 +160,26 @@ impl<'a> Encoder<'a> {
     fn embedding(self, value: usize) -> &'a [f32] {
         let width = self.0.width;
         &self.1.embedding[value * width..][..width]
+    }
+
+    /// Computes the vectors of the grids and of the examples, one after the other.
+    fn shown(self, position: &Position) -> Vec<f32> {
+        let mut shown = self.grids(position);
+        if let Some(weights) = &self.1.examples {
+            let mut greatest = vec![0.0_f32; self.0.examples];
+            for example in &position.examples {
+                let mut planes: Vec<f32> = example.iter().flat_map(|grid| self.one_hot(grid)).collect();
+                for layer in &weights.convolutions {
+                    planes = relu(conv(layer, &planes));
+                }
+                let numbers = relu(linear(&weights.output, &relu(conv(&weights.reduce, &planes))));
+                for (greatest, number) in greatest.iter_mut().zip(numbers) {
+                    *greatest = greatest.max(number);
+                }
+            }
+            shown.extend(greatest);
+        }
+        shown
     }
 
     fn grids(self, position: &Position) -> Vec<f32> {

@@ -39,6 +39,9 @@ pub struct FishEyeShape {
     pub reduced: usize,
     /// Size of the vector of a position's grids.
     pub position: usize,
+    /// Size of the vector of a position's examples; 0: the network takes none. Shapes of earlier builds do not have this field.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub examples: usize,
     /// Number of channels of the convolution over a view.
     pub view_filters: usize,
     /// Number of channels before the linear layer over a view.
@@ -63,6 +66,10 @@ const fn is_true(is_shared: &bool) -> bool {
     *is_shared
 }
 
+const fn is_zero(size: &usize) -> bool {
+    *size == 0
+}
+
 /// Prefix of the names of the value's own encoder.
 pub const VALUE_ENCODER: &str = "value.";
 
@@ -77,13 +84,13 @@ pub struct FishEyeWeights {
     pub context: Linear,
     /// Layer of the path, `(roles - 1)·depth → path`. The path matrix is flattened by roles.
     pub path: Linear,
-    /// Hidden layer of the policy, `width + context + path + view + position → policy_hidden`.
+    /// Hidden layer of the policy, `width + context + path + view + position + examples → policy_hidden`.
     pub policy_hidden: Linear,
     /// Output layer of the policy, `policy_hidden → moves`.
     pub policy_output: Linear,
     /// Encoder of the value if it is a network of its own.
     pub value_encoder: Option<EncoderWeights>,
-    /// Hidden layer of the value, `width + position + view → value_hidden`.
+    /// Hidden layer of the value, `width + position + examples + view → value_hidden`.
     pub value_hidden: Linear,
     /// Output layer of the value, `value_hidden → 1`.
     pub value_output: Linear,
@@ -110,7 +117,23 @@ pub struct EncoderWeights {
     pub view_reduce: Conv,
     /// Output layer of a view, `view_reduced·64 → view`.
     pub view_output: Linear,
+    /// Layers over an example, in networks that take them.
+    pub examples: Option<ExampleWeights>,
 }
+
+/// Weights of the layers that encode an example.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExampleWeights {
+    /// Convolutions 3×3 over both grids: `2·symbols → filters`, then `filters → filters`.
+    pub convolutions: Vec<Conv>,
+    /// Convolution 1×1, `filters → reduced`.
+    pub reduce: Conv,
+    /// Output layer, `reduced·64 → examples`.
+    pub output: Linear,
+}
+
+/// Number of grids of an example.
+pub(super) const EXAMPLE_GRIDS: usize = 2;
 
 impl FishEyeShape {
     /// Returns the measured default with one encoder for policy and value, which has 568 thousand parameters.
@@ -131,6 +154,7 @@ impl FishEyeShape {
             convolutions: 3,
             reduced: 8,
             position: 128,
+            examples: 0,
             view_filters: 16,
             view_reduced: 4,
             view: 64,
@@ -147,9 +171,11 @@ impl FishEyeShape {
         };
         let [roles, depth, moves, symbols] =
             [rows.roles, rows.depth, rows.moves, rows.symbols].map(|number| number as usize);
+        let shape = Self::new(EMBEDDING_ROWS, roles, depth, moves);
         Some(Self {
             symbols,
-            ..Self::new(EMBEDDING_ROWS, roles, depth, moves)
+            examples: if rows.examples > 0 { shape.position } else { 0 },
+            ..shape
         })
     }
 
@@ -166,6 +192,7 @@ impl FishEyeShape {
             convolutions,
             reduced: part(8),
             position: 2 * filters,
+            examples: if self.examples > 0 { 2 * filters } else { 0 },
             view_filters: part(4),
             view_reduced: part(16),
             view: filters,
@@ -178,6 +205,11 @@ impl FishEyeShape {
     /// Returns the number of planes of a position's grids.
     pub fn planes(&self) -> usize {
         self.grids * self.symbols + self.flags
+    }
+
+    /// Returns the size of the vector of what a position shows: its grids and its examples.
+    pub fn shown(&self) -> usize {
+        self.position + self.examples
     }
 
     /// Returns the number of inputs of the policy that belong to the imp alone: sept, context, path, view.
@@ -203,12 +235,12 @@ impl FishEyeShape {
             ],
         );
         layers.extend([
-            linear("policy.hidden", self.policy_hidden, self.own() + self.position),
+            linear("policy.hidden", self.policy_hidden, self.own() + self.shown()),
             linear("policy.output", self.moves, self.policy_hidden),
             linear(
                 "value.hidden",
                 self.value_hidden,
-                self.width + self.position + self.view,
+                self.width + self.shown() + self.view,
             ),
             linear("value.output", 1, self.value_hidden),
         ]);
@@ -238,6 +270,20 @@ impl FishEyeShape {
             layer("view.reduce".into(), self.view_reduced, self.view_filters, 1),
             linear("view.output", self.view, self.view_reduced * SQUARES),
         ]);
+        if self.examples > 0 {
+            for number in 0..self.convolutions {
+                let planes = EXAMPLE_GRIDS * self.symbols;
+                let inputs = if number == 0 { planes } else { self.filters };
+                layers.push(layer(format!("examples.conv{number}"), self.filters, inputs, 3));
+            }
+            layers.push(layer("examples.reduce".into(), self.reduced, self.filters, 1));
+            layers.push(layer(
+                "examples.output".into(),
+                self.examples,
+                self.reduced * SQUARES,
+                0,
+            ));
+        }
         layers
     }
 }
@@ -276,6 +322,12 @@ impl FishEyeWeights {
         }
         let embedding = (shape.values, shape.width, 1);
         for (prefix, encoder) in self.encoders() {
+            if encoder.examples.is_some() != (shape.examples > 0) {
+                return Err(TowerError::Layout(format!(
+                    "the size of the vector of examples is {}, which the layers {prefix}examples do not fit",
+                    shape.examples
+                )));
+            }
             check_layer(
                 &format!("{prefix}embedding"),
                 &encoder.embedding,
@@ -333,6 +385,8 @@ impl FishEyeWeights {
                 ("grids.output", &encoder.grids_output),
                 ("view.output", &encoder.view_output),
             ];
+            let of_examples = encoder.examples.iter().map(|examples| ("examples.output", &examples.output));
+            let layers = layers.into_iter().chain(of_examples);
             linears.extend(layers.map(|(name, layer)| (format!("{prefix}{name}"), layer)));
         }
         linears
@@ -349,6 +403,11 @@ impl FishEyeWeights {
                 ("view.reduce", &encoder.view_reduce),
             ];
             convs.extend(others.map(|(name, layer)| (format!("{prefix}{name}"), layer)));
+            for examples in &encoder.examples {
+                let layers = examples.convolutions.iter().enumerate();
+                convs.extend(layers.map(|(number, layer)| (format!("{prefix}examples.conv{number}"), layer)));
+                convs.push((format!("{prefix}examples.reduce"), &examples.reduce));
+            }
         }
         convs
     }

@@ -30,16 +30,18 @@ class FishEye(nn.Module):
         self.shape = dict(shape)
         size = self.shape
         own = size["width"] + size["context"] + size["path"] + size["view"]
+        shown = size["position"] + size.get("examples", 0)
         self.embedding, encoder = _encoder(size)
         self.rollup, self.grids, self.view = encoder["rollup"], encoder["grids"], encoder["view"]
+        self.examples = encoder["examples"] if "examples" in encoder else None
         self.context = nn.Linear(size["depth"] * size["width"], size["context"])
         self.path = nn.Linear((size["roles"] - 1) * size["depth"], size["path"])
         self.policy = nn.ModuleDict({
-            "hidden": nn.Linear(own + size["position"], size["policy_hidden"]),
+            "hidden": nn.Linear(own + shown, size["policy_hidden"]),
             "output": nn.Linear(size["policy_hidden"], size["moves"]),
         })
         self.value = nn.ModuleDict({
-            "hidden": nn.Linear(size["width"] + size["position"] + size["view"], size["value_hidden"]),
+            "hidden": nn.Linear(size["width"] + shown + size["view"], size["value_hidden"]),
             "output": nn.Linear(size["value_hidden"], 1),
         })
         if not size.get("shared", True):
@@ -52,18 +54,18 @@ class FishEye(nn.Module):
         sept = table[inputs["sept"]]
         contexts = functional.relu(self.context(table[inputs["ancestors"]].flatten(1)))
         path = functional.relu(self.path(self._paths(inputs["path"])))
-        position = self._position(self.grids, inputs)
+        shown = self._shown(self.grids, self.examples, inputs)
         view = self._view(self.view, inputs["views"])[inputs["view"]]
-        own = torch.cat([sept, contexts[inputs["parent"]], path, view, position[inputs["position"]]], 1)
+        own = torch.cat([sept, contexts[inputs["parent"]], path, view, shown[inputs["position"]]], 1)
         logits = self.policy["output"](functional.relu(self.policy["hidden"](own)))
         root = inputs["root"]
-        of_root = [sept[root], position, view[root]]
+        of_root = [sept[root], shown, view[root]]
         if "rollup" in self.value:
             table = self._table(self.value.get_parameter("embedding"), self.value["rollup"], inputs)
             views = inputs["views"][inputs["view"][root]]
             of_root = [
                 table[inputs["sept"][root]],
-                self._position(self.value["grids"], inputs),
+                self._shown(self.value["grids"], self.value["examples"] if "examples" in self.value else None, inputs),
                 self._view(self.value["view"], views),
             ]
         values = self.value["output"](functional.relu(self.value["hidden"](torch.cat(of_root, 1))))
@@ -103,6 +105,19 @@ class FishEye(nn.Module):
         """Encoded views: float32 [n, view]."""
         return _encode(layers, functional.relu(layers["conv"](self._planes(views))))
 
+    def _shown(self, grids: Any, examples: Any, inputs: Mapping[str, Tensor]) -> Tensor:
+        """What each position shows: its encoded grids, and the greatest numbers of its examples, 0 without any. float32 [B, position + examples]."""
+        position = self._position(grids, inputs)
+        if examples is None:
+            return position
+        symbols = inputs["examples"]
+        board = self._planes(symbols.reshape(-1, SQUARES)).reshape(len(symbols), 2 * self.shape["symbols"], SIDE, SIDE)
+        for number in range(self.shape["convolutions"]):
+            board = functional.relu(examples[f"conv{number}"](board))
+        vectors = _encode(examples, board)
+        table = torch.cat([vectors.new_zeros(1, vectors.shape[1]), vectors])
+        return torch.cat([position, table[inputs["examples_of"]].amax(1)], 1)
+
     def _position(self, layers: Any, inputs: Mapping[str, Tensor]) -> Tensor:
         """Encoded grids of each position: float32 [B, position]."""
         flags = inputs["flags"].float()
@@ -115,13 +130,7 @@ class FishEye(nn.Module):
 
 def _encoder(size: Mapping[str, Any]) -> tuple[nn.Parameter, nn.ModuleDict]:
     """Embedding, and the layers that encode septs, grids and views."""
-    planes = size["grids"] * size["symbols"] + size["flags"]
-    grids = nn.ModuleDict({
-        f"conv{number}": nn.Conv2d(size["filters"] if number else planes, size["filters"], 3, padding=1)
-        for number in range(size["convolutions"])
-    })
-    grids["reduce"] = nn.Conv2d(size["filters"], size["reduced"], 1)
-    grids["output"] = nn.Linear(size["reduced"] * SQUARES, size["position"])
+    grids = _boards(size, size["grids"] * size["symbols"] + size["flags"], size["position"])
     layers = nn.ModuleDict({
         "rollup": nn.ModuleDict({
             "hidden": nn.Linear(size["roles"] * size["width"], size["rollup"]),
@@ -134,7 +143,20 @@ def _encoder(size: Mapping[str, Any]) -> tuple[nn.Parameter, nn.ModuleDict]:
             "output": nn.Linear(size["view_reduced"] * SQUARES, size["view"]),
         }),
     })
+    if size.get("examples", 0):
+        layers["examples"] = _boards(size, 2 * size["symbols"], size["examples"])
     return nn.Parameter(torch.randn(size["values"], size["width"])), layers
+
+
+def _boards(size: Mapping[str, Any], planes: int, outputs: int) -> nn.ModuleDict:
+    """Layers from boards of so many planes to vectors of so many outputs."""
+    layers = nn.ModuleDict({
+        f"conv{number}": nn.Conv2d(size["filters"] if number else planes, size["filters"], 3, padding=1)
+        for number in range(size["convolutions"])
+    })
+    layers["reduce"] = nn.Conv2d(size["filters"], size["reduced"], 1)
+    layers["output"] = nn.Linear(size["reduced"] * SQUARES, outputs)
+    return layers
 
 
 def _encode(layers: Any, board: Tensor) -> Tensor:

@@ -634,6 +634,34 @@ mod tests {
         game
     }
 
+    /// Rows with examples belong to a store of the representation that holds them. A game of rows without any may be there too.
+    #[test]
+    fn rows_with_examples_need_their_representation() {
+        use games::generator::{Example, Examples, Grid, Position, Problem};
+
+        let plain = generator();
+        let mut position = Position::read(&plain.rows).unwrap();
+        let [one, other] = [1, 2].map(|color| Grid::from_rows(&[vec![color]]).unwrap());
+        position.problem = Problem::Pair(one, other);
+        let example = Example {
+            input: other,
+            output: one,
+        };
+        position.examples = Examples::new(vec![example]).unwrap();
+        let mut with = plain.clone();
+        with.rows.clear();
+        position.write(&mut with.rows);
+        with.row_lengths = vec![with.rows.len() as u32];
+        for (options, game, is_valid) in [(0, plain.clone(), true), (0, with.clone(), false), (1, plain, true), (1, with, true)] {
+            let game = Game { options, ..game };
+            let checked = Validator::new("generator", options).unwrap().check(&game);
+            assert_eq!(checked.is_ok(), is_valid, "{checked:?}");
+            let Err(refusal) = checked else { continue };
+            assert_eq!(refusal.field, "rows");
+            assert!(refusal.to_string().contains("1 examples"), "{refusal}");
+        }
+    }
+
     #[test]
     fn games_of_one_player_and_of_varying_rows_are_checked() {
         let validator = Validator::new("generator", 0).unwrap();

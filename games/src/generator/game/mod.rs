@@ -154,18 +154,27 @@ impl GeneratorGame {
     ///
     /// # Errors
     /// [`ExamplesError::NoPair`] if there are some and the problem is not a pair.
-    pub fn with_examples(mut self, examples: Examples) -> Result<Self, ExamplesError> {
-        let problem = self.episode.problem.clone();
-        if !examples.is_empty() && problem.second_target().is_none() {
+    pub fn with_examples(self, examples: Examples) -> Result<Self, ExamplesError> {
+        if !examples.is_empty() && self.problem().second_target().is_none() {
             return Err(ExamplesError::NoPair);
         }
+        Ok(self.showing(examples))
+    }
+
+    /// Returns the state without examples.
+    pub fn without_examples(self) -> Self {
+        self.showing(Examples::NONE)
+    }
+
+    fn showing(mut self, examples: Examples) -> Self {
+        let Episode { rules, problem, .. } = &*self.episode;
         self.episode = Arc::new(Episode {
-            rules: self.episode.rules.clone(),
-            colors: ProblemColors::of(&problem, &examples),
-            problem,
+            rules: rules.clone(),
+            problem: problem.clone(),
+            colors: ProblemColors::of(problem, &examples),
             examples,
         });
-        Ok(self)
+        self
     }
 
     /// Returns the action of a move of an imp.

@@ -36,6 +36,17 @@ pub struct FishEyeInputs {
     pub grids: Tensor,
     /// Views as planes: f32 `[views, symbols, 8, 8]`.
     pub views: Tensor,
+    /// Examples, in networks that take them.
+    pub examples: Option<ExampleInputs>,
+}
+
+/// Examples of the positions of a batch.
+#[derive(Debug)]
+pub struct ExampleInputs {
+    /// Different examples as planes: f32 `[examples, 2 · symbols, 8, 8]`.
+    pub boards: Tensor,
+    /// Rows of each position's examples in a table that begins with "none": `[batch, 3]`.
+    pub of: Tensor,
 }
 
 impl FishEyeInputs {
@@ -63,6 +74,13 @@ impl FishEyeInputs {
             root: tensor(fish_eye::ROOT)?,
             grids: grids(&tensor(fish_eye::GRIDS)?, &tensor(fish_eye::FLAGS)?, shape)?,
             views: channels_last(&one_hot(&tensor(fish_eye::VIEWS)?, shape)?)?,
+            examples: match shape.examples {
+                0 => None,
+                _ => Some(ExampleInputs {
+                    boards: examples(&tensor(fish_eye::EXAMPLES)?, shape)?,
+                    of: tensor(fish_eye::EXAMPLES_OF)?,
+                }),
+            },
         })
     }
 }
@@ -93,6 +111,13 @@ fn grids(symbols: &Tensor, flags: &Tensor, shape: &FishEyeShape) -> Result<Tenso
         .f_view([batch, count, 1, 1])?
         .f_expand([batch, count, SIDE, SIDE], false)?;
     channels_last(&Tensor::f_cat(&[of_grids, flags], 1)?)
+}
+
+/// Converts symbols `[examples, 2, 64]` to planes.
+fn examples(symbols: &Tensor, shape: &FishEyeShape) -> Result<Tensor, TorchError> {
+    let (count, grids, squares) = symbols.size3()?;
+    let planes = one_hot(&symbols.f_view([count * grids, squares])?, shape)?;
+    channels_last(&planes.f_view([count, grids * shape.symbols as i64, SIDE, SIDE])?)
 }
 
 /// Converts symbols `[boards, 64]` to f32 `[boards, symbols, 8, 8]`.

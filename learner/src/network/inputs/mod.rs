@@ -14,7 +14,7 @@ use crate::{
     torch::TorchError,
 };
 
-pub use fish_eye::FishEyeInputs;
+pub use fish_eye::{ExampleInputs, FishEyeInputs};
 pub use planes::Expansion;
 
 /// Inputs of a network for a batch.

@@ -2,7 +2,7 @@
 
 use games::{
     Game as _, RowSymmetries, Symmetry,
-    generator::{GeneratorGame, Rules},
+    generator::{Encoding, GeneratorGame, Rules},
 };
 use learner::data::{batches::HostBatch, packer::Packer};
 use proto::v1;
@@ -13,19 +13,21 @@ const DISCOUNT: f32 = 0.97;
 /// Level of the hardest problems.
 const LEVEL: u32 = 8;
 
-/// Returns batch `number` of the sequence of `seed`, as a replay store would send it.
-pub fn wire_batch(positions: usize, seed: u64, number: u64) -> v1::Batch {
+/// Returns batch `number` of the sequence of `seed`, as a replay store would send it. With examples, most problems are tasks.
+pub fn wire_batch(encoding: Encoding, positions: usize, seed: u64, number: u64) -> v1::Batch {
     let mut draw = ChaCha20Rng::seed_from_u64(seed);
     draw.set_stream(number);
     let mut batch = v1::Batch {
         number,
         positions: positions as u32,
         game: GeneratorGame::NAME.into(),
+        options: encoding.options(),
         ..v1::Batch::default()
     };
     // Some of the problems are pairs, so that every flag and grid occurs.
     let rules = Rules {
         pairs: 30,
+        tasks: if encoding == Encoding::Examples { 60 } else { 0 },
         ..Rules::default()
     };
     while batch.visit_counts.len() < positions {
@@ -38,7 +40,7 @@ pub fn wire_batch(positions: usize, seed: u64, number: u64) -> v1::Batch {
                 break;
             }
             let before = batch.rows.len();
-            state.write_row(Encoding::Plain, Symmetry::IDENTITY, &mut batch.rows);
+            state.write_row(encoding, Symmetry::IDENTITY, &mut batch.rows);
             batch.row_lengths.push((batch.rows.len() - before) as u32);
             batch.visit_counts.push(1);
             batch.visit_actions.push(action);
@@ -54,10 +56,10 @@ pub fn wire_batch(positions: usize, seed: u64, number: u64) -> v1::Batch {
 }
 
 /// Packs the batch without symmetries.
-pub fn batch(positions: usize, seed: u64, number: u64) -> HostBatch {
-    packer().pack(&wire_batch(positions, seed, number)).unwrap()
+pub fn batch(encoding: Encoding, positions: usize, seed: u64, number: u64) -> HostBatch {
+    packer(encoding).pack(&wire_batch(encoding, positions, seed, number)).unwrap()
 }
 
-pub fn packer() -> Packer {
-    Packer::new(GeneratorGame::layout(Encoding::Plain), RowSymmetries::none(), 1)
+pub fn packer(encoding: Encoding) -> Packer {
+    Packer::new(GeneratorGame::layout(encoding), RowSymmetries::none(), 1)
 }
