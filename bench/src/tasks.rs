@@ -89,7 +89,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             eprintln!("{player} takes no examples, so it is not shown the other pairs of a task");
         }
         for set in &sets {
-            let starts: Vec<GeneratorGame> = set.tasks.iter().flatten().map(|start| network.posed(start)).collect();
+            let starts: Vec<GeneratorGame> = set
+                .tasks
+                .iter()
+                .flatten()
+                .map(|start| network.posed(start))
+                .collect();
             for &visits in &arguments.visits {
                 let (attempts, seconds) = problems::solve(&network, &starts, visits, arguments.seed)?;
                 results.push(measured((player, visits), set, &attempts, seconds));
@@ -112,7 +117,9 @@ fn read(folder: &Path, most: usize) -> anyhow::Result<Vec<Set>> {
         for file in entries(&difficulty)?.iter().take(most) {
             let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
             let task = Task::read(&text).with_context(|| file.display().to_string())?;
-            let starts = task.problems(&Rules::default()).with_context(|| file.display().to_string())?;
+            let starts = task
+                .problems(&Rules::default())
+                .with_context(|| file.display().to_string())?;
             tasks.push(starts.into_iter().map(|(_, start)| start).collect());
         }
         sets.push(Set {

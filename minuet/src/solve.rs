@@ -134,8 +134,13 @@ fn problems(arguments: &Arguments) -> anyhow::Result<Vec<Posed>> {
     for reason in &task.left_out {
         eprintln!("left out, {reason}");
     }
-    let problems = task.problems(&rules).with_context(|| file.display().to_string())?;
-    let mut posed: Vec<Posed> = problems.into_iter().map(|(name, start)| Posed { name, start }).collect();
+    let problems = task
+        .problems(&rules)
+        .with_context(|| file.display().to_string())?;
+    let mut posed: Vec<Posed> = problems
+        .into_iter()
+        .map(|(name, start)| Posed { name, start })
+        .collect();
     if let Some(wanted) = &arguments.pair {
         let names: Vec<String> = posed.iter().map(|one| one.name.clone()).collect();
         posed.retain(|one| one.name == *wanted);

@@ -329,7 +329,9 @@ mod tests {
             ..Rules::default()
         };
         let start = GeneratorGame::posed(&rules, Problem::Pair(grid(1), grid(2)));
-        let start = start.with_examples(Examples::new(vec![example]).unwrap()).unwrap();
+        let start = start
+            .with_examples(Examples::new(vec![example]).unwrap())
+            .unwrap();
         for encoding in [Encoding::Plain, Encoding::Examples] {
             let metadata = onnx::Metadata {
                 layout: GeneratorGame::layout(encoding),

@@ -130,16 +130,27 @@ impl ProblemColors {
     /// True if the examples in this order have ascending drawings.
     fn is_order(&self, order: &[usize; MAX_EXAMPLES]) -> bool {
         (0..).zip(order).all(|(at, &place)| match self.examples.get(at) {
-            Some(example) => self.examples.get(place).is_some_and(|other| other.drawing == example.drawing),
+            Some(example) => self
+                .examples
+                .get(place)
+                .is_some_and(|other| other.drawing == example.drawing),
             None => at == place,
         })
     }
 
     /// Meets the colours of the examples in an order. Returns the numbers of the colours of each, and the naming.
-    fn in_order(&self, order: &[usize; MAX_EXAMPLES], mut naming: Naming) -> ([u8; MAX_EXAMPLES * COLORS], Naming) {
+    fn in_order(
+        &self,
+        order: &[usize; MAX_EXAMPLES],
+        mut naming: Naming,
+    ) -> ([u8; MAX_EXAMPLES * COLORS], Naming) {
         let mut numbers = [0; MAX_EXAMPLES * COLORS];
         for (numbers, &place) in numbers.chunks_exact_mut(COLORS).zip(order) {
-            let colors = self.examples.get(place).into_iter().flat_map(|example| &example.colors);
+            let colors = self
+                .examples
+                .get(place)
+                .into_iter()
+                .flat_map(|example| &example.colors);
             for (number, &color) in numbers.iter_mut().zip(colors) {
                 *number = naming.meet(color);
             }

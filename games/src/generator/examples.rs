@@ -24,7 +24,13 @@ impl Example {
     /// Returns the packed grids, the input first. Examples are ordered by these numbers.
     pub fn packed(&self) -> [u32; Self::PACKED] {
         let (input, output) = (self.input.packed(), self.output.packed());
-        std::array::from_fn(|at| if at < PACKED { input[at] } else { output[at - PACKED] })
+        std::array::from_fn(|at| {
+            if at < PACKED {
+                input[at]
+            } else {
+                output[at - PACKED]
+            }
+        })
     }
 }
 

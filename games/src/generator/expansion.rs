@@ -168,7 +168,9 @@ impl Expander {
             let next = self.examples.len() as i32 + 1;
             *row = *self.examples.entry(*example).or_insert_with(|| {
                 let grids = [&example.input, &example.output].into_iter();
-                let symbols = grids.flat_map(|grid| grid.cells()).map(|&symbol| i32::from(symbol));
+                let symbols = grids
+                    .flat_map(|grid| grid.cells())
+                    .map(|&symbol| i32::from(symbol));
                 batch.examples.extend(symbols);
                 next
             });

@@ -201,7 +201,11 @@ fn read_examples(flags: u32, packed: &[u32]) -> Result<Examples, PositionError> 
     if flags & PAIR == 0 {
         return Err(fault("only a pair has examples"));
     }
-    if !packed.as_chunks::<{ Example::PACKED }>().0.is_sorted_by(|one, next| one < next) {
+    if !packed
+        .as_chunks::<{ Example::PACKED }>()
+        .0
+        .is_sorted_by(|one, next| one < next)
+    {
         return Err(PositionError::Order);
     }
     let names = ["first of an example", "second of an example"];

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use games::{
     Game, RowError, Symmetry,
     generator::{
-        Clan, Encoding, Example, Examples, ExamplesError, GeneratorGame, Grid, Move, Position, Problem, Rules,
-        symmetry::Change, task::Task,
+        Clan, Encoding, Example, Examples, ExamplesError, GeneratorGame, Grid, Move, Position, Problem,
+        Rules, symmetry::Change, task::Task,
     },
 };
 use proptest::prelude::*;
@@ -99,7 +99,10 @@ fn tasks_come_with_a_solution_and_examples_of_their_part() {
             }
         }
     }
-    assert!(counts[0] == 0 && counts[1..].iter().all(|&count| count > 10), "{counts:?}");
+    assert!(
+        counts[0] == 0 && counts[1..].iter().all(|&count| count > 10),
+        "{counts:?}"
+    );
 }
 
 #[test]
@@ -117,9 +120,12 @@ fn problems_of_runs_without_tasks_are_the_same_as_before() {
         rows.extend(drawn.solution);
     }
     // FNV-1a over the rows and solutions that the build before tasks gave.
-    let hash = rows.iter().flat_map(|word| word.to_le_bytes()).fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
+    let hash = rows
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
     assert_eq!(hash, 0x60db_0841_c76f_1523, "{hash:#x}");
 }
 
@@ -130,10 +136,22 @@ fn sets_of_examples_know_no_order_and_have_limits() {
     let set = Examples::new(examples.clone()).unwrap();
     let reversed: Vec<Example> = examples.iter().rev().copied().collect();
     assert_eq!(Examples::new(reversed).unwrap(), set);
-    assert_eq!(Examples::new([examples.clone(), examples.clone()].concat()).unwrap(), set);
-    let fourth = Example { input: four, output: one };
-    assert_eq!(Examples::new([examples, vec![fourth]].concat()), Err(ExamplesError::Number(4)));
-    let empty = Example { input: Grid::ABSENT, output: one };
+    assert_eq!(
+        Examples::new([examples.clone(), examples.clone()].concat()).unwrap(),
+        set
+    );
+    let fourth = Example {
+        input: four,
+        output: one,
+    };
+    assert_eq!(
+        Examples::new([examples, vec![fourth]].concat()),
+        Err(ExamplesError::Number(4))
+    );
+    let empty = Example {
+        input: Grid::ABSENT,
+        output: one,
+    };
     assert_eq!(Examples::new(vec![empty]), Err(ExamplesError::Absent));
     let free = GeneratorGame::posed(&Rules::default(), Problem::Draw(one));
     assert_eq!(free.with_examples(set).unwrap_err(), ExamplesError::NoPair);
@@ -145,7 +163,10 @@ fn the_order_of_the_examples_in_json_does_not_matter_and_errors_name_the_field()
         let text = format!(r#"{{"target":[[1]],"second_target":[[2]],"examples":{examples}}}"#);
         GeneratorGame::start(&Rules::default(), Some(&text))
     };
-    let (one, other) = (r#"{"input":[[3]],"output":[[4]]}"#, r#"{"input":[[3,3]],"output":[[4,4]]}"#);
+    let (one, other) = (
+        r#"{"input":[[3]],"output":[[4]]}"#,
+        r#"{"input":[[3,3]],"output":[[4,4]]}"#,
+    );
     let state = start(&format!("[{one},{other}]")).unwrap();
     let turned = start(&format!("[{other},{one}]")).unwrap();
     assert_eq!(state, turned);
@@ -159,7 +180,14 @@ fn the_order_of_the_examples_in_json_does_not_matter_and_errors_name_the_field()
         (r#"[{"input":[[1]]}]"#, "missing field `output`"),
         (r#"[{"input":[[1]],"output":[[11]]}]"#, "cell (0, 0) is 11"),
         (r#"[{"input":[[1]],"output":[[1]],"number":1}]"#, "unknown field"),
-        (&format!("[{one},{other},{},{}]", other.replace('4', "5"), one.replace('4', "6")), "4 examples"),
+        (
+            &format!(
+                "[{one},{other},{},{}]",
+                other.replace('4', "5"),
+                one.replace('4', "6")
+            ),
+            "4 examples",
+        ),
     ] {
         let error = start(examples).unwrap_err().to_string();
         assert!(error.contains(words), "{examples}: {error}");
@@ -173,7 +201,11 @@ fn the_order_of_the_examples_in_json_does_not_matter_and_errors_name_the_field()
 fn examples_judge_nothing_and_stay_until_the_end() {
     let start = Clan::start().render();
     let narrow = Clan::start().after(1, Move(20)).unwrap().render();
-    let examples = Examples::new(vec![Example { input: grid(&[&[7]]), output: grid(&[&[8]]) }]).unwrap();
+    let examples = Examples::new(vec![Example {
+        input: grid(&[&[7]]),
+        output: grid(&[&[8]]),
+    }])
+    .unwrap();
     let pair = GeneratorGame::posed(&Rules::default(), Problem::Pair(start, narrow));
     let with = pair.clone().with_examples(examples.clone()).unwrap();
     assert_ne!(with, pair);
@@ -206,7 +238,11 @@ fn tasks_need_the_representation_with_examples() {
         (tasks(), Encoding::Examples, true),
         (tasks(), Encoding::Plain, false),
     ] {
-        assert_eq!(GeneratorGame::check(&rules, encoding).is_ok(), is_possible, "{rules:?}");
+        assert_eq!(
+            GeneratorGame::check(&rules, encoding).is_ok(),
+            is_possible,
+            "{rules:?}"
+        );
     }
     for options in [0, 1] {
         assert_eq!(GeneratorGame::encoding(options).unwrap().options(), options);

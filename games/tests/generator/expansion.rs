@@ -17,7 +17,11 @@ fn any_position() -> impl Strategy<Value = Position> {
     (any_clan(), any_clan(), any_clan(), 0..6u8).prop_map(|(clan, first, second, kind)| {
         let (first, second) = (first.render(), second.render());
         // Some examples belong to several positions.
-        let examples = [(first, second), (second, first), (Clan::start().render(), Clan::start().render())];
+        let examples = [
+            (first, second),
+            (second, first),
+            (Clan::start().render(), Clan::start().render()),
+        ];
         let examples = examples.map(|(input, output)| Example { input, output });
         Position {
             clan,
@@ -133,7 +137,10 @@ fn check(positions: &[Position], batch: &ClanBatch) {
             if let Some(Example { input, output }) = example {
                 let cells = input.cells().iter().chain(output.cells());
                 let cells: Vec<i32> = cells.copied().map(i32::from).collect();
-                assert_eq!(batch.examples[(row as usize - 1) * 2 * CELLS..][..2 * CELLS], cells);
+                assert_eq!(
+                    batch.examples[(row as usize - 1) * 2 * CELLS..][..2 * CELLS],
+                    cells
+                );
             }
         }
         for imp in 0..clan.len() {
@@ -142,7 +149,10 @@ fn check(positions: &[Position], batch: &ClanBatch) {
         }
         first += clan.len();
     }
-    let different: HashSet<&Example> = positions.iter().flat_map(|position| position.examples.as_slice()).collect();
+    let different: HashSet<&Example> = positions
+        .iter()
+        .flat_map(|position| position.examples.as_slice())
+        .collect();
     assert_eq!(batch.examples.len(), different.len() * 2 * CELLS);
     assert_eq!(batch.sept.len(), first);
     assert_eq!(batch.levels[0], 0);

@@ -3,8 +3,8 @@
 use games::{
     Game, Symmetry,
     generator::{
-        Clan, Cycles, Encoding, Examples, GeneratorGame, Grid, Illegal, Move, Position, Problem, Rules, grammar,
-        symmetry::Change,
+        Clan, Cycles, Encoding, Examples, GeneratorGame, Grid, Illegal, Move, Position, Problem, Rules,
+        grammar, symmetry::Change,
     },
 };
 use proptest::prelude::*;

@@ -2,7 +2,9 @@
 
 use games::{
     Action, Game, Symmetry,
-    generator::{Clan, Encoding, Examples, GeneratorGame, Grid, Move, Position, Problem, Rules, symmetry::Change},
+    generator::{
+        Clan, Encoding, Examples, GeneratorGame, Grid, Move, Position, Problem, Rules, symmetry::Change,
+    },
 };
 use proptest::prelude::*;
 

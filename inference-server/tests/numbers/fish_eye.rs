@@ -31,7 +31,10 @@ fn two() -> FishEyeShape {
 
 /// Returns the shape of two networks that take examples.
 fn with_examples() -> FishEyeShape {
-    FishEyeShape { examples: 128, ..two() }
+    FishEyeShape {
+        examples: 128,
+        ..two()
+    }
 }
 
 fn session(weights: &FishEyeWeights) -> Session {
@@ -74,7 +77,9 @@ fn positions(count: usize, seed: u64) -> Vec<Position> {
             grids: (0..3).map(|_| grid(&mut random)).collect(),
             flags: vec![random.random()],
             // 0 to 3 examples: the first position has none.
-            examples: (0..number % 4).map(|_| [grid(&mut random), grid(&mut random)]).collect(),
+            examples: (0..number % 4)
+                .map(|_| [grid(&mut random), grid(&mut random)])
+                .collect(),
         })
         .collect()
 }
@@ -172,22 +177,30 @@ impl Arrays {
             .map(|position| i32::from(position.flags[0]))
             .collect();
         let mut inputs = ort::inputs![
-                fish_eye::ROLES => input(&[count, 20], roles),
-                fish_eye::LEVELS => input(&[7], levels),
-                fish_eye::ANCESTORS => input(&[count + 1, 6], ancestors),
-                fish_eye::SEPT => input(&[imps], of_imps(&|(sept, ..)| vec![row(sept)])),
-                fish_eye::PARENT => input(&[imps], of_imps(&|(_, parent, ..)| vec![parent.map_or(0, |parent| 1 + place[parent] as i32)])),
-                fish_eye::PATH => input(&[imps, 6], of_imps(&|(_, _, roles, _)| path(roles))),
-                fish_eye::POSITION => input(&[imps], of_imps(&|(.., position)| vec![*position as i32])),
-                fish_eye::VIEW => input(&[imps], (0..imps as i32).collect()),
-                fish_eye::ROOT => input(&[batch], self.roots.clone()),
-                fish_eye::GRIDS => input(&[batch, 3, 64], grids),
-                fish_eye::FLAGS => input(&[batch, 1], flags),
-                fish_eye::VIEWS => input(&[imps, 64], self.views.clone()),
-            ];
-        if session.inputs().iter().any(|input| input.name() == fish_eye::EXAMPLES) {
+            fish_eye::ROLES => input(&[count, 20], roles),
+            fish_eye::LEVELS => input(&[7], levels),
+            fish_eye::ANCESTORS => input(&[count + 1, 6], ancestors),
+            fish_eye::SEPT => input(&[imps], of_imps(&|(sept, ..)| vec![row(sept)])),
+            fish_eye::PARENT => input(&[imps], of_imps(&|(_, parent, ..)| vec![parent.map_or(0, |parent| 1 + place[parent] as i32)])),
+            fish_eye::PATH => input(&[imps, 6], of_imps(&|(_, _, roles, _)| path(roles))),
+            fish_eye::POSITION => input(&[imps], of_imps(&|(.., position)| vec![*position as i32])),
+            fish_eye::VIEW => input(&[imps], (0..imps as i32).collect()),
+            fish_eye::ROOT => input(&[batch], self.roots.clone()),
+            fish_eye::GRIDS => input(&[batch, 3, 64], grids),
+            fish_eye::FLAGS => input(&[batch, 1], flags),
+            fish_eye::VIEWS => input(&[imps, 64], self.views.clone()),
+        ];
+        if session
+            .inputs()
+            .iter()
+            .any(|input| input.name() == fish_eye::EXAMPLES)
+        {
             let all = positions.iter().flat_map(|position| &position.examples);
-            let symbols: Vec<i32> = all.clone().flat_map(|example| example.concat()).map(i32::from).collect();
+            let symbols: Vec<i32> = all
+                .clone()
+                .flat_map(|example| example.concat())
+                .map(i32::from)
+                .collect();
             let mut next = 0;
             let rows = positions.iter().flat_map(|position| {
                 let mut rows = [0; 3];
@@ -198,7 +211,10 @@ impl Arrays {
                 rows
             });
             let rows = rows.collect();
-            inputs.push((fish_eye::EXAMPLES.into(), input(&[all.count(), 2, 64], symbols).into()));
+            inputs.push((
+                fish_eye::EXAMPLES.into(),
+                input(&[all.count(), 2, 64], symbols).into(),
+            ));
             inputs.push((fish_eye::EXAMPLES_OF.into(), input(&[batch, 3], rows).into()));
         }
         let outputs = session.run(inputs).unwrap();
@@ -217,12 +233,13 @@ fn run(session: &mut Session, positions: &[Position]) -> (Vec<f32>, Vec<f32>) {
 }
 
 #[test]
-fn one_network_has_568_thousand_parameters_and_two_have_922() {
+fn one_network_has_568_thousand_parameters_and_two_have_922_and_354_more_with_examples() {
     let parameters = |shape: &FishEyeShape| FishEyeWeights::random(shape, 1).parameters();
     assert_eq!(
         (parameters(&shape()) / 1000, parameters(&two()) / 1000),
         (568, 922)
     );
+    assert_eq!((parameters(&with_examples()) - parameters(&two())) / 1000, 354);
 }
 
 #[test]
@@ -370,12 +387,14 @@ fn weights_that_do_not_fit_are_refused() {
     };
     assert!(refused(&unequal).starts_with("value.view.output: "));
     assert!(refused(&|weights| weights.shape.examples = 128).contains("examples"));
-    assert!(refused(&|weights| *weights = {
-        let mut weights = FishEyeWeights::random(&with_examples(), 1);
-        weights.shape.examples = 64;
-        weights
-    })
-    .contains("policy.hidden"));
+    assert!(
+        refused(&|weights| *weights = {
+            let mut weights = FishEyeWeights::random(&with_examples(), 1);
+            weights.shape.examples = 64;
+            weights
+        })
+        .contains("policy.hidden")
+    );
 }
 
 /// Rows of the generator game, written by the game, are read, expanded and run by the server's runner.
@@ -421,7 +440,11 @@ fn rows_equal_the_definition(encoding: Encoding) {
         with_examples += usize::from(!read.examples.is_empty());
     }
     let is_mixed = (1..9).contains(&with_examples);
-    assert_eq!(is_mixed, encoding == Encoding::Examples, "{with_examples} rows with examples");
+    assert_eq!(
+        is_mixed,
+        encoding == Encoding::Examples,
+        "{with_examples} rows with examples"
+    );
     assert!(moved > 3, "nearly all clans are bare");
 }
 
@@ -438,7 +461,10 @@ fn a_model_that_cannot_serve_clans_is_refused() {
     let others = GeneratorGame::layout(Encoding::Examples);
     assert!(load(Provider::Cpu, &file, &others).is_err());
     let taking = FishEyeWeights::random(&with_examples(), 6);
-    let metadata = Metadata { layout: others, step: 3 };
+    let metadata = Metadata {
+        layout: others,
+        step: 3,
+    };
     let other = fish_eye::build(&taking, &metadata).unwrap();
     assert!(load(Provider::Cpu, &other, &layout).is_err());
     // A tower does not take rows of clans, nor a fish-eye network planes.

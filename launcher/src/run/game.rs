@@ -157,7 +157,11 @@ mod tests {
         let mut tasks = defaults("generator").unwrap();
         assert_eq!(tasks.options, 0);
         tasks.rules.insert("tasks".into(), 20.into());
-        assert!(said(&tasks).starts_with("`game.options` of generator: "), "{}", said(&tasks));
+        assert!(
+            said(&tasks).starts_with("`game.options` of generator: "),
+            "{}",
+            said(&tasks)
+        );
         tasks.options = 1;
         check(&tasks).unwrap();
         game.name = "paco-saco".into();

@@ -90,11 +90,7 @@ impl FishEye {
         let logits = self.policy_output.forward(&hidden, Kind::Float)?;
 
         let root = match &self.value_encoder {
-            None => [
-                gather(&sept, &inputs.root)?,
-                shown,
-                gather(&view, &inputs.root)?,
-            ],
+            None => [gather(&sept, &inputs.root)?, shown, gather(&view, &inputs.root)?],
             Some(own) => own.roots(inputs, &self.shape, pass)?,
         };
         let root = Tensor::f_cat(&root, 1)?;
@@ -185,7 +181,9 @@ impl Encoder {
             (Some(encoder), Some(examples)) => {
                 Ok(Tensor::f_cat(&[grids, encoder.greatest(examples, pass)?], 1)?)
             }
-            (Some(_), None) => Err(TorchError::new("the network takes examples, but the rows hold none")),
+            (Some(_), None) => Err(TorchError::new(
+                "the network takes examples, but the rows hold none",
+            )),
         }
     }
 
@@ -261,7 +259,11 @@ impl ExampleEncoder {
 
     fn fold(&self) -> Result<ExampleWeights, TorchError> {
         Ok(ExampleWeights {
-            convolutions: self.convolutions.iter().map(Conv::fold).collect::<Result<_, _>>()?,
+            convolutions: self
+                .convolutions
+                .iter()
+                .map(Conv::fold)
+                .collect::<Result<_, _>>()?,
             reduce: self.reduce.fold()?,
             output: self.output.fold()?,
         })

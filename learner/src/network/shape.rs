@@ -317,7 +317,11 @@ mod tests {
             "value_head is \"wdl\", was \"scalar\"",
         ];
         assert_eq!(more.differences(&old), differences);
-        assert!(!of(64, &GeneratorGame::layout(Encoding::Plain)).differences(&small).is_empty());
+        assert!(
+            !of(64, &GeneratorGame::layout(Encoding::Plain))
+                .differences(&small)
+                .is_empty()
+        );
     }
 
     #[test]

@@ -90,7 +90,10 @@ fn libtorch_onnx_runtime_and_the_definition_agree_on_examples() {
         position.examples = Examples::NONE;
         position.write(&mut bare);
     }
-    assert!(with > 10 && without > 5, "{with} positions with examples, {without} without");
+    assert!(
+        with > 10 && without > 5,
+        "{with} positions with examples, {without} without"
+    );
     let feeder = Feeder::new(&layout, Device::Cpu).unwrap();
     let [shown, hidden] = [&rows, &bare].map(|rows| {
         let inputs = feeder.rows(rows).unwrap();
@@ -318,7 +321,8 @@ fn invalid_samples_are_named() {
         (2, &|batch| {
             let with = generator::wire_batch(Encoding::Examples, 4, 1, 0);
             (batch.rows, batch.row_lengths) = (with.rows, with.row_lengths);
-            (batch.visit_actions, batch.visits, batch.visit_counts) = (with.visit_actions, with.visits, with.visit_counts);
+            (batch.visit_actions, batch.visits, batch.visit_counts) =
+                (with.visit_actions, with.visits, with.visit_counts);
         }),
         // The faults are: an invalid tree, lengths of other rows, a move that the imp does not have, an imp that does not exist, and a
         // result below the lowest value.

@@ -39,7 +39,10 @@ pub(super) fn boards(graph: &mut Graph, shape: &FishEyeShape, inputs: &Inputs) -
     let examples = inputs.examples.as_ref().map(|examples| {
         let sides = [-1, EXAMPLE_GRIDS as i64, 1, SQUARES as i64];
         let planes = one_hot(graph, "examples", shape, &examples.symbols, &sides);
-        let to_board = graph.longs("examples.board", &[-1, (EXAMPLE_GRIDS * shape.symbols) as i64, 8, 8]);
+        let to_board = graph.longs(
+            "examples.board",
+            &[-1, (EXAMPLE_GRIDS * shape.symbols) as i64, 8, 8],
+        );
         ExampleBoards {
             boards: graph.node("Reshape", "examples.board", &[&planes, &to_board], &[]),
             of: examples.of.clone(),
@@ -135,7 +138,10 @@ impl Encoder<'_> {
         let table = concat(graph, &name, &[&none, &vectors], 0);
         let name = self.name("examples.greatest");
         let of_position = gather(graph, &name, &table, &boards.of);
-        let axis = [("axes", Attribute::Ints(vec![1])), ("keepdims", Attribute::Int(0))];
+        let axis = [
+            ("axes", Attribute::Ints(vec![1])),
+            ("keepdims", Attribute::Int(0)),
+        ];
         graph.node("ReduceMax", &name, &[&of_position], &axis)
     }
 

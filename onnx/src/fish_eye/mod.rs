@@ -165,6 +165,11 @@ mod tests {
             Encoding::Plain => &names[..12],
             Encoding::Examples => &names[..],
         };
-        assert!(expected.iter().map(|(name, _)| name.as_str()).eq(names.iter().copied()));
+        assert!(
+            expected
+                .iter()
+                .map(|(name, _)| name.as_str())
+                .eq(names.iter().copied())
+        );
     }
 }

@@ -66,7 +66,11 @@ fn encoder(draw: &mut Draw, shape: &FishEyeShape) -> EncoderWeights {
 /// have some.
 pub(crate) fn rows(layout: &RowLayout, count: usize, seed: u64) -> Vec<u32> {
     let has_examples = matches!(&layout.form, RowForm::Clan(rows) if rows.examples > 0);
-    let (encoding, tasks) = if has_examples { (Encoding::Examples, 50) } else { (Encoding::Plain, 0) };
+    let (encoding, tasks) = if has_examples {
+        (Encoding::Examples, 50)
+    } else {
+        (Encoding::Plain, 0)
+    };
     let rules = Rules {
         tasks,
         ..Rules::default()

@@ -385,7 +385,10 @@ impl FishEyeWeights {
                 ("grids.output", &encoder.grids_output),
                 ("view.output", &encoder.view_output),
             ];
-            let of_examples = encoder.examples.iter().map(|examples| ("examples.output", &examples.output));
+            let of_examples = encoder
+                .examples
+                .iter()
+                .map(|examples| ("examples.output", &examples.output));
             let layers = layers.into_iter().chain(of_examples);
             linears.extend(layers.map(|(name, layer)| (format!("{prefix}{name}"), layer)));
         }

@@ -652,7 +652,12 @@ mod tests {
         with.rows.clear();
         position.write(&mut with.rows);
         with.row_lengths = vec![with.rows.len() as u32];
-        for (options, game, is_valid) in [(0, plain.clone(), true), (0, with.clone(), false), (1, plain, true), (1, with, true)] {
+        for (options, game, is_valid) in [
+            (0, plain.clone(), true),
+            (0, with.clone(), false),
+            (1, plain, true),
+            (1, with, true),
+        ] {
             let game = Game { options, ..game };
             let checked = Validator::new("generator", options).unwrap().check(&game);
             assert_eq!(checked.is_ok(), is_valid, "{checked:?}");

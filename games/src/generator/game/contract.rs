@@ -51,7 +51,9 @@ impl Game for GeneratorGame {
             return Err(fault("move_limit must be at least 1".into()));
         }
         if u32::from(rules.pairs) + u32::from(rules.tasks) > 100 {
-            return Err(fault("pairs and tasks are percentages, together at most 100".into()));
+            return Err(fault(
+                "pairs and tasks are percentages, together at most 100".into(),
+            ));
         }
         match position {
             None => Ok(Self::posed(rules, Problem::Free)),
@@ -226,7 +228,9 @@ impl GeneratorGame {
         let kind = Kind::draw(rules, draw);
         let walk = sample::problem(level, kind, rules.move_limit, part, draw)?;
         Some(Drawn {
-            start: Self::posed(rules, walk.problem).with_examples(walk.examples).ok()?,
+            start: Self::posed(rules, walk.problem)
+                .with_examples(walk.examples)
+                .ok()?,
             solution: walk.solution,
         })
     }

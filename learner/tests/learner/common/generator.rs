@@ -57,7 +57,9 @@ pub fn wire_batch(encoding: Encoding, positions: usize, seed: u64, number: u64) 
 
 /// Packs the batch without symmetries.
 pub fn batch(encoding: Encoding, positions: usize, seed: u64, number: u64) -> HostBatch {
-    packer(encoding).pack(&wire_batch(encoding, positions, seed, number)).unwrap()
+    packer(encoding)
+        .pack(&wire_batch(encoding, positions, seed, number))
+        .unwrap()
 }
 
 pub fn packer(encoding: Encoding) -> Packer {
