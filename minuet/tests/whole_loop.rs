@@ -346,7 +346,13 @@ fn actors_follow_the_best_checkpoint() {
 fn the_generator_game_is_trained_by_the_same_roles() {
     let folder = tempfile::tempdir().unwrap();
     let mut settings = tiny_run();
-    settings.extend(["game.rules.move_limit=6", "problems.max_level=3"]);
+    settings.extend([
+        "game.rules.move_limit=6",
+        "problems.max_level=3",
+        // Some problems have examples, which rows, records and the network hold.
+        "game.options=1",
+        "game.rules.tasks=40",
+    ]);
     let mut run = Run::of_game("generator", folder.path(), &settings);
     let started = run.wait_for("started", |event| event["game"] == "generator");
     metrics::wait_until_those_of_problems_are_exported(&metrics::pages(&started));

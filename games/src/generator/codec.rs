@@ -264,7 +264,7 @@ impl Expander for Expansion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Game as _, Symmetry, generator::GeneratorGame};
+    use crate::Symmetry;
 
     #[test]
     fn logits_of_imps_become_logits_of_actions() {

@@ -393,7 +393,7 @@ fn weights_that_do_not_fit_are_refused() {
             weights.shape.examples = 64;
             weights
         })
-        .contains("policy.hidden")
+        .contains("examples.output")
     );
 }
 

@@ -10,9 +10,9 @@
 //!   └ value:          conv1×1 to 4 ─ BN ─ ReLU ─ linear ─ ReLU ┬ linear to 1 ─ tanh, or linear to 3 ─ softmax
 //!                                                              └ (linear to 1 ─ softplus: moves left)
 //!
-//! fish-eye, policy network ─ subtrees rolled up level by level ─ context, path and view of each part, grids of each position
+//! fish-eye, policy network ─ subtrees rolled up level by level ─ context, path and view of each part, grids of each position, its examples
 //!   └ linear ─ ReLU ─ linear to the moves, for every part
-//! fish-eye, value network ─ subtrees rolled up level by level ─ view of the root, grids of each position
+//! fish-eye, value network ─ subtrees rolled up level by level ─ view of the root, grids of each position, its examples
 //!   └ linear ─ ReLU ─ linear to 1 ─ sigmoid (with `model.shared`, the layers before these are those of the policy)
 //! ```
 //!

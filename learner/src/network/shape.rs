@@ -225,7 +225,7 @@ impl fmt::Display for NetworkShape {
             Self::Tower(tower) => write!(out, "tower of {} blocks, {} filters", tower.blocks, tower.filters),
             Self::FishEye(shape) => write!(
                 out,
-                "fish-eye, {}, {} convolutions, {} filters, septs of {}",
+                "fish-eye, {}, {} convolutions, {} filters, septs of {}{}",
                 if shape.shared {
                     "one network"
                 } else {
@@ -233,7 +233,8 @@ impl fmt::Display for NetworkShape {
                 },
                 shape.convolutions,
                 shape.filters,
-                shape.width
+                shape.width,
+                if shape.examples > 0 { ", examples" } else { "" }
             ),
         }
     }
@@ -344,6 +345,13 @@ mod tests {
         };
         let separate = NetworkShape::new(&two, &learner, &trees).unwrap();
         assert_eq!(separate.differences(&shape), ["shared is false, there was none"]);
+        let tasks = GeneratorGame::layout(Encoding::Examples);
+        let with_examples = NetworkShape::new(&model, &learner, &tasks).unwrap();
+        assert_eq!(
+            with_examples.differences(&shape),
+            ["examples is 128, there was none"]
+        );
+        assert!(with_examples.to_string().ends_with(", examples"));
         let error = NetworkShape::new(&two, &learner, &layout(7)).unwrap_err();
         assert!(
             error.to_string().starts_with("`model.shared` must be true"),

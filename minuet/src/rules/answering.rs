@@ -125,6 +125,22 @@ mod tests {
             (&Value::Null, &json!(true))
         );
         assert_eq!(asked("[[0,0],[1,19],[0,1]]", pair).unwrap()["outcome"], "first");
+        // Examples judge nothing; the row holds them in one order.
+        let examples = [
+            r#"{"input":[[3]],"output":[[4]]}"#,
+            r#"{"input":[[5]],"output":[[6]]}"#,
+        ];
+        let [one, other] = examples;
+        let task =
+            |list: String| asked("[[0,0],[1,19],[0,1]]", &format!(r#"{pair},"examples":[{list}]"#)).unwrap();
+        let (first, second) = (task(format!("{one},{other}")), task(format!("{other},{one}")));
+        assert_eq!(
+            (&first["outcome"], &first["row"]),
+            (&json!("first"), &second["row"])
+        );
+        let bare = asked("[[0,0],[1,19],[0,1]]", pair).unwrap();
+        let length = |answer: &Map<String, Value>| answer["row"].as_array().unwrap().len();
+        assert_eq!(length(&first), length(&bare) + 64);
         let strict = asked("[]", r#","illegal":"strict""#).unwrap();
         let all = asked("[]", "").unwrap();
         let count = |answer: &Map<String, Value>| answer["legal"].as_array().unwrap().len();

@@ -38,7 +38,7 @@ By default dead ends are no result here and chains may run in circles, as in the
 Chess takes and gives moves as UCI writes them ("e2e4", "e1g1", "e7e8q"), with every move's policy entry in "policy".
 Othello's actions are 0 to 63 from a1 to h8, 64 passes; Connect Four's are the columns, 0 to 6.
 The generator game's are [imp, move]; its "start" is a packed clan, a problem is posed by "target" (and "second_target") as rows
-of colours. The answer holds "clan" and "render", null after an Oops. By default what may fail is an Oops and may be played
+of colours, a task by "examples" of such a pair too: [{"input":…,"output":…}]. The answer holds "clan" and "render", null after an Oops. By default what may fail is an Oops and may be played
 ("illegal":"strict" offers only what succeeds), and cycles are allowed ("cycles":"forbid").
 
 Example:

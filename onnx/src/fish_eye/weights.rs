@@ -406,7 +406,7 @@ impl FishEyeWeights {
                 ("view.reduce", &encoder.view_reduce),
             ];
             convs.extend(others.map(|(name, layer)| (format!("{prefix}{name}"), layer)));
-            for examples in &encoder.examples {
+            if let Some(examples) = &encoder.examples {
                 let layers = examples.convolutions.iter().enumerate();
                 convs.extend(layers.map(|(number, layer)| (format!("{prefix}examples.conv{number}"), layer)));
                 convs.push((format!("{prefix}examples.reduce"), &examples.reduce));

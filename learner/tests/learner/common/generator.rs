@@ -27,7 +27,7 @@ pub fn wire_batch(encoding: Encoding, positions: usize, seed: u64, number: u64) 
     // Some of the problems are pairs, so that every flag and grid occurs.
     let rules = Rules {
         pairs: 30,
-        tasks: if encoding == Encoding::Examples { 60 } else { 0 },
+        tasks: if encoding == Encoding::Examples { 40 } else { 0 },
         ..Rules::default()
     };
     while batch.visit_counts.len() < positions {
