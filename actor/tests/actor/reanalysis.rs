@@ -9,7 +9,7 @@ use actor::{
 use config::RunConfig;
 use games::{
     Action, Drawn, Game as _,
-    generator::{GeneratorGame, Move, Rules},
+    generator::{Encoding, GeneratorGame, Move, Rules},
 };
 use proto::v1::{ExportRequest, Game, GetGameRequest};
 use replay_store::{
@@ -93,7 +93,7 @@ fn reanalysing(folder: &Path, server: &str, store: &str) -> RunConfig {
 
 async fn generator_server() -> Process {
     let server = Server::good();
-    *server.layout.lock() = GeneratorGame::layout(());
+    *server.layout.lock() = GeneratorGame::layout(Encoding::Plain);
     Process::start(server.routes()).await
 }
 
