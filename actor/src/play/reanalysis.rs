@@ -108,7 +108,7 @@ fn solved<G: Game>(start: &G, actions: &[Action]) -> Option<Drawn<G>> {
 #[cfg(test)]
 mod tests {
     use config::RunConfig;
-    use games::generator::{GeneratorGame, Move, Rules};
+    use games::generator::{GeneratorGame, Move};
 
     use super::*;
 
