@@ -32,6 +32,20 @@ impl Face for Chess {
         },
     ];
 
+    // Decided by lab/chess.toml, arm "proofs".
+    const RUN_SETTINGS: &'static [&'static str] = &[
+        "search.visits=32",
+        "search.solver=true",
+        "search.stop_when_solved=true",
+        "model.value_head=wdl",
+        "model.global_pooling=8",
+        "learner.batch_size=128",
+        "learner.samples_per_position=4.0",
+        "learner.warmup_steps=50",
+        "learner.root_value_share=0.25",
+        "learner.checkpoint_steps=100",
+    ];
+
     const HAS_PGN: bool = true;
 
     const PROBES: &'static [Line] = &[
