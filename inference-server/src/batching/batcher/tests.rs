@@ -89,9 +89,9 @@ async fn requests_that_gather_while_the_device_works_are_one_batch() {
     assert_eq!(rig.take().await, None);
     tokio::time::advance(Duration::from_secs(100)).await;
     assert_eq!(rig.take().await, None);
-    rig.push(4, 2);
+    rig.push(4, 1);
     rig.batcher.finished(8, 1);
-    assert_eq!(rig.take().await, Some(5));
+    assert_eq!(rig.take().await, Some(4));
     rig.batcher.finished(8, 1);
     assert_eq!(rig.take().await, None);
 }
