@@ -85,7 +85,7 @@ struct Figures {
     samples_per_cpu_second: f64,
     /// Samples per second in PyTorch, and the ratio to it (median over the rounds).
     pytorch: Option<Compared>,
-    /// The same with a network compiled by `torch.compile`.
+    /// Rates and ratio of a network compiled by `torch.compile`.
     pytorch_compiled: Option<Compared>,
 }
 

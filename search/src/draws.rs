@@ -34,7 +34,7 @@ pub enum Purpose {
     Gumbel = 6,
     /// Random actions before a game begins.
     Opening = 7,
-    /// Whether the problem of a stored game is posed again.
+    /// Choice between the problem of a stored game and a new one.
     Reanalysis = 8,
 }
 
