@@ -10,6 +10,7 @@ use super::{
 use crate::{
     graph::{Attribute, Graph, Value},
     tower::{conv, flatten, linear, relu},
+    weights::{Conv, Linear},
 };
 
 /// Encoder whose nodes and initialisers have names that begin with `prefix`.
@@ -120,19 +121,8 @@ impl Encoder<'_> {
     /// Adds the vector of every position's examples, `[B, examples]`. The table of all examples of the batch begins with zeros, which
     /// stand for an example that a position does not have. No number of an example is less, because ReLU is last.
     fn examples(&self, graph: &mut Graph, weights: &ExampleWeights, boards: &ExampleBoards) -> Value {
-        let mut board = boards.boards.clone();
-        for (number, layer) in weights.convolutions.iter().enumerate() {
-            let name = self.name(&format!("examples.conv{number}"));
-            board = conv(graph, &name, layer, &board);
-            board = relu(graph, &name, &board);
-        }
-        let name = self.name("examples.reduce");
-        let reduced = conv(graph, &name, &weights.reduce, &board);
-        let reduced = relu(graph, &name, &reduced);
-        let reduced = flatten(graph, &self.name("examples"), &reduced, self.shape.reduced);
-        let name = self.name("examples.output");
-        let output = linear(graph, &name, &weights.output, &reduced);
-        let vectors = relu(graph, &name, &output);
+        let board = self.convolved(graph, "examples", &weights.convolutions, &boards.boards);
+        let vectors = self.vectors(graph, "examples", &weights.reduce, &weights.output, &board);
         let name = self.name("examples.table");
         let none = graph.floats(&name, &[1, self.shape.examples], &vec![0.0; self.shape.examples]);
         let table = concat(graph, &name, &[&none, &vectors], 0);
@@ -148,18 +138,35 @@ impl Encoder<'_> {
     /// Adds the vector of every position's grids, `[B, position]`. `boards` are their planes.
     fn grids(&self, graph: &mut Graph, boards: &Value) -> Value {
         let weights = self.weights;
+        let board = self.convolved(graph, "grids", &weights.grids, boards);
+        self.vectors(
+            graph,
+            "grids",
+            &weights.grids_reduce,
+            &weights.grids_output,
+            &board,
+        )
+    }
+
+    /// Adds convolutions with ReLU one after the other. `part` begins their names.
+    fn convolved(&self, graph: &mut Graph, part: &str, convolutions: &[Conv], boards: &Value) -> Value {
         let mut board = boards.clone();
-        for (number, layer) in weights.grids.iter().enumerate() {
-            let name = self.name(&format!("grids.conv{number}"));
+        for (number, layer) in convolutions.iter().enumerate() {
+            let name = self.name(&format!("{part}.conv{number}"));
             board = conv(graph, &name, layer, &board);
             board = relu(graph, &name, &board);
         }
-        let name = self.name("grids.reduce");
-        let reduced = conv(graph, &name, &weights.grids_reduce, &board);
+        board
+    }
+
+    /// Adds the vector of each board: a convolution to few channels and a layer, each with ReLU. `part` begins their names.
+    fn vectors(&self, graph: &mut Graph, part: &str, reduce: &Conv, output: &Linear, board: &Value) -> Value {
+        let name = self.name(&format!("{part}.reduce"));
+        let reduced = conv(graph, &name, reduce, board);
         let reduced = relu(graph, &name, &reduced);
-        let reduced = flatten(graph, &self.name("grids"), &reduced, self.shape.reduced);
-        let name = self.name("grids.output");
-        let output = linear(graph, &name, &weights.grids_output, &reduced);
+        let reduced = flatten(graph, &self.name(part), &reduced, reduce.outputs);
+        let name = self.name(&format!("{part}.output"));
+        let output = linear(graph, &name, output, &reduced);
         relu(graph, &name, &output)
     }
 
@@ -173,13 +180,7 @@ impl Encoder<'_> {
         let name = self.name("view.conv");
         let board = conv(graph, &name, &weights.view, &planes);
         let board = relu(graph, &name, &board);
-        let name = self.name("view.reduce");
-        let reduced = conv(graph, &name, &weights.view_reduce, &board);
-        let reduced = relu(graph, &name, &reduced);
-        let reduced = flatten(graph, &self.name("view"), &reduced, shape.view_reduced);
-        let name = self.name("view.output");
-        let output = linear(graph, &name, &weights.view_output, &reduced);
-        relu(graph, &name, &output)
+        self.vectors(graph, "view", &weights.view_reduce, &weights.view_output, &board)
     }
 
     /// Adds sept, what is shown, and view of every position's root, `[B, …]` each. Only the views of roots are encoded.
