@@ -218,7 +218,7 @@ impl Tree {
         (start != NO_STATISTICS).then_some(start as usize + BLOCK_HEADER)
     }
 
-    /// True if the trees keeps the best value of each edge.
+    /// True if the tree keeps the best value of each edge.
     pub(crate) fn keeps_best(&self) -> bool {
         self.columns > BEST.0
     }

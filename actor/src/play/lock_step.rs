@@ -64,8 +64,8 @@ pub struct LockStep<G: Game> {
 }
 
 impl<G: Game> LockStep<G> {
-    /// Begins with `actor.games_per_thread` games, or 64 if that is 0: on every machine the same. Game numbers and the level of problems are kept in the folder `actor.spool`,
-    /// which must exist. Runs with equal seeds give their games equal ids, and so equal random draws.
+    /// Begins with `actor.games_per_thread` games, or 64 if that is 0: on every machine the same. Game numbers and the level of
+    /// problems are kept in the folder `actor.spool`, which must exist. Runs with equal seeds give their games equal ids, and so equal random draws.
     ///
     /// # Errors
     /// [`LockStepError`] if the configuration is invalid or the folder cannot be used.

@@ -104,7 +104,10 @@ fn measure(
     let file = folder.join("direct.onnx");
     std::fs::write(&file, &model.bytes)?;
     let (batch, model_bytes) = (usize::from(arguments.batch), model.bytes.len());
-    let (is_tower, operations) = (model.layout.stack().is_ok(), peak::operations(&model.bytes)?);
+    let operations = match model.layout.stack() {
+        Ok(_) => Some(peak::operations(&model.bytes)?),
+        Err(_) => None,
+    };
     cores.use_first()?;
     let mut served = Served::start(arguments, provider, folder, model)?;
     let bare = bare::start()?;
@@ -121,9 +124,9 @@ fn measure(
         let batch = batch.min(load.streams * load.rows);
         let mut direct = direct::start(&arguments.game, provider, batch, &file)?;
         let batching = (batch, direct.first_line.parse()?);
-        let mut products = match is_tower {
-            true => peak::start(&chosen)?,
-            false => None,
+        let mut products = match operations {
+            Some(_) => peak::start(&chosen)?,
+            None => None,
         };
         let python = arguments.python.as_deref();
         let mut onnxruntime = OnnxRuntime::start(python, &file, positions, batching, &chosen)?;
@@ -153,7 +156,7 @@ fn measure(
             load: load.to_string(),
             direct_batch: batch,
             bare: Bare::of(&bares),
-            peak: Peak::of(operations, &directs, &peaks),
+            peak: operations.and_then(|operations| Peak::of(operations, &directs, &peaks)),
             asked_for: provider.to_owned(),
             provider: chosen.clone(),
             model_bytes,

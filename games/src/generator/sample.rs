@@ -164,7 +164,8 @@ pub(super) fn random_walk(
 ///
 /// A drawing becomes the drawing of the grid that was drawn last. A pair becomes a pair: its second grid is the one drawn
 /// last, its first grid the one at the mark of the step, or, if the step was not marked, the grid after two thirds of the
-/// moves, as in [`problem`]. Examples are left out, because the moves follow no rule of theirs. The solution has at most `limit` actions, so the last moves of a longer episode are left out.
+/// moves, as in [`problem`]. Examples are left out, because the moves follow no rule of theirs. The solution has
+/// at most `limit` actions, so the last moves of a longer episode are left out.
 pub(super) fn in_hindsight(
     start: &Clan,
     posed: &Problem,

@@ -114,7 +114,7 @@ fn edge_adds_up<const PLAYERS: u8>(
         Kind::Active => {
             let since = visits - (1 + tree.visit_sum(child));
             // Without room for a node's statistics its own evaluation is backed up again.
-            assert!(since == 0 || proof.is_some() || tree.is_full());
+            assert!(since == 0 || proof.is_some() || (tree.is_full() && tree.visit_sum(child) == 0));
             let again = tree.evaluation(child).of_first(tree.mover(child)).seen_by(mover);
             let below: f32 = tree.totals(child).sum();
             let own = tree.evaluation(child).get() + below;
