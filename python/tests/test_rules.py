@@ -1,6 +1,7 @@
 """States, batches, rows and their symmetries; bad input."""
 
 import copy
+import json
 import pickle
 import unittest
 
@@ -129,6 +130,46 @@ class Rules(unittest.TestCase):
             self.assertEqual(pickle.loads(pickle.dumps(minuet.Game(name))), minuet.Game(name))
 
 
+class Problems(unittest.TestCase):
+    def test_a_problem_is_determined_by_its_seed_and_number_and_its_solution_solves_it(self):
+        game = minuet.Game("generator")
+        positions = set()
+        for number in range(20):
+            kind = ("draw", "pair")[number % 2]
+            state, solution = game.problem(6, kind, seed=3, number=number)
+            again, same = game.problem(6, kind, seed=3, number=number)
+            self.assertEqual((state.position, solution), (again.position, same))
+            self.assertEqual("second_target" in state.position, kind == "pair")
+            positions.add(state.position)
+            for action in solution:
+                self.assertIsNone(state.outcome)
+                state.play(action)
+            self.assertEqual((state.ending, state.value), ("solved", 1.0))
+        self.assertEqual(len(positions), 20)
+        self.assertNotEqual(game.problem(6, seed=4)[0].position, game.problem(6, seed=3)[0].position)
+
+    def test_problems_are_held_out_or_of_self_play(self):
+        game = minuet.Game("generator")
+        drawn = [{game.problem(8, number=number, held_out=held_out)[0].position for number in range(150)} for held_out in (False, True)]
+        self.assertGreater(min(map(len, drawn)), 100)
+        self.assertFalse(drawn[0] & drawn[1])
+
+    def test_the_held_out_problems_are_those_of_the_benchmark(self):
+        # The first one of draw 4: `minuet bench generator` must keep its problems, and these must be the same ones.
+        state, solution = minuet.Game("generator").problem(4, seed=4_321_000, number=0, held_out=True)
+        row = [5, 5, 5, 5, 5, 5, 5, 10]
+        self.assertEqual(json.loads(state.position)["target"], [row, [1, *row[1:]], *[row] * 6])
+        self.assertEqual(solution, [4, 144, 176, 58, 1])
+
+    def test_tasks_have_examples_and_need_a_representation_that_holds_them(self):
+        state, solution = minuet.Game("generator", 1).problem(4, "task", number=1)
+        self.assertIn("examples", state.position)
+        self.assertEqual(len(state.batch().row_lengths()), 1)
+        for action in solution:
+            state.play(action)
+        self.assertEqual(state.ending, "solved")
+
+
 class BadInput(unittest.TestCase):
     def refused(self, kind, words, call, *arguments, **options):
         with self.assertRaises(kind) as caught:
@@ -144,6 +185,14 @@ class BadInput(unittest.TestCase):
         self.refused(minuet.PositionError, "", chess.start, "no fen")
         self.refused(minuet.PositionError, "no field", chess.start, colour="white")
         self.refused(minuet.PositionError, "connect-four", minuet.Batch, [chess.start(), minuet.Game("connect-four").start()])
+
+    def test_problems_that_do_not_exist_are_named(self):
+        game = minuet.Game("generator")
+        self.refused(minuet.PositionError, "no problems", minuet.Game("chess").problem, 3)
+        self.refused(minuet.PositionError, "draw, pair, task, not 'tasks'".replace("'", '"'), game.problem, 3, "tasks")
+        self.refused(minuet.PositionError, "examples", game.problem, 3, "task")
+        for level in (-1, 0, 49):
+            self.refused(minuet.PositionError, f"levels 1 to 48, not {level}", game.problem, level)
 
     def test_illegal_actions_leave_the_state_as_it_was(self):
         state = minuet.Game("chess").start()

@@ -7,7 +7,7 @@ use games::{
     registry::{self, Visitor},
     terminal::Style,
 };
-use search::{GameKey, Settings};
+use search::{Draws, GameKey, Purpose, Settings};
 use serde_json::{Map, Value};
 
 use crate::searching::{AnySearch, TypedSearch};
@@ -20,6 +20,20 @@ pub trait AnyGame: Send + Sync + Debug {
         position: Option<&Value>,
         fields: &Map<String, Value>,
     ) -> Result<Box<dyn AnyState>, String>;
+    /// Start of a problem, and the actions of a solution.
+    fn problem(&self, wanted: &Wanted<'_>) -> Result<(Box<dyn AnyState>, Vec<Action>), String>;
+}
+
+/// Problem to be drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    pub level: i64,
+    /// Name of the kind, as in [`games::ProblemKind`].
+    pub kind: &'a str,
+    /// Key of all random draws, together with the level.
+    pub key: GameKey,
+    /// True for a problem that self-play never draws, false for one of self-play.
+    pub is_held_out: bool,
 }
 
 /// A state of a game, with the representation of its rows. The methods are those of [`games::Game`] and [`Face`].
@@ -137,6 +151,41 @@ impl<G: Face> AnyGame for TypedGame<G> {
             state: G::start_from_json(&self.rules, position, fields)?,
             encoding: self.encoding,
         }))
+    }
+
+    fn problem(&self, wanted: &Wanted<'_>) -> Result<(Box<dyn AnyState>, Vec<Action>), String> {
+        let Wanted { level, kind, key, .. } = *wanted;
+        let kinds = G::problem_kinds(&self.rules);
+        if G::LEVELS == 0 || kinds.is_empty() {
+            return Err(format!("{} has no problems", G::NAME));
+        }
+        let highest = G::LEVELS;
+        let level = u32::try_from(level)
+            .ok()
+            .filter(|level| (1..=highest).contains(level))
+            .ok_or_else(|| format!("{} has levels 1 to {highest}, not {level}", G::NAME))?;
+        let Some(own) = kinds.iter().find(|own| own.name == kind) else {
+            let names: Vec<&str> = kinds.iter().map(|own| own.name).collect();
+            let names = names.join(", ");
+            return Err(format!(
+                "{} has problems of the kinds {names}, not {kind:?}",
+                G::NAME
+            ));
+        };
+        G::check(&own.rules, self.encoding).map_err(|error| error.to_string())?;
+        // The stream by which `minuet bench generator` draws its problems.
+        let mut draws = Draws::new(key, level, Purpose::Problem);
+        let mut draw = |below| draws.below(below);
+        let drawn = match wanted.is_held_out {
+            true => G::draw_held_out(&own.rules, level, &mut draw),
+            false => G::draw_start(&own.rules, level, &mut draw),
+        };
+        let drawn = drawn.ok_or_else(|| format!("{}: no such {kind} of level {level} was found", G::NAME))?;
+        let state = TypedState {
+            state: drawn.start,
+            encoding: self.encoding,
+        };
+        Ok((Box::new(state), drawn.solution))
     }
 }
 

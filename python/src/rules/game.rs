@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use games::{Symmetry, registry};
+use games::{Action, Symmetry, registry};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArray4, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyUntypedArrayMethods,
 };
 use pyo3::{prelude::*, types::PyDict};
+use search::GameKey;
 use serde_json::Value;
 
 use super::{
     Batch, State,
-    erased::{Spec, SpecError},
+    erased::{Spec, SpecError, Wanted},
     json_fields, json_of, python_of, table,
 };
 use crate::error::{PositionError, RowError, UnknownGameError};
@@ -116,6 +117,33 @@ impl Game {
             .start(position.as_ref(), &json_fields(fields)?)
             .map_err(PositionError::new_err)?;
         Ok(State::new(self.spec.clone(), state))
+    }
+
+    /// Start of a problem of a level and kind, and the actions of a known solution. `seed` and `number` determine all random draws.
+    /// With `held_out` it is a problem that self-play never draws, otherwise one that self-play may draw.
+    #[pyo3(signature = (level, kind="draw", *, seed=0, number=0, held_out=false))]
+    fn problem(
+        &self,
+        py: Python<'_>,
+        level: i64,
+        kind: &str,
+        seed: u64,
+        number: u64,
+        held_out: bool,
+    ) -> PyResult<(State, Vec<Action>)> {
+        let wanted = Wanted {
+            level,
+            kind,
+            key: GameKey {
+                run_seed: seed,
+                game: number,
+            },
+            is_held_out: held_out,
+        };
+        let (state, solution) = py
+            .detach(|| self.spec.game.problem(&wanted))
+            .map_err(PositionError::new_err)?;
+        Ok((State::new(self.spec.clone(), state), solution))
     }
 
     /// Batch of `size` states at the usual start.
