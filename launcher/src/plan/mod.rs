@@ -3,9 +3,10 @@
 //! Every process gets the run's `run.toml`, and as `--set` the values that only `minuet up` knows: addresses, metrics pages,
 //! names. Settings that a person gives to `minuet up` with `--set` come last, so they override the others.
 //!
-//! **Processor time.** Self-play must not wait for training. Evaluation and play run at the normal priority and the learner at a
-//! lower one ([`LEARNER_NICE`]): it gets the time that self-play leaves, and at least its share by weight. The rating runs at a
-//! lower priority still. Waiting threads do not spin.
+//! **Processor time.** The learner waits by itself when it has trained `learner.samples_per_position` samples for each position. While
+//! it is behind, it comes first: evaluation and play run at a lower priority ([`SELF_PLAY_NICE`]) and get the time that it leaves,
+//! and at least their share by weight. Otherwise the learner of a small machine would see each position a fraction of the times that it
+//! should. The rating runs at a lower priority still. Waiting threads do not spin.
 
 pub mod ports;
 
@@ -19,8 +20,8 @@ use crate::run::{
     folder::{FolderError, RunFolder},
 };
 
-/// Niceness of the learner.
-const LEARNER_NICE: &str = "5";
+/// Niceness of the inference server and of the actors.
+const SELF_PLAY_NICE: &str = "5";
 /// Niceness of the studio and of the rating role, which are the least urgent.
 const RATING_NICE: &str = "10";
 
@@ -192,7 +193,7 @@ fn process(
         "--supervised".to_owned(),
     ]);
     let nice = match role {
-        Role::Learner => Some(LEARNER_NICE),
+        Role::InferenceServer | Role::Actor => Some(SELF_PLAY_NICE),
         Role::Rating => Some(RATING_NICE),
         _ => None,
     };
