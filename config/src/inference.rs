@@ -21,14 +21,14 @@ pub struct InferenceConfig {
     pub health: String,
     /// Greatest size of a message, in MiB, 1 to 1024.
     pub max_message_mib: usize,
-    /// Execution provider: `cpu`, `openvino-f32`, `openvino-bf16`, `cuda`, `tensorrt`, or `auto`, which measures the
-    /// providers of the machine (except TensorRT, which takes minutes to build engines) and uses the fastest one whose
-    /// results agree with f32.
+    /// Execution provider: `cpu`, `cpu-int8` (convolutions in 8-bit integers), `openvino-f32`, `openvino-bf16`, `cuda`, `tensorrt`,
+    /// or `auto`, which measures the providers of the machine and uses the fastest one whose results agree with f32. It leaves out
+    /// TensorRT, which takes minutes to build engines, and 8-bit integers on a CPU with bf16 units.
     pub provider: ProviderChoice,
     /// Index of the GPU, from 0. A process uses one GPU: start one process for each.
     pub device: u32,
     /// Convert models to half precision when they are loaded (true or false). Not possible with the providers `auto`,
-    /// `openvino-f32` and `openvino-bf16`. Fast on GPUs; on `cpu` only useful to measure the rounding error.
+    /// `cpu-int8`, `openvino-f32` and `openvino-bf16`. Fast on GPUs; on `cpu` only useful to measure the rounding error.
     pub fp16: bool,
     /// Folder for TensorRT's engines, so that each is built once per model and kind of GPU; empty: engines are not kept.
     pub engine_cache: PathBuf,

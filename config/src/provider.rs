@@ -12,6 +12,8 @@ pub enum ProviderChoice {
     Auto,
     /// ONNX Runtime's default CPU provider, f32.
     Cpu,
+    /// ONNX Runtime's default CPU provider, convolutions in 8-bit integers.
+    CpuInt8,
     /// OpenVINO on the CPU, f32.
     OpenvinoF32,
     /// OpenVINO on the CPU, bf16 (fast with AMX units).
@@ -29,9 +31,10 @@ pub struct UnknownProvider;
 
 impl ProviderChoice {
     /// All choices.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Auto,
         Self::Cpu,
+        Self::CpuInt8,
         Self::OpenvinoF32,
         Self::OpenvinoBf16,
         Self::Cuda,
@@ -43,6 +46,7 @@ impl ProviderChoice {
         match self {
             Self::Auto => "auto",
             Self::Cpu => "cpu",
+            Self::CpuInt8 => "cpu-int8",
             Self::OpenvinoF32 => "openvino-f32",
             Self::OpenvinoBf16 => "openvino-bf16",
             Self::Cuda => "cuda",
@@ -84,7 +88,7 @@ mod tests {
         let error = "abacus".parse::<ProviderChoice>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "one of auto, cpu, openvino-f32, openvino-bf16, cuda, tensorrt"
+            "one of auto, cpu, cpu-int8, openvino-f32, openvino-bf16, cuda, tensorrt"
         );
     }
 }

@@ -6,6 +6,8 @@ mod bound;
 mod common;
 #[path = "numbers/fish_eye.rs"]
 mod fish_eye;
+#[path = "numbers/int8.rs"]
+mod int8;
 
 use std::path::Path;
 

@@ -47,7 +47,7 @@ pub struct Arguments {
     /// Search with this number of visits instead of evaluating only this position.
     #[arg(long, default_value_t = 0)]
     visits: u32,
-    /// Execution provider for a network in this process: auto, cpu, openvino-f32, openvino-bf16, cuda.
+    /// Execution provider for a network in this process: auto, cpu, cpu-int8, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto")]
     provider: config::ProviderChoice,
     /// Print one JSON object.

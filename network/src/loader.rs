@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    cell::OnceCell,
     time::{Duration, Instant},
 };
 
@@ -42,6 +43,9 @@ pub enum LoadError {
     /// The model cannot be converted to half precision.
     #[error("inference.fp16: the model cannot be converted to half precision")]
     Half(#[from] onnx::half::HalfError),
+    /// The model cannot be converted to 8-bit integers.
+    #[error("the model cannot be converted to 8-bit integers")]
+    Int8(#[from] onnx::int8::Int8Error),
     /// The model cannot be extended to pick legal logits itself.
     #[error(transparent)]
     Legal(#[from] onnx::legal::LegalError),
@@ -74,10 +78,12 @@ pub struct File<'a> {
 }
 
 /// A file to load, and the names of its inputs and outputs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 struct Task<'a> {
     file: File<'a>,
     contract: &'a Contract,
+    /// The file with convolutions in 8-bit integers, once a session needed it.
+    int8: OnceCell<Vec<u8>>,
 }
 
 /// Loads models with one provider, or with the fastest one. If the settings leave the number of sessions open, the first
@@ -168,7 +174,11 @@ impl Loader {
     /// # Errors
     /// [`LoadError`] with the reason.
     pub fn load_from(&self, source: &str, file: File<'_>, contract: &Contract) -> Result<Model, LoadError> {
-        let task = Task { file, contract };
+        let task = &Task {
+            file,
+            contract,
+            int8: OnceCell::new(),
+        };
         let (plain, truth) = self.plain(task)?;
         let (provider, runner) = match self.asked_for {
             Some(Provider::Cpu) if !self.settings.fp16 && !self.settings.bind_always => {
@@ -240,7 +250,7 @@ impl Loader {
         &self,
         provider: Provider,
         runner: Box<dyn Runner>,
-        task: Task<'_>,
+        task: &Task<'_>,
     ) -> Result<Vec<Box<dyn Runner>>, LoadError> {
         let is_open = self.settings.sessions == 0 && !provider.is_gpu() && self.speeds.lock().is_empty();
         let most = match is_open {
@@ -289,9 +299,10 @@ impl Loader {
             step: 0,
             layout: &layout,
         };
-        let task = Task {
+        let task = &Task {
             file,
             contract: &Contract::default(),
+            int8: OnceCell::new(),
         };
         let (_, truth) = self.plain(task)?;
         self.candidate(provider, task, &truth)?
@@ -300,7 +311,7 @@ impl Loader {
     }
 
     /// Loads the model with the plain CPU provider and runs the canary batch.
-    fn plain(&self, task: Task<'_>) -> Result<(Box<dyn Runner>, CanaryOutput), LoadError> {
+    fn plain(&self, task: &Task<'_>) -> Result<(Box<dyn Runner>, CanaryOutput), LoadError> {
         // The reference is the file itself, in its own precision.
         let settings = Settings::from(self.settings.threads);
         let mut runner = self.runner(Provider::Cpu, task, &settings)?;
@@ -312,7 +323,7 @@ impl Loader {
     fn candidate(
         &self,
         provider: Provider,
-        task: Task<'_>,
+        task: &Task<'_>,
         truth: &CanaryOutput,
     ) -> Result<Candidate, LoadError> {
         let mut runner = self.runner(provider, task, &self.settings)?;
@@ -355,10 +366,10 @@ impl Loader {
     fn runner(
         &self,
         provider: Provider,
-        task: Task<'_>,
+        task: &Task<'_>,
         settings: &Settings,
     ) -> Result<Box<dyn Runner>, LoadError> {
-        let Task { file, contract } = task;
+        let Task { file, contract, .. } = task;
         let mut bytes = Cow::Borrowed(file.bytes);
         if settings.fp16 {
             bytes = onnx::half::to_half(&bytes)?.into();
@@ -367,15 +378,14 @@ impl Loader {
             let session = provider.load_for_varying_shapes(&self.environment, settings, &bytes)?;
             return Ok(Box::new(ExpandedRunner::new(session, file.layout)?));
         }
+        if provider == Provider::CpuInt8 {
+            bytes = Cow::Borrowed(self.int8(task)?);
+        }
         let is_bound = provider.is_gpu() || settings.bind_always;
         if is_bound {
             bytes = onnx::legal::with_legal_logits(&bytes, &contract.policy)?.into();
         }
-        let shapes = Shapes {
-            batch: self.buckets.largest(),
-            row: contract.input.is_none().then(|| file.layout.row_len()).flatten(),
-            actions: file.layout.actions as usize,
-        };
+        let shapes = self.shapes(task);
         let load = |fixed| provider.load(&self.environment, settings, &bytes, Some(shapes), fixed);
         let mut runner = SessionRunner::new(load(None)?, file.layout, contract)?;
         if is_bound {
@@ -389,10 +399,41 @@ impl Loader {
         Ok(Box::new(runner))
     }
 
+    fn shapes(&self, task: &Task<'_>) -> Shapes {
+        let layout = task.file.layout;
+        Shapes {
+            batch: self.buckets.largest(),
+            row: task.contract.input.is_none().then(|| layout.row_len()).flatten(),
+            actions: layout.actions as usize,
+        }
+    }
+
+    /// Returns the file with convolutions in 8-bit integers. Their scales follow from the canary batch.
+    fn int8<'a>(&self, task: &'a Task<'_>) -> Result<&'a [u8], LoadError> {
+        if let Some(made) = task.int8.get() {
+            return Ok(made);
+        }
+        let Task { file, contract, .. } = task;
+        let probe = onnx::int8::with_ranges(file.bytes)?;
+        let settings = Settings::from(self.settings.threads);
+        let session = Provider::Cpu.load(
+            &self.environment,
+            &settings,
+            &probe.file,
+            Some(self.shapes(task)),
+            None,
+        )?;
+        let mut runner = SessionRunner::new(session, file.layout, contract)?;
+        let batch = canary::batch(file.layout, canary::ROWS);
+        let ranges = runner.ranges(batch, &probe.tensors)?;
+        let made = onnx::int8::to_int8(file.bytes, &ranges)?;
+        Ok(task.int8.get_or_init(|| made))
+    }
+
     /// Chooses the fastest provider that agrees with f32. The first call measures all providers; later calls use that order.
     fn choose(
         &self,
-        task: Task<'_>,
+        task: &Task<'_>,
         plain: Box<dyn Runner>,
         truth: &CanaryOutput,
     ) -> Result<(Provider, Box<dyn Runner>), LoadError> {
@@ -420,7 +461,7 @@ impl Loader {
 
     fn measure_and_choose(
         &self,
-        task: Task<'_>,
+        task: &Task<'_>,
         plain: Box<dyn Runner>,
         truth: &CanaryOutput,
     ) -> Result<(Provider, Box<dyn Runner>), LoadError> {

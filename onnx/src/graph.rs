@@ -126,14 +126,40 @@ impl Graph {
     }
 
     fn initialiser(&mut self, name: &str, kind: DataType, sides: &[usize], raw: Vec<u8>) -> Value {
-        self.graph.initializer.push(TensorProto {
-            name: Some(name.to_owned()),
-            data_type: Some(kind as i32),
-            dims: sides.iter().map(|&side| side as i64).collect(),
-            raw_data: Some(Bytes::from(raw)),
-            ..TensorProto::default()
-        });
+        let sides: Vec<i64> = sides.iter().map(|&side| side as i64).collect();
+        self.graph.initializer.push(constant(name, kind, &sides, raw));
         Value(name.to_owned())
+    }
+}
+
+/// Returns a constant tensor of these bytes, little-endian.
+pub(crate) fn constant(name: &str, kind: DataType, sides: &[i64], raw: Vec<u8>) -> TensorProto {
+    TensorProto {
+        name: Some(name.to_owned()),
+        data_type: Some(kind as i32),
+        dims: sides.to_vec(),
+        raw_data: Some(Bytes::from(raw)),
+        ..TensorProto::default()
+    }
+}
+
+/// Returns a node for the graph of a file that is being changed. Its name is that of its output and its operator.
+pub(crate) fn node(
+    operator: &str,
+    inputs: &[&str],
+    output: &str,
+    attributes: &[(&str, Attribute)],
+) -> NodeProto {
+    NodeProto {
+        op_type: Some(operator.into()),
+        name: Some(format!("{output}/{operator}")),
+        input: inputs.iter().map(|name| (*name).to_owned()).collect(),
+        output: vec![output.to_owned()],
+        attribute: attributes
+            .iter()
+            .map(|(name, value)| attribute(name, value))
+            .collect(),
+        ..NodeProto::default()
     }
 }
 

@@ -9,9 +9,12 @@ use ::half::f16;
 use bytes::Bytes;
 use prost::Message as _;
 
-use crate::proto::{
-    AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
-    attribute_proto::AttributeType, tensor_proto::DataLocation, tensor_proto::DataType, type_proto,
+use crate::{
+    proto::{
+        AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
+        attribute_proto::AttributeType, tensor_proto::DataType, type_proto,
+    },
+    tensor::{TensorError, floats},
 };
 
 /// Error: a model cannot be converted.
@@ -31,12 +34,9 @@ pub enum HalfError {
         /// Weight that is out of range.
         value: f32,
     },
-    /// The weights lie in another file.
-    #[error("`{0}` is not in the file itself")]
-    Elsewhere(String),
-    /// A tensor has fewer bytes than its shape needs.
-    #[error("`{0}` is cut short")]
-    Short(String),
+    /// The numbers of a tensor cannot be read.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
     /// A loop or a branch contains a graph of its own.
     #[error("the node `{0}` has a graph of its own; such models are not converted")]
     Nested(String),
@@ -158,19 +158,7 @@ fn halve(tensor: &mut TensorProto) -> Result<(), HalfError> {
         return Ok(());
     }
     let name = tensor.name().to_owned();
-    if tensor.data_location() == DataLocation::External {
-        return Err(HalfError::Elsewhere(name));
-    }
-    let values: Vec<f32> = match &tensor.raw_data {
-        Some(raw) => raw
-            .chunks_exact(4)
-            .map(|bytes| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]))
-            .collect(),
-        None => std::mem::take(&mut tensor.float_data),
-    };
-    if values.len() as i64 != tensor.dims.iter().product::<i64>() {
-        return Err(HalfError::Short(name));
-    }
+    let values = floats(tensor)?.unwrap_or_default();
     let mut raw = Vec::with_capacity(2 * values.len());
     for value in values {
         let rounded = f16::from_f32(value);

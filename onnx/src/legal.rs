@@ -9,8 +9,8 @@
 use prost::Message as _;
 
 use crate::{
-    graph::{Side, value_info},
-    proto::{AttributeProto, ModelProto, NodeProto, attribute_proto::AttributeType, tensor_proto::DataType},
+    graph::{Attribute, Side, node, value_info},
+    proto::{ModelProto, tensor_proto::DataType},
 };
 
 /// Name of the added input.
@@ -56,26 +56,13 @@ pub fn with_legal_logits(file: &[u8], policy: &str) -> Result<Vec<u8>, LegalErro
             return Err(LegalError::Taken(name));
         }
     }
-    let axis = |axis: i64| AttributeProto {
-        name: Some("axis".into()),
-        i: Some(axis),
-        r#type: Some(AttributeType::Int as i32),
-        ..AttributeProto::default()
-    };
-    let node = |operator: &str, inputs: &[&str], output: &str| NodeProto {
-        op_type: Some(operator.into()),
-        name: Some(format!("{output}/{operator}")),
-        input: inputs.iter().map(|name| (*name).to_owned()).collect(),
-        output: vec![output.to_owned()],
-        attribute: vec![axis(1)],
-        ..NodeProto::default()
-    };
+    let axis = [("axis", Attribute::Int(1))];
     // Logits may come as planes, `[batch, 73, 8, 8]`.
     let flat = format!("{LEGAL_LOGITS}/flat");
-    graph.node.push(node("Flatten", &[policy], &flat));
+    graph.node.push(node("Flatten", &[policy], &flat, &axis));
     graph
         .node
-        .push(node("GatherElements", &[&flat, LEGAL], LEGAL_LOGITS));
+        .push(node("GatherElements", &[&flat, LEGAL], LEGAL_LOGITS, &axis));
     let sides = [Side::Free("batch"), Side::Free("legal")];
     graph.input.push(value_info(LEGAL, DataType::Int32, &sides));
     graph

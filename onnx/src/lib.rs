@@ -37,8 +37,10 @@
 //! | [`tower`] | the nodes of the tower |
 //! | [`fish_eye`] | the network over clans of imps: its weights, its graph, its definition |
 //! | [`half`] | conversion of a model to half precision |
+//! | [`int8`] | conversion of a model's convolutions to 8-bit integers |
 //! | [`legal`] | adds the selection of the legal actions' logits to a model |
 //! | [`model`] | whole files: inputs, outputs, metadata |
+//! | [`tensor`] | reads the numbers of a file's tensors |
 //! | [`reference`](mod@reference) | a plain evaluation of a tower, with which runtimes and exports are compared |
 
 mod draw;
@@ -46,10 +48,12 @@ pub mod expansion;
 pub mod fish_eye;
 pub mod graph;
 pub mod half;
+pub mod int8;
 pub mod legal;
 pub mod model;
 pub mod random;
 pub mod reference;
+pub mod tensor;
 pub mod tower;
 pub mod weights;
 

@@ -8,6 +8,7 @@ use onnx::{
         AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
         tensor_proto::{DataLocation, DataType},
     },
+    tensor::TensorError,
 };
 use proptest::prelude::*;
 use prost::Message as _;
@@ -71,13 +72,13 @@ fn an_unconvertible_model_gives_an_error_that_names_the_reason() {
     short.dims = vec![3];
     assert_eq!(
         to_half(&file(short, Vec::new())),
-        Err(HalfError::Short("weights".into()))
+        Err(HalfError::Tensor(TensorError::Short("weights".into())))
     );
     let mut elsewhere = tensor(&[]);
     elsewhere.data_location = Some(DataLocation::External as i32);
     assert_eq!(
         to_half(&file(elsewhere, Vec::new())),
-        Err(HalfError::Elsewhere("weights".into()))
+        Err(HalfError::Tensor(TensorError::Elsewhere("weights".into())))
     );
     let branch = NodeProto {
         name: Some("choice".into()),

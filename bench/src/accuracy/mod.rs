@@ -50,7 +50,7 @@ pub struct Arguments {
     /// Seed of the positions.
     #[arg(long, default_value_t = SEED)]
     seed: u64,
-    /// Execution provider: auto, cpu, openvino-f32, openvino-bf16, cuda.
+    /// Execution provider: auto, cpu, cpu-int8, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto")]
     provider: ProviderChoice,
     /// Print one JSON object.

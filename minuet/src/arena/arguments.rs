@@ -67,7 +67,7 @@ pub struct Arguments {
     /// Number of games at once on each thread; their positions are evaluated together. [default: up to 32; 1 if an engine plays]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub(super) games_at_once: Option<u16>,
-    /// Execution provider for networks: auto, cpu, openvino-f32, openvino-bf16, cuda.
+    /// Execution provider for networks: auto, cpu, cpu-int8, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto")]
     pub(super) provider: ProviderChoice,
     /// Size of the evaluation cache of each network in MiB.

@@ -63,7 +63,7 @@ pub struct Arguments {
     /// Draw with plain characters only.
     #[arg(long)]
     ascii: bool,
-    /// Execution provider for a network in this process: auto, cpu, openvino-f32, openvino-bf16, cuda.
+    /// Execution provider for a network in this process: auto, cpu, cpu-int8, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto")]
     provider: config::ProviderChoice,
     /// Seed of the opponent's random draws.

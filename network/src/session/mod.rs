@@ -8,7 +8,10 @@
 pub mod binding;
 pub mod expanded;
 
+use std::collections::HashMap;
+
 use games::{PlaneStack, RowLayout};
+use onnx::int8::{Probe, Range};
 use onnx::legal::LEGAL;
 use onnx::model::{LAYOUT_KEY, POLICY, STEP_KEY, VALUE};
 use ort::{
@@ -222,6 +225,47 @@ impl SessionRunner {
         self.fixed.push((size, session));
     }
 
+    /// Runs a batch and returns the ranges of tensors, for a model that gives them ([`onnx::int8::with_ranges`]).
+    ///
+    /// # Errors
+    /// [`RunError`] if the model fails or gives no such ranges.
+    pub fn ranges(&mut self, batch: Batch, tensors: &[String]) -> Result<HashMap<String, Range>, RunError> {
+        let input = self.tensor(batch)?;
+        let name = self.input.as_str();
+        let outputs = self.session.run(ort::inputs![name => input]).map_err(failed)?;
+        let ranges = tensors.iter().map(|tensor| {
+            let [low, high] = Probe::outputs(tensor).map(|name| {
+                let found = outputs.get(&name).and_then(|value| numbers(value).first());
+                found
+                    .copied()
+                    .ok_or_else(|| RunError(format!("the model gave no {name}")))
+            });
+            let range = Range {
+                low: low?,
+                high: high?,
+            };
+            Ok((tensor.clone(), range))
+        });
+        ranges.collect()
+    }
+
+    /// Returns a batch as the model's input.
+    fn tensor(&self, batch: Batch) -> Result<DynValue, RunError> {
+        let size = batch.size();
+        Ok(match self.input_form {
+            InputForm::Rows => {
+                let shape = [size, self.stack.row_len()];
+                let tensor = Tensor::from_array((shape, batch.into_rows())).map_err(failed)?;
+                tensor.into_dyn()
+            }
+            InputForm::Planes => {
+                let shape = [size, self.stack.planes as usize, 8, 8];
+                let tensor = Tensor::from_array((shape, self.expand(&batch)?)).map_err(failed)?;
+                tensor.into_dyn()
+            }
+        })
+    }
+
     fn expand(&self, batch: &Batch) -> Result<Vec<f32>, RunError> {
         let mut planes = vec![0.0; batch.size() * self.stack.tensor_len()];
         let mut row = Vec::with_capacity(self.stack.row_len());
@@ -238,7 +282,6 @@ impl SessionRunner {
 
 impl Runner for SessionRunner {
     fn run(&mut self, mut batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
-        let failed = |error: ort::Error| RunError(first_line(&error.to_string()));
         let size = batch.size();
         let legal = batch.take_legal();
         if let Some(bound) = &self.bound {
@@ -262,18 +305,7 @@ impl Runner for SessionRunner {
                 values: Values::of(kind, bound.values),
             }));
         }
-        let input = match self.input_form {
-            InputForm::Rows => {
-                let shape = [size, self.stack.row_len()];
-                let tensor = Tensor::from_array((shape, batch.into_rows())).map_err(failed)?;
-                tensor.into_dyn()
-            }
-            InputForm::Planes => {
-                let shape = [size, self.stack.planes as usize, 8, 8];
-                let tensor = Tensor::from_array((shape, self.expand(&batch)?)).map_err(failed)?;
-                tensor.into_dyn()
-            }
-        };
+        let input = self.tensor(batch)?;
         let session = match self.fixed.iter_mut().find(|(fixed, _)| *fixed == size) {
             Some((_, session)) => session,
             None => &mut self.session,
@@ -299,6 +331,10 @@ impl Runner for SessionRunner {
     fn picks_legal(&self) -> bool {
         self.bound.is_some()
     }
+}
+
+fn failed(error: ort::Error) -> RunError {
+    RunError(first_line(&error.to_string()))
 }
 
 /// Checks that an output has `width` numbers for each of `size` positions.

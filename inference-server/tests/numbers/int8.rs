@@ -1,0 +1,222 @@
+//! Convolutions in 8-bit integers: against a plain evaluation in integers, and against f32 with the networks that come with
+//! Minuet.
+
+use std::collections::HashMap;
+
+use games::{
+    Action, Game, Symmetry, chess::Chess, connect_four::ConnectFour, gomoku::Gomoku, othello::Othello,
+    paco_sako::PacoSako,
+};
+use network::{
+    ModelFile,
+    buckets::Buckets,
+    loader::{File, Loader},
+    provider::Provider,
+    softmax::softmax,
+};
+use onnx::{
+    Conv,
+    graph::{Attribute, Graph, Side},
+    int8::{Range, to_int8, with_ranges},
+    proto::{ModelProto, OperatorSetIdProto, tensor_proto::DataType},
+};
+use ort::value::Tensor;
+use prost::Message as _;
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+
+use crate::{environment, run};
+
+const INPUTS: usize = 3;
+const OUTPUTS: usize = 5;
+const SIDE: usize = 8;
+
+/// Returns a model of one convolution (3×3, with a bias) and a ReLU: input `x`, `[1, 3, 8, 8]`, output `y`.
+fn model(layer: &Conv) -> Vec<u8> {
+    let mut graph = Graph::new("one layer");
+    let sides = |planes| [1, planes, SIDE, SIDE].map(Side::Fixed);
+    let x = graph.input("x", DataType::Float, &sides(INPUTS));
+    let weights = graph.floats("weights", &[OUTPUTS, INPUTS, 3, 3], &layer.weights);
+    let bias = graph.floats("bias", &[OUTPUTS], &layer.bias);
+    let padding = [("pads", Attribute::Ints(vec![1; 4]))];
+    let sum = graph.node("Conv", "layer", &[&x, &weights, &bias], &padding);
+    let y = graph.node("Relu", "layer", &[&sum], &[]);
+    graph.output("y", &y, DataType::Float, &sides(OUTPUTS));
+    let model = ModelProto {
+        ir_version: Some(9),
+        opset_import: vec![OperatorSetIdProto {
+            domain: Some(String::new()),
+            version: Some(18),
+        }],
+        graph: Some(graph.finish()),
+        ..ModelProto::default()
+    };
+    model.encode_to_vec()
+}
+
+/// Evaluates the layer as the conversion defines it: bytes times bytes, summed as integers. The result is in steps of the output's
+/// scale, before it is rounded.
+fn in_integers(layer: &Conv, x: &[f32], input: Range, output: Range) -> Vec<f64> {
+    let step = |range: Range| f64::from(range.high - range.low) / 255.0;
+    let zero = (f64::from(-input.low) / step(input)).round() as i64;
+    let bytes: Vec<i64> = x
+        .iter()
+        .map(|&x| ((f64::from(x) / step(input)).round() as i64 + zero).clamp(0, 255) - zero)
+        .collect();
+    let kernel = INPUTS * 9;
+    let mut all = Vec::new();
+    for (weights, &bias) in layer.weights.chunks(kernel).zip(&layer.bias) {
+        let largest = weights
+            .iter()
+            .fold(0.0_f32, |largest, weight| largest.max(weight.abs()));
+        let scale = f64::from(largest) / 64.0;
+        let weights: Vec<i64> = weights
+            .iter()
+            .map(|&weight| (f64::from(weight) / scale).round() as i64)
+            .collect();
+        let bias = (f64::from(bias) / (scale * step(input))).round() as i64;
+        for square in 0..SIDE * SIDE {
+            let mut sum = bias;
+            for plane in 0..INPUTS {
+                for tap in 0..9 {
+                    let (row, column) = (square / SIDE + tap / 3, square % SIDE + tap % 3);
+                    if (1..=SIDE).contains(&row) && (1..=SIDE).contains(&column) {
+                        let there = plane * SIDE * SIDE + (row - 1) * SIDE + column - 1;
+                        sum += bytes[there] * weights[plane * 9 + tap];
+                    }
+                }
+            }
+            let steps = sum as f64 * scale * step(input) / step(output);
+            all.push(steps.clamp(0.0, 255.0));
+        }
+    }
+    all
+}
+
+#[test]
+fn a_converted_layer_equals_its_evaluation_in_integers() {
+    let mut random = ChaCha8Rng::seed_from_u64(4);
+    let mut numbers = |count: usize, size: f32| -> Vec<f32> {
+        (0..count).map(|_| random.random_range(-size..size)).collect()
+    };
+    let layer = Conv {
+        outputs: OUTPUTS,
+        inputs: INPUTS,
+        kernel: 3,
+        weights: numbers(OUTPUTS * INPUTS * 9, 0.5),
+        bias: numbers(OUTPUTS, 1.0),
+    };
+    let x = numbers(INPUTS * SIDE * SIDE, 2.0);
+    let file = model(&layer);
+    let probe = with_ranges(&file).unwrap();
+    let given = || Tensor::from_array(([1, INPUTS, SIDE, SIDE], x.clone())).unwrap();
+    let session = |file: &[u8]| {
+        Provider::Cpu
+            .load(&environment(), &1.into(), file, None, None)
+            .unwrap()
+    };
+    let mut measured = session(&probe.file);
+    let outputs = measured.run(ort::inputs!["x" => given()]).unwrap();
+    let number = |name: &str| outputs[name].try_extract_tensor::<f32>().unwrap().1[0];
+    let y = outputs["y"].try_extract_tensor::<f32>().unwrap().1.to_vec();
+    let mut ranges = HashMap::new();
+    for tensor in &probe.tensors {
+        let [low, high] = onnx::int8::Probe::outputs(tensor).map(|name| number(&name));
+        ranges.insert(tensor.clone(), Range { low, high });
+    }
+    assert_eq!(ranges.len(), 2, "{ranges:?}");
+    let input = ranges["x"];
+    let extreme = |of: fn(f32, f32) -> f32, numbers: &[f32]| numbers.iter().copied().reduce(of).unwrap();
+    assert_eq!(
+        (input.low, input.high),
+        (extreme(f32::min, &x), extreme(f32::max, &x))
+    );
+    let (_, &output) = ranges.iter().find(|(tensor, _)| *tensor != "x").unwrap();
+    assert_eq!((output.low, output.high), (0.0, extreme(f32::max, &y)));
+
+    let mut converted = session(&to_int8(&file, &ranges).unwrap());
+    let outputs = converted.run(ort::inputs!["x" => given()]).unwrap();
+    let found = outputs["y"].try_extract_tensor::<f32>().unwrap().1;
+    let step = (output.high - output.low) / 255.0;
+    for (found, steps) in found.iter().zip(in_integers(&layer, &x, input, output)) {
+        let found = f64::from(found / step);
+        // Half a step is lost by rounding; the rest is for sums that lie between two steps.
+        assert!(
+            (found - steps).abs() < 0.51,
+            "{found} steps, {steps} before rounding"
+        );
+    }
+}
+
+/// Plays random games and compares both forms of the network that comes with Minuet: mean KL divergence of the priors of the legal
+/// actions, and mean difference of the values.
+fn differences<G: Game>() -> (f64, f64) {
+    let file = ModelFile::find(&G::NAME.parse().unwrap()).unwrap();
+    let encoding = file.encoding::<G>().unwrap();
+    let mut random = ChaCha8Rng::seed_from_u64(2);
+    let (mut rows, mut legal) = (Vec::new(), Vec::new());
+    let rules = G::Rules::default();
+    while legal.len() < 256 {
+        let mut state = G::start(&rules, None).unwrap();
+        while state.outcome().is_none() && legal.len() < 256 {
+            let mut actions: Vec<Action> = Vec::new();
+            state.legal_actions(&mut actions);
+            if random.random_bool(0.2) {
+                state.write_row(encoding, Symmetry::default(), &mut rows);
+                let entries = actions.iter();
+                legal.push(
+                    entries
+                        .map(|&action| state.policy_index(encoding, Symmetry::default(), action))
+                        .collect::<Vec<u32>>(),
+                );
+            }
+            let action = actions[random.random_range(0..actions.len())];
+            state.play(action).unwrap();
+        }
+    }
+    let width = file.layout.actions as usize;
+    let [plain, bytes] = [Provider::Cpu, Provider::CpuInt8].map(|provider| {
+        let loader = Loader::new(environment(), 1, Buckets::new(64), Some(provider)).unwrap();
+        let model = loader.load(File {
+            bytes: &file.bytes,
+            version: &file.version,
+            step: file.step,
+            layout: &file.layout,
+        });
+        let (logits, values) = run(&model.unwrap(), &rows);
+        let mut priors = Vec::new();
+        for (logits, legal) in logits.chunks(width).zip(&legal) {
+            assert!(softmax(logits, legal, &mut priors));
+        }
+        (priors, values)
+    });
+    let positions = legal.len() as f64;
+    let divergence = |(plain, bytes): (&f32, &f32)| match *plain > 0.0 {
+        true => f64::from(*plain) * (f64::from(*plain) / f64::from(*bytes)).ln(),
+        false => 0.0,
+    };
+    let divergence: f64 = plain.0.iter().zip(&bytes.0).map(divergence).sum();
+    let of_values: f64 = plain
+        .1
+        .iter()
+        .zip(&bytes.1)
+        .map(|(plain, bytes)| f64::from((plain - bytes).abs()))
+        .sum();
+    (divergence / positions, of_values / positions)
+}
+
+#[test]
+fn trained_networks_keep_their_policy_and_value() {
+    for (name, (divergence, value)) in [
+        (Chess::NAME, differences::<Chess>()),
+        (ConnectFour::NAME, differences::<ConnectFour>()),
+        (Gomoku::NAME, differences::<Gomoku>()),
+        (Othello::NAME, differences::<Othello>()),
+        (PacoSako::NAME, differences::<PacoSako>()),
+    ] {
+        println!("{name}: KL divergence {divergence:.5}, value {value:.4}");
+        assert!(divergence > 0.0, "{name}: nothing was converted");
+        assert!(divergence < 0.01, "{name}: {divergence}");
+        assert!(value < 0.06, "{name}: {value}");
+    }
+}

@@ -1,0 +1,139 @@
+//! Tests of the conversion to 8-bit integers: rounding of weights and refusals.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::HashMap;
+
+use games::{Game as _, connect_four::ConnectFour};
+use onnx::{
+    Input, Metadata, TowerShape, TowerWeights, build,
+    half::to_half,
+    int8::{Int8Error, Range, to_int8, with_ranges},
+    proto::{ModelProto, TensorProto, tensor_proto::DataType},
+    tensor::TensorError,
+};
+use prost::Message as _;
+
+fn tower() -> (TowerWeights, Vec<u8>) {
+    let layout = ConnectFour::layout(());
+    let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 2, 8), 3);
+    let file = build(&weights, &Metadata { layout, step: 0 }, Input::Rows).unwrap();
+    (weights, file)
+}
+
+fn ranges(file: &[u8]) -> HashMap<String, Range> {
+    let tensors = with_ranges(file).unwrap().tensors;
+    let range = Range { low: -1.0, high: 2.0 };
+    tensors.into_iter().map(|tensor| (tensor, range)).collect()
+}
+
+fn changed(file: &[u8], change: impl FnOnce(&mut ModelProto)) -> Vec<u8> {
+    let mut model = ModelProto::decode(file).unwrap();
+    change(&mut model);
+    model.encode_to_vec()
+}
+
+fn bytes(tensor: &TensorProto) -> Vec<i8> {
+    let raw = tensor.raw_data.as_ref().unwrap();
+    raw.iter().map(|&byte| byte as i8).collect()
+}
+
+#[test]
+fn weights_are_rounded_to_a_64th_of_the_largest_of_their_channel() {
+    let (weights, file) = tower();
+    let converted = ModelProto::decode(to_int8(&file, &ranges(&file)).unwrap().as_slice()).unwrap();
+    let graph = converted.graph.unwrap();
+    let constant = |name: &str| graph.initializer.iter().find(|tensor| tensor.name() == name);
+    let layer = &weights.input;
+    let size = layer.weights.len() / layer.outputs;
+    let first = graph
+        .initializer
+        .iter()
+        .find(|tensor| tensor.data_type() == DataType::Int8 as i32 && tensor.dims[1] == layer.inputs as i64)
+        .unwrap();
+    let by = constant(&first.name().replace("/given", "/scale")).unwrap();
+    let by: Vec<f32> = by
+        .raw_data
+        .as_ref()
+        .unwrap()
+        .chunks(4)
+        .map(|raw| f32::from_le_bytes(raw.try_into().unwrap()))
+        .collect();
+    assert_eq!((first.dims[0] as usize, by.len()), (layer.outputs, layer.outputs));
+    let all = bytes(first);
+    let channels = layer.weights.chunks(size).zip(all.chunks(size)).zip(by);
+    for ((weights, bytes), scale) in channels {
+        assert_eq!(bytes.iter().map(|byte| byte.unsigned_abs()).max(), Some(64));
+        for (weight, byte) in weights.iter().zip(bytes) {
+            assert!(
+                (weight - scale * f32::from(*byte)).abs() <= 0.501 * scale,
+                "{weight} became {byte}"
+            );
+        }
+    }
+}
+
+#[test]
+fn convolutions_in_half_precision_are_not_converted() {
+    let half = to_half(&tower().1).unwrap();
+    assert_eq!(with_ranges(&half).unwrap_err(), Int8Error::NoConvolution);
+}
+
+#[test]
+fn models_that_cannot_be_converted_are_refused_with_a_reason() {
+    let (_, file) = tower();
+    assert!(matches!(with_ranges(b"nonsense"), Err(Int8Error::File(_))));
+    assert_eq!(
+        with_ranges(&changed(&file, |model| model.graph = None)).unwrap_err(),
+        Int8Error::NoConvolution
+    );
+    let old = changed(&file, |model| model.opset_import[0].version = Some(12));
+    assert_eq!(with_ranges(&old).unwrap_err(), Int8Error::Opset(12));
+    let without = changed(&file, |model| {
+        model
+            .graph
+            .as_mut()
+            .unwrap()
+            .node
+            .retain(|node| node.op_type() != "Conv");
+    });
+    assert_eq!(with_ranges(&without).unwrap_err(), Int8Error::NoConvolution);
+    let short = changed(&file, |model| {
+        let tensor = &mut model.graph.as_mut().unwrap().initializer[0];
+        tensor.raw_data = None;
+    });
+    let graph = ModelProto::decode(short.as_slice()).unwrap().graph.unwrap();
+    let name = graph.initializer[0].name().to_owned();
+    if graph.initializer[0].data_type() == DataType::Float as i32 {
+        assert_eq!(
+            with_ranges(&short).unwrap_err(),
+            Int8Error::Tensor(TensorError::Short(name))
+        );
+    }
+
+    let mut some = ranges(&file);
+    let name = some.keys().next().unwrap().clone();
+    for low in [f32::NEG_INFINITY, f32::NAN] {
+        some.insert(name.clone(), Range { low, high: 1.0 });
+        assert_eq!(
+            to_int8(&file, &some).unwrap_err(),
+            Int8Error::NoRange(name.clone())
+        );
+    }
+    some.remove(&name);
+    assert_eq!(to_int8(&file, &some).unwrap_err(), Int8Error::NoRange(name));
+}
+
+#[test]
+fn a_file_that_claims_many_channels_takes_no_memory_for_them() {
+    let (_, file) = tower();
+    let claims = changed(&file, |model| {
+        let graph = model.graph.as_mut().unwrap();
+        let layer = graph.node.iter().find(|node| node.op_type() == "Conv").unwrap();
+        let weights = layer.input[1].clone();
+        let mut tensors = graph.initializer.iter_mut();
+        let tensor = tensors.find(|tensor| tensor.name() == weights).unwrap();
+        (tensor.dims, tensor.raw_data) = (vec![1 << 62, 0, 3, 3], None);
+        tensor.float_data.clear();
+    });
+    assert!(to_int8(&claims, &ranges(&claims)).is_ok());
+}
