@@ -41,7 +41,8 @@
 //! | `virtual_loss` | virtual losses, which keep other visits off the paths of pending leaves |
 //! | [`apply`](mod@apply) | evaluations arrive and are checked |
 //! | `backup` | values go up the paths |
-//! | [`noise`] | Dirichlet noise for the decision node |
+//! | [`noise`] | temperature and Dirichlet noise for the decision node |
+//! | `cheap` | decisions of self-play with few visits, whose policy is not learned |
 //! | [`leaf`] | [`LeafRequest`], [`Evaluation`] |
 //! | [`decision`] | the result, and the choice of an action by temperature |
 //! | [`solve`] | one-player games: the shortest solution known, and its proof |
@@ -55,6 +56,7 @@
 
 mod argmax;
 mod backup;
+mod cheap;
 mod compact;
 mod proof;
 mod puct;

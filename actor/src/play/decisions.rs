@@ -8,10 +8,11 @@ use proto::{
 use search::Decision;
 
 /// Returns the actions that a record names as visited, with their visits. Once a solution is known, its next action is the policy to
-/// learn, whatever the visits are.
+/// learn, whatever the visits are. A cheap decision names none.
 pub fn visited(decision: &Decision) -> Vec<(Action, u32)> {
     match decision.solution {
         Some(solution) => vec![(solution, decision.visits.iter().sum::<u32>().max(1))],
+        None if decision.is_cheap => Vec::new(),
         None => {
             let visits = decision
                 .actions
@@ -33,7 +34,7 @@ pub fn record_search(
     index: impl Fn(Action) -> u32,
 ) {
     // A known solution is recorded without a search, and the decision node may not be evaluated before a solution is followed.
-    if decision.actions.is_empty() || decision.priors.len() != decision.actions.len() {
+    if visited.is_empty() || decision.actions.is_empty() || decision.priors.len() != decision.actions.len() {
         return recorder.push_unrecorded(visited.len());
     }
     let is_named = |action| visited.iter().any(|&(named, _)| named == action);

@@ -11,10 +11,11 @@ use network::{Network, NetworkError, Predictions, batched::Batcher};
 use proto::v1::{self, ModelDescription};
 
 use super::{
-    begin::Begun,
+    begin::{Beginnings, Begun},
     curriculum::{Curriculum, CurriculumError},
     naming::{Naming, NamingError},
     record,
+    restarts::Restarts,
     setup::{Setup, SetupError},
     slot::{GameSlot, SlotError},
 };
@@ -55,6 +56,7 @@ pub struct LockStep<G: Game> {
     setup: Setup<G>,
     naming: Naming,
     curriculum: Curriculum,
+    restarts: Restarts,
     versions: Versions,
     batcher: Batcher,
     predictions: Predictions,
@@ -81,6 +83,7 @@ impl<G: Game> LockStep<G> {
             setup: Setup::new(config, naming.name(), games)?,
             curriculum: Curriculum::open(&config.actor.spool, &config.problems, G::LEVELS)?,
             naming,
+            restarts: Restarts::default(),
             versions: Versions::default(),
             batcher: Batcher::new(cache, usize::MAX),
             predictions: Predictions::default(),
@@ -133,13 +136,22 @@ impl<G: Game> LockStep<G> {
     fn advance(&mut self, index: usize, version: VersionId) -> Result<(), LockStepError> {
         let slot = match &mut self.slots[index] {
             Some(slot) => slot,
-            empty => match Begun::new(self.naming.next_game()?, &self.setup, &self.curriculum, None)? {
-                Begun::Game(game) => empty.insert(*game),
-                Begun::Recorded(_, game) => {
-                    self.finished.push(*game);
-                    return Ok(());
+            empty => {
+                let beginnings = Beginnings {
+                    setup: &self.setup,
+                    curriculum: &self.curriculum,
+                    restarts: &self.restarts,
+                    stored: None,
+                    step: self.versions.current_step(),
+                };
+                match beginnings.begin(self.naming.next_game()?)? {
+                    Begun::Game(game) => empty.insert(*game),
+                    Begun::Recorded(_, game) => {
+                        self.finished.push(*game);
+                        return Ok(());
+                    }
                 }
-            },
+            }
         };
         while slot.is_decided() {
             let end = slot.play(&self.setup)?;
@@ -167,7 +179,10 @@ impl<G: Game> LockStep<G> {
                 second = ended.in_hindsight();
             }
         }
-        self.finished.push(ended.finish(end, &self.setup, &self.versions));
+        let key = ended.id().key(self.setup.run_seed);
+        let game = ended.finish(end, &self.setup, &self.versions);
+        self.restarts.keep(&self.setup, key, &game);
+        self.finished.push(game);
         if let Some(drawn) = second {
             let named = self.naming.next_game()?;
             let game = record::of_solution(&drawn, "hindsight", named, &self.setup);

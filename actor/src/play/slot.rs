@@ -3,7 +3,7 @@
 use games::{Drawn, Game, IllegalAction};
 use network::batched::Lookup;
 use proto::v1;
-use search::{ApplyError, Evaluation, LeafId, LeafRequest, Search};
+use search::{ApplyError, Evaluation, LeafId, LeafRequest, Search, Settings};
 
 use super::{
     curriculum::Rung,
@@ -53,16 +53,18 @@ pub(super) struct GameSlot<G: Game> {
 }
 
 impl<G: Game> GameSlot<G> {
-    /// Begins a game from its usual start, or from `start`. `rung` is the place of the problem that `start` poses.
+    /// Begins a game from its usual start, or from `start`, with these search settings. `rung` is the place of the problem that
+    /// `start` poses.
     pub(super) fn new(
         setup: &Setup<G>,
+        settings: Settings,
         (number, id): (u64, GameId),
         start: Option<G>,
         rung: Option<Rung>,
     ) -> Self {
         let position = start.as_ref().map(Game::position);
         let start = start.unwrap_or_else(|| setup.start.clone());
-        let search = Search::new(start.clone(), setup.settings.clone(), id.key(setup.run_seed));
+        let search = Search::new(start.clone(), settings, id.key(setup.run_seed));
         Self {
             search,
             start,
@@ -79,9 +81,8 @@ impl<G: Game> GameSlot<G> {
         let start = posed.start().clone();
         let settings = reanalysis::settings(&setup.settings);
         Self {
-            search: Search::new(start.clone(), settings, id.key(setup.run_seed)),
             posed: Some(posed),
-            ..Self::new(setup, (number, id), Some(start), None)
+            ..Self::new(setup, settings, (number, id), Some(start), None)
         }
     }
 

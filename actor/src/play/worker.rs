@@ -20,11 +20,12 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    begin::Begun,
+    begin::{Beginnings, Begun},
     curriculum::Curriculum,
     naming::Naming,
     progress::ProgressGauges,
     record::{self, End},
+    restarts::Restarts,
     setup::Setup,
     slot::{GameSlot, SlotError},
 };
@@ -52,6 +53,8 @@ pub struct Shared<G: Game> {
     pub curriculum: Curriculum,
     /// Gauges about the curriculum.
     pub progress: ProgressGauges,
+    /// Positions of earlier games.
+    pub restarts: Restarts,
     /// Games for re-analysis. `None`: it is off.
     pub stored: Option<Arc<StoredGames>>,
     /// Evaluation cache. `None`: the cache is off.
@@ -277,7 +280,14 @@ impl<G: Game> Worker<G> {
             metrics.games_cut.add(1);
         }
         let second = self.note_problem(&playing)?;
-        let game = playing.finish(end, &self.shared.setup, &self.shared.versions);
+        let Shared {
+            setup,
+            versions,
+            restarts,
+            ..
+        } = &*self.shared;
+        let game = playing.finish(end, setup, versions);
+        restarts.keep(setup, id.key(setup.run_seed), &game);
         let next = self.keep(id, &game);
         match second.filter(|_| next == Next::Continue) {
             Some((id, second)) => Ok(self.keep(id, &second)),
@@ -337,8 +347,14 @@ fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
     loop {
         match shared.naming.next_game() {
             Ok(named) => {
-                let stored = shared.stored.as_deref();
-                return Begun::new(named, &shared.setup, &shared.curriculum, stored).map(Some);
+                let beginnings = Beginnings {
+                    setup: &shared.setup,
+                    curriculum: &shared.curriculum,
+                    restarts: &shared.restarts,
+                    stored: shared.stored.as_deref(),
+                    step: shared.versions.current_step(),
+                };
+                return beginnings.begin(named).map(Some);
             }
             Err(error) if shared.naming_errors.allows() => {
                 tracing::error!(error = %service::chain(&error), "no game number can be reserved, trying again");

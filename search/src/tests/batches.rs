@@ -66,10 +66,10 @@ proptest! {
             settings.reuse = Reuse::Gray;
         }
         let most = settings.leaves;
-        let visits = settings.visits;
         let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);
         let mut asked = HashSet::new();
         loop {
+            let visits = search.visits();
             let before = search.counters().visits;
             while !search.is_decided() {
                 let mut answers = Answers::new();

@@ -66,7 +66,6 @@ proptest! {
     ) {
         settings.tree_bytes = kilobytes << 10;
         settings.solver = false;
-        let visits = settings.visits;
         let keeps = settings.reuse == Reuse::Keep;
         let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);
         let mut kept = 0;
@@ -76,6 +75,7 @@ proptest! {
             prop_assert!(counters.bytes as usize <= kilobytes << 10, "{:?}", counters);
             let Some(action) = search.choose(1.0) else { break };
             let sum: u32 = search.decision().visits.iter().sum();
+            let visits = search.visits();
             prop_assert_eq!(sum, if search.is_forced() { 0 } else { visits + kept });
             search.advance(action).unwrap();
             if keeps {
