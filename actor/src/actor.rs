@@ -163,7 +163,7 @@ impl Actor {
             evaluator_limits,
             sender_limits,
         } = self;
-        let cores = network::threads::cores();
+        let cores = service::process::cores();
         let threads = config.actor.worker_threads(cores);
         let games = config.actor.games_on_thread(cores);
         let requests_in_flight = config.actor.requests_of_thread(cores);

@@ -85,7 +85,7 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
         let drained = CancellationToken::new();
         let batcher = Batcher::new(policy, metrics.clone());
         let threads = match inference.threads {
-            0 => network::threads::cores(),
+            0 => service::process::cores(),
             threads => threads,
         };
         let executor =

@@ -40,11 +40,6 @@ pub use run::{
 };
 pub use usage::BadUsage;
 
-/// Number of cores that this process may use: those of its affinity, within its container's limit.
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
-}
-
 /// Runs a command to its end. Processes that are left are killed when the runtime is dropped.
 fn block_on(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
     // While a command plays a match on its own thread, the other one supervises the processes.

@@ -25,7 +25,6 @@
 #[cfg(feature = "local")]
 pub mod batch;
 pub mod batched;
-#[cfg(feature = "local")]
 mod beside;
 #[cfg(feature = "local")]
 pub mod buckets;
@@ -50,7 +49,6 @@ pub mod provider;
 pub mod runtime;
 #[cfg(feature = "local")]
 pub mod session;
-#[cfg(feature = "local")]
 pub mod shipped;
 #[cfg(feature = "local")]
 pub mod sidecar;

@@ -254,7 +254,7 @@ impl Loader {
     ) -> Result<Vec<Box<dyn Runner>>, LoadError> {
         let is_open = self.settings.sessions == 0 && !provider.is_gpu() && self.speeds.lock().is_empty();
         let most = match is_open {
-            true => threads::cores(),
+            true => service::process::cores(),
             false => self.sessions(provider),
         };
         let mut runners = vec![runner];

@@ -1,7 +1,6 @@
 //! The number of threads that evaluate, each a batch of its own, chosen by the speed that was measured with each number.
 
 use std::{
-    num::NonZero,
     thread,
     time::{Duration, Instant},
 };
@@ -40,11 +39,6 @@ pub fn candidates(cores: usize) -> Vec<usize> {
     let mut candidates: Vec<usize> = powers.take_while(|&threads| threads < cores).collect();
     candidates.push(cores.max(1));
     candidates
-}
-
-/// Returns the number of cores that this process may use.
-pub fn cores() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get)
 }
 
 /// Time and work of one candidate's turns.

@@ -73,8 +73,7 @@ impl<G: Game> Search<G> {
         if G::PLAYERS != 2 || noise_fraction <= 0.0 {
             return false;
         }
-        let is_drawn =
-            || Draws::new(self.key, self.ply, Purpose::Cheap).unit() < f64::from(cheap_share);
+        let is_drawn = || Draws::new(self.key, self.ply, Purpose::Cheap).unit() < f64::from(cheap_share);
         self.agreement.turns >= TURNS || (cheap_share > 0.0 && is_drawn())
     }
 

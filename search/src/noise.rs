@@ -13,7 +13,9 @@ pub fn flatten(temperature: f32, priors: &mut [f32]) {
     let power = |prior: f32| f64::from(prior / greatest).powf(1.0 / f64::from(temperature));
     let sum: f64 = priors.iter().map(|&prior| power(prior)).sum();
     if sum.is_finite() {
-        priors.iter_mut().for_each(|prior| *prior = (power(*prior) / sum) as f32);
+        priors
+            .iter_mut()
+            .for_each(|prior| *prior = (power(*prior) / sum) as f32);
     }
 }
 

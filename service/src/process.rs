@@ -1,9 +1,14 @@
-//! Memory and processor time of a process, read from `/proc` on Linux. On other systems everything is `None`.
+//! Memory and processor time of a process, read from `/proc` on Linux: on other systems they are `None`. The number of cores.
 
-use std::fs;
+use std::{fs, num::NonZero, thread};
 
 /// Clock ticks per second of `/proc/*/stat`: 100 on every Linux (`USER_HZ` is fixed by the ABI).
 const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Returns the number of cores that this process may use: those of its affinity, within its container's limit.
+pub fn cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZero::get)
+}
 
 /// Resources used by a process.
 #[derive(Clone, Copy, Debug, PartialEq)]

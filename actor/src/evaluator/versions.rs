@@ -136,7 +136,9 @@ mod tests {
         assert_eq!(versions.current(), Some(old), "a label was rolled back");
         assert_eq!(&*versions.name(new), "new");
         assert_eq!(versions.current_step(), None);
-        versions.answered("000000001500-9f3c0a1b", versions.stamp()).unwrap();
+        versions
+            .answered("000000001500-9f3c0a1b", versions.stamp())
+            .unwrap();
         assert_eq!(versions.current_step(), Some(1500));
     }
 }

@@ -56,7 +56,13 @@ impl<G: Game> Beginnings<'_, G> {
         }
         let game = |start, rung| {
             let settings = setup.settings_at(self.step);
-            Begun::Game(Box::new(GameSlot::new(setup, settings, (number, id), start, rung)))
+            Begun::Game(Box::new(GameSlot::new(
+                setup,
+                settings,
+                (number, id),
+                start,
+                rung,
+            )))
         };
         Ok(match curriculum.next(&setup.rules, key) {
             Next::Usual => {

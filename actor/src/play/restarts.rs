@@ -142,7 +142,10 @@ mod tests {
     fn won(actions: &[u32], root_values: &[f32]) -> v1::Game {
         v1::Game {
             actions: actions.to_vec(),
-            movers: (0..actions.len()).map(|ply| (ply % 2) as u8).collect::<Vec<_>>().into(),
+            movers: (0..actions.len())
+                .map(|ply| (ply % 2) as u8)
+                .collect::<Vec<_>>()
+                .into(),
             root_values: root_values.to_vec(),
             result: GameResult::FirstWon.into(),
             ..v1::Game::default()
@@ -154,7 +157,10 @@ mod tests {
         // The first player won; the values say so only at the end. The third action is the second one of a turn.
         let regrets = regrets(&[0, 1, 1, 0, 1], &[0.0, 1.0, 0.0, 0.5, -1.0], 1.0);
         assert_eq!(regrets, [0.0, (4.0 + 1.0 + 0.25) / 4.0, 0.0, 0.25 / 2.0, 0.0]);
-        assert_eq!(drawn(&[0.0; 3], &mut Draws::new(key(1), 0, Purpose::Restart)), None);
+        assert_eq!(
+            drawn(&[0.0; 3], &mut Draws::new(key(1), 0, Purpose::Restart)),
+            None
+        );
     }
 
     #[test]
@@ -172,12 +178,19 @@ mod tests {
         }
         let after = |count: usize| {
             let mut state = setup.start.clone();
-            [3, 3].iter().take(count).for_each(|&action| state.play_legal(action));
+            [3, 3]
+                .iter()
+                .take(count)
+                .for_each(|&action| state.play_legal(action));
             counts.get(&state.position()).copied().unwrap_or_default()
         };
         assert_eq!(after(1) + after(2), 800);
         let expected = 800.0 * (2.5 / 3.0) / (2.5 / 3.0 + 0.125);
-        assert!((f64::from(after(1)) - expected).abs() < 40.0, "{} {expected}", after(1));
+        assert!(
+            (f64::from(after(1)) - expected).abs() < 40.0,
+            "{} {expected}",
+            after(1)
+        );
         let begun = (0..400).filter(|&number| restarts.draw(&setup, key(number)).is_some());
         assert!((150..250).contains(&begun.count()));
     }
@@ -191,7 +204,11 @@ mod tests {
         }
         let ring = restarts.0.lock();
         assert_eq!(ring.positions.len(), KEPT);
-        assert!(ring.positions.iter().all(|position| *position == ring.positions[0]));
+        assert!(
+            ring.positions
+                .iter()
+                .all(|position| *position == ring.positions[0])
+        );
     }
 
     #[test]

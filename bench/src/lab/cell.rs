@@ -26,11 +26,17 @@ const BATCH: usize = 256;
 /// The progress is printed each time another share of the budget is spent.
 const REPORTS: u64 = 20;
 
-/// Begins or continues the run in `folder`, until its budget is spent.
+/// Begins or continues the run in `folder`, until its budget is spent. `control` is the folder of the first arm's run with the same
+/// seed.
 ///
 /// # Errors
 /// The arm does not exist, a process fails, or a file cannot be written.
-pub fn run(experiment: &Experiment, arm: &str, seed: u64, folder: &Path) -> anyhow::Result<()> {
+pub fn run(
+    experiment: &Experiment,
+    arm: &str,
+    seed: u64,
+    (folder, control): (&Path, &Path),
+) -> anyhow::Result<()> {
     let arm = experiment.arm(arm)?;
     let state = State::read(folder)?;
     if state.is_complete {
@@ -41,6 +47,7 @@ pub fn run(experiment: &Experiment, arm: &str, seed: u64, folder: &Path) -> anyh
         arm,
         seed,
         folder,
+        control: (experiment.rating.control_games > 0 && folder != control).then_some(control),
         state,
     };
     registry::visit(&experiment.game, cell)?
@@ -51,6 +58,8 @@ struct Cell<'a> {
     arm: &'a Arm,
     seed: u64,
     folder: &'a Path,
+    /// Run whose last network the last one of this run plays. `None`: no such match.
+    control: Option<&'a Path>,
     state: State,
 }
 
@@ -87,7 +96,7 @@ impl Visitor for Cell<'_> {
             if is_over || spent.evaluations >= mark {
                 let rated = rating::measure::<G>(
                     self.experiment,
-                    self.folder,
+                    (self.folder, self.control.filter(|_| is_over)),
                     inference.provider,
                     version.as_str(),
                     *spent,

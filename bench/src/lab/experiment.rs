@@ -64,6 +64,10 @@ pub struct Rating {
     /// Opponents, as in `minuet arena`.
     #[serde(default)]
     pub against: Vec<String>,
+    /// Number of games of an arm's last network against the last one of the first arm with the same seed, even. Both search as in
+    /// training. 0: none.
+    #[serde(default)]
+    pub control_games: u32,
     /// Positions per phase of the game in which the moves are compared with those of an exact solver, as by `minuet bench accuracy`;
     /// 0: none.
     #[serde(default)]
@@ -121,6 +125,10 @@ impl Experiment {
             "`rating.games` must be an even number above 0, because every opening is played with both colours"
         );
         ensure!(
+            self.rating.control_games.is_multiple_of(2),
+            "`rating.control_games` must be even, because every opening is played with both colours"
+        );
+        ensure!(
             self.rating.solver_positions == 0 || self.game == ConnectFour::NAME,
             "`rating.solver_positions`: there is a solver for {} only",
             ConnectFour::NAME
@@ -157,6 +165,11 @@ impl Experiment {
             overrides.push(setting.parse().with_context(|| format!("setting `{setting}`"))?);
         }
         Ok(new_run(Some(&self.game), &overrides)?)
+    }
+
+    /// Returns true for the arm that the others are compared with.
+    pub fn is_control(&self, arm: &str) -> bool {
+        self.arms.first().is_some_and(|control| control.name == arm)
     }
 
     /// Returns the arm called `name`.
@@ -213,5 +226,6 @@ mod tests {
         assert!(refused("[1, 2]", "[]").contains("seeds"));
         assert!(refused("every = 500", "evry = 500").contains("evry"));
         assert!(refused("visits = 10", "visits = 10, games = 3").contains("even"));
+        assert!(refused("visits = 10", "visits = 10, control_games = 3").contains("even"));
     }
 }

@@ -84,14 +84,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         let (arm, seed) = run.split_once('/').context("--run is ARM/SEED")?;
         let seed = seed.parse().context("--run is ARM/SEED")?;
         end_with_parent();
-        return cell::run(&experiment, arm, seed, &place(arm, seed));
+        let control = experiment.arms.first().context("there is no [[arm]]")?;
+        let folders = (&*place(arm, seed), &*place(&control.name, seed));
+        return cell::run(&experiment, arm, seed, folders);
     }
     report::claim(&folder, &arguments.file)?;
     let jobs = match arguments.jobs {
         Some(jobs) => usize::from(jobs),
         None => thread::available_parallelism().map_or(1, NonZero::get),
     };
-    let mut waiting = Vec::new();
+    // Other arms may play against the first one, so its runs come before theirs.
+    let mut waiting = [Vec::new(), Vec::new()];
     let mut points = Points::default();
     // The seeds come one after the other, so that an unfinished experiment has complete comparisons.
     for &seed in &experiment.seeds {
@@ -101,11 +104,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
                 points.add(&arm.name, seed, path.clone());
             }
             if !State::read(&path)?.is_complete {
-                waiting.push((format!("{}/{seed}", arm.name), path));
+                let group = usize::from(!experiment.is_control(&arm.name));
+                waiting[group].push((format!("{}/{seed}", arm.name), path));
             }
         }
     }
-    let (all, left) = (experiment.seeds.len() * experiment.arms.len(), waiting.len());
+    let left = waiting.iter().map(Vec::len).sum::<usize>();
+    let all = experiment.seeds.len() * experiment.arms.len();
     let say = |text: String| match arguments.json {
         true => eprint!("{text}"),
         false => print!("{text}"),
@@ -123,7 +128,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         };
         start(&arguments.file, &folder, run, path, progress)
     };
-    make(waiting, jobs, begin, || points.print_new())?;
+    for group in waiting {
+        make(group, jobs, begin, || points.print_new())?;
+    }
     let results = report::read(&experiment, place)?;
     say(format!("\n{}", report::write(&experiment, &results, &folder)?));
     Ok(())

@@ -13,7 +13,7 @@ use games::Face;
 
 use super::{
     experiment::Experiment,
-    state::{Match, Rated, Spent},
+    state::{Match, Rated, Spent, State},
 };
 use crate::accuracy;
 
@@ -24,24 +24,23 @@ const GAMES: usize = 32;
 /// Number of actions after which a game ends as a draw.
 const MAX_ACTIONS: usize = 1000;
 
-/// Measures the network of `version` of the run in `folder`, with the provider of self-play. An interrupted match continues where it
-/// stopped.
+/// Name of the opponent of [`Rating::control_games`](super::experiment::Rating::control_games).
+pub const CONTROL: &str = "control";
+
+/// Measures the network of `version` of the run in `folder`, with the provider of self-play. `control` is the complete run of the first
+/// arm, if there is to be a match against its last network. An interrupted match continues where it stopped.
 ///
 /// # Errors
 /// The network or an opponent cannot be opened, or a match cannot continue.
 pub fn measure<G: Face>(
     experiment: &Experiment,
-    folder: &Path,
+    (folder, control): (&Path, Option<&Path>),
     provider: ProviderChoice,
     version: &str,
     spent: Spent,
 ) -> anyhow::Result<Rated> {
     let rating = &experiment.rating;
-    let place = folder
-        .to_str()
-        .filter(|place| !place.contains(','))
-        .context("the folder's name must be UTF-8 without a comma")?;
-    let model = spec(&format!("{place}@{version},visits={}", rating.visits))?;
+    let model = own_spec(folder, version, rating.visits)?;
     let mut networks = Networks::new(NetworkOptions {
         provider,
         ..NetworkOptions::default()
@@ -51,6 +50,19 @@ pub fn measure<G: Face>(
         let folder = folder.join("matches").join(format!("{version}-{number}"));
         let players = [&model, &spec(against)?];
         matches.push(play::<G>(rating.games, players, &mut networks, &folder)?);
+    }
+    if let Some(control) = control {
+        let state = State::read(control)?;
+        let last = state
+            .ratings
+            .last()
+            .context("the run of the first arm is not complete")?;
+        let players = [&model, &own_spec(control, &last.version, rating.visits)?];
+        let folder = folder.join("matches").join(format!("{version}-{CONTROL}"));
+        matches.push(Match {
+            against: CONTROL.into(),
+            ..play::<G>(rating.control_games, players, &mut networks, &folder)?
+        });
     }
     let optimal = match rating.solver_positions {
         0 => None,
@@ -68,6 +80,15 @@ pub fn measure<G: Face>(
         optimal_alone: optimal.map(|[alone, _]| alone),
         optimal_searched: optimal.map(|[_, searched]| searched),
     })
+}
+
+/// Returns a player that searches with the network of a run as in training.
+fn own_spec(folder: &Path, version: &str, visits: u32) -> anyhow::Result<Spec> {
+    let place = folder
+        .to_str()
+        .filter(|place| !place.contains(','))
+        .context("the folder's name must be UTF-8 without a comma")?;
+    spec(&format!("{place}@{version},visits={visits}"))
 }
 
 fn spec(text: &str) -> anyhow::Result<Spec> {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use super::{
     curve::{self, Curve, Point},
     experiment::Experiment,
+    rating::CONTROL,
     state::{Rated, State},
 };
 
@@ -28,6 +29,8 @@ pub struct ArmResult {
 enum Figure {
     /// Elo against the opponent of this number.
     Elo(usize),
+    /// Elo against the first arm.
+    Control,
     /// Share of optimal moves of the network alone, in percent.
     Alone,
     /// Share of optimal moves with search, in percent.
@@ -38,6 +41,9 @@ impl Figure {
     /// Returns the figures that an experiment measures.
     fn all(experiment: &Experiment) -> Vec<Self> {
         let mut figures: Vec<Self> = (0..experiment.rating.against.len()).map(Self::Elo).collect();
+        if experiment.rating.control_games > 0 {
+            figures.push(Self::Control);
+        }
         if experiment.rating.solver_positions > 0 {
             figures.extend([Self::Alone, Self::Searched]);
         }
@@ -48,15 +54,17 @@ impl Figure {
         let rating = &experiment.rating;
         match self {
             Self::Elo(number) => format!("Elo against {}", rating.against[number]),
+            Self::Control => "Elo against the first arm".into(),
             Self::Alone => "optimal moves alone, %".into(),
             Self::Searched => format!("optimal moves with {} visits, %", rating.visits),
         }
     }
 
-    /// Returns the value in a measurement; `None` for an Elo where every game was won or lost.
+    /// Returns the value in a measurement; `None` if it was not measured, and for an Elo where every game was won or lost.
     fn of(self, rated: &Rated) -> Option<f64> {
         match self {
             Self::Elo(number) => rated.matches.get(number)?.elo,
+            Self::Control => rated.matches.iter().find(|played| played.against == CONTROL)?.elo,
             Self::Alone => Some(100.0 * rated.optimal_alone?),
             Self::Searched => Some(100.0 * rated.optimal_searched?),
         }
@@ -170,6 +178,7 @@ fn table(experiment: &Experiment, arms: &[ArmResult], figures: &[Figure]) -> Str
                     Some((mean, low, high)) if values.len() == measured.len() => {
                         format!(" {mean:.1} ({low:.1} to {high:.1}) |")
                     }
+                    None if matches!(figure, Figure::Control) => " – |".into(),
                     _ => " beyond measure |".into(),
                 };
             }

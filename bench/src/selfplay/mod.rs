@@ -116,7 +116,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         game: arguments.game.clone(),
         network: system.network.clone(),
         provider: system.model.provider.clone(),
-        cores: launcher::cores(),
+        cores: service::process::cores(),
         inference_threads: system.model.threads,
         thread_speeds: system
             .model
@@ -125,10 +125,11 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
             .map(|speed| (speed.threads, speed.positions_per_second))
             .collect(),
         actor_threads: system.actor_threads(),
-        games_in_progress: system.actor_threads() * system.config.actor.games_on_thread(launcher::cores()),
+        games_in_progress: system.actor_threads()
+            * system.config.actor.games_on_thread(service::process::cores()),
         visits_per_move: system.config.search.visits,
         leaves: system.config.search.leaves,
-        requests_in_flight: system.config.actor.requests_of_thread(launcher::cores()),
+        requests_in_flight: system.config.actor.requests_of_thread(service::process::cores()),
         cache_mib: system.config.actor.cache_mib,
         seconds,
         visits_per_second: visits / seconds,
@@ -151,7 +152,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         actor_cores: cores(Role::Actor),
         inference_cores: cores(Role::InferenceServer),
         replay_cores: cores(Role::ReplayStore),
-        cores_busy: sample::ROLES.into_iter().map(cores).sum::<f64>() / launcher::cores() as f64,
+        cores_busy: sample::ROLES.into_iter().map(cores).sum::<f64>() / service::process::cores() as f64,
         actor_us_per_visit: cores(Role::Actor) * seconds * 1e6 / visits,
         actor_memory_mib: memory(Role::Actor),
         inference_memory_mib: memory(Role::InferenceServer),

@@ -85,7 +85,7 @@ impl System {
 
     /// Returns the number of worker threads of the actor.
     pub fn actor_threads(&self) -> usize {
-        self.config.actor.worker_threads(launcher::cores())
+        self.config.actor.worker_threads(service::process::cores())
     }
 }
 

@@ -94,7 +94,7 @@ impl Plan {
         if written.actor.threads == 0 {
             shared.push(Override::new(
                 "actor.threads",
-                actor_threads(crate::cores(), actors),
+                actor_threads(service::process::cores(), actors),
             )?);
         }
         let choices = match written.inference.threads {

@@ -53,7 +53,7 @@ impl Conditions {
     fn new(config: &RunConfig) -> Self {
         Self {
             processor: processor().unwrap_or_default(),
-            cores: crate::cores(),
+            cores: service::process::cores(),
             game: config.game.name.clone(),
             options: config.game.options,
             network: toml::Table::try_from(&config.model).unwrap_or_default(),

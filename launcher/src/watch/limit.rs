@@ -40,7 +40,7 @@ pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
         .filter_map(|process| Some((process.cores?, process.name.as_str())))
         .collect();
     let cores: f64 = here.iter().map(|(cores, _)| cores).sum();
-    let available = crate::cores() as f64;
+    let available = service::process::cores() as f64;
     if cores >= 0.95 * available {
         let mut shares = here;
         shares.sort_by(|left, right| right.0.total_cmp(&left.0));
@@ -70,7 +70,7 @@ pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
             )
         }
         (Some(device), Some(workers)) => {
-            let (actor, cores) = (&config.actor, crate::cores());
+            let (actor, cores) = (&config.actor, service::process::cores());
             let (games, flight) = (actor.games_on_thread(cores), actor.requests_of_thread(cores));
             format!(
                 "waiting times limit (inference busy {}, actors {}): actors and inference wait for each other; \

@@ -71,7 +71,7 @@ fn processor() -> Check {
 }
 
 fn cores() -> Check {
-    let (usable, all) = (launcher::cores(), online().unwrap_or_default());
+    let (usable, all) = (service::process::cores(), online().unwrap_or_default());
     let text = match all {
         0 => format!("{usable} usable"),
         _ => format!("{usable} of {all} usable"),

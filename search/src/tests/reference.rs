@@ -165,7 +165,8 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         turns.dedup_by_key(|(mover, _)| *mover);
         let least = f64::from(self.settings.decided_value);
         let last = turns.iter().rev().take(3).map(|(_, value)| *value);
-        let agreed = |sign: f64| least > 0.0 && last.clone().filter(|value| sign * value >= least).count() == 3;
+        let agreed =
+            |sign: f64| least > 0.0 && last.clone().filter(|value| sign * value >= least).count() == 3;
         let drawn = Draws::new(self.key, self.ply, Purpose::Cheap).unit();
         agreed(1.0) || agreed(-1.0) || drawn < f64::from(self.settings.cheap_share)
     }
