@@ -10,11 +10,13 @@
 //! | [`solo`] | a player who plays one game alone, not in a match |
 //! | [`solver`] | problems of the generator game, solved side by side |
 //! | [`random`], [`perfect`] | players that do not search |
+//! | [`luna`] | values of a player of Paco Ŝako that searches without a network |
 //! | [`engine`], [`uci`], [`gtp`] | programs of others |
 
 pub mod engine;
 mod error;
 pub mod gtp;
+pub mod luna;
 pub mod many;
 pub mod networks;
 pub mod perfect;
@@ -28,7 +30,9 @@ pub mod uci;
 
 use std::{any::TypeId, sync::Arc};
 
-use games::{Game, chess::Chess, connect_four::ConnectFour, othello::Othello};
+use games::{
+    Game, MoverValue, chess::Chess, connect_four::ConnectFour, othello::Othello, paco_sako::PacoSako,
+};
 use network::batched::{BatchedEvaluator, EvaluationSource};
 use search::{GameKey, Search, Settings};
 
@@ -39,7 +43,7 @@ pub use solo::Solo;
 
 use engine::Engines;
 use perfect::Solvers;
-use spec::{GtpSpec, Kind, Spec, UciSpec};
+use spec::{GtpSpec, Kind, SearchSpec, Spec, UciSpec};
 
 /// A player that is ready to play. Threads may share one.
 #[derive(Debug)]
@@ -56,6 +60,8 @@ enum Method<G: Game> {
         temperature: f32,
         /// `None`: uniform evaluations.
         network: Option<Arc<OpenedNetwork>>,
+        /// Values of uniform evaluations; `None`: 0.
+        values: Option<fn(&G) -> MoverValue>,
         encoding: G::Encoding,
     },
     Random,
@@ -79,15 +85,15 @@ impl<G: Game> Player<G> {
                     settings: search.settings(network.search().or(usual_search::<G>().as_ref())),
                     temperature: search.temperature,
                     network: Some(network),
+                    values: None,
                     encoding,
                 }
             }
-            Kind::Uct(search) => Method::Search {
-                settings: search.settings(usual_search::<G>().as_ref()),
-                temperature: search.temperature,
-                network: None,
-                encoding: uniform_encoding::<G>()?,
-            },
+            Kind::Uct(search) => Self::without_network(search, None)?,
+            Kind::Luna(search) => {
+                only::<G, PacoSako>("luna")?;
+                Self::without_network(search, Some(luna::value))?
+            }
             Kind::Random => Method::Random,
             Kind::Perfect => {
                 only::<G, ConnectFour>("a perfect player")?;
@@ -125,8 +131,22 @@ impl<G: Game> Player<G> {
                 settings,
                 temperature: 0.0,
                 network: Some(network),
+                values: None,
                 encoding,
             },
+        })
+    }
+
+    fn without_network(
+        search: &SearchSpec,
+        values: Option<fn(&G) -> MoverValue>,
+    ) -> Result<Method<G>, PlayerError> {
+        Ok(Method::Search {
+            settings: search.settings(usual_search::<G>().as_ref()),
+            temperature: search.temperature,
+            network: None,
+            values,
+            encoding: uniform_encoding::<G>()?,
         })
     }
 
@@ -159,7 +179,10 @@ impl<G: Game> Player<G> {
     /// Returns an evaluator for the player's searches; `thread` selects the copy of the network. `None` if the player does not search.
     pub fn evaluator(&self, thread: usize) -> Option<BatchedEvaluator<G>> {
         let Method::Search {
-            network, encoding, ..
+            network,
+            values,
+            encoding,
+            ..
         } = &self.method
         else {
             return None;
@@ -167,7 +190,7 @@ impl<G: Game> Player<G> {
         let source = network
             .as_ref()
             .map_or(EvaluationSource::Uniform, |network| network.source(thread));
-        Some(BatchedEvaluator::new(source, *encoding))
+        Some(BatchedEvaluator::new(source, *encoding).with_values(*values))
     }
 
     /// Returns the player's seat in a game that begins at `start`. `key` determines all random draws.

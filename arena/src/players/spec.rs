@@ -7,6 +7,7 @@
 //! | `runs/chess,visits=400` | search with a checkpoint's network (see [`ModelName`]) |
 //! | `chess`, `chess@beginner` | search with the network that comes with Minuet, of a level |
 //! | `uct,visits=100` | UCT with value 0 for every position and equal priors |
+//! | `luna,visits=10000` | the same, but it sees wins within a turn: 1 for one's own, -0.5 for a threat of one; Paco Ŝako only |
 //! | `random` | random legal actions |
 //! | `perfect` | optimal play in Connect Four |
 //! | `uci:stockfish,nodes=1000,option.Skill Level=3` | a UCI engine, chess only |
@@ -43,6 +44,8 @@ pub enum Kind {
     Model(ModelName, SearchSpec),
     /// UCT with uniform evaluations.
     Uct(SearchSpec),
+    /// UCT in Paco Ŝako with values by wins within a turn.
+    Luna(SearchSpec),
     /// Random legal actions.
     Random,
     /// Optimal play in Connect Four.
@@ -222,7 +225,9 @@ impl FromStr for Spec {
                 continue;
             }
             let (taken, keys) = match &mut kind {
-                Kind::Model(_, search) | Kind::Uct(search) => (search.take(key, value), SEARCH_KEYS),
+                Kind::Model(_, search) | Kind::Uct(search) | Kind::Luna(search) => {
+                    (search.take(key, value), SEARCH_KEYS)
+                }
                 Kind::Uci(engine) => (engine.take(key, value), ENGINE_KEYS),
                 Kind::Random | Kind::Perfect | Kind::Gtp(_) => (None, "name"),
             };
@@ -230,7 +235,7 @@ impl FromStr for Spec {
                 .ok_or_else(|| fault(format!("it has no key `{key}`, but {keys}")))?
                 .map_err(|reason| fault(format!("`{key}` {reason}")))?;
         }
-        if let Kind::Model(_, search) | Kind::Uct(search) = &kind
+        if let Kind::Model(_, search) | Kind::Uct(search) | Kind::Luna(search) = &kind
             && search.temperature > 0.0
             && search.settings(None).root == Root::Gumbel
         {
@@ -268,6 +273,7 @@ fn kind(text: &str) -> Result<Kind, String> {
     }
     Ok(match text {
         "uct" => Kind::Uct(SearchSpec::default()),
+        "luna" => Kind::Luna(SearchSpec::default()),
         "random" => Kind::Random,
         "perfect" => Kind::Perfect,
         _ => Kind::Model(
@@ -309,6 +315,10 @@ mod tests {
         assert_eq!(read("random").kind, Kind::Random);
         assert_eq!(read("perfect,name=truth").name, "truth");
         assert_eq!(read("uct").kind, Kind::Uct(SearchSpec::default()));
+        let Kind::Luna(search) = read("luna,visits=10000").kind else {
+            panic!("luna");
+        };
+        assert_eq!(search.settings(None).visits, 10_000);
         let Kind::Uci(engine) = read("uci:/opt/engine -q, depth=3, option.Skill Level=2").kind else {
             panic!("an engine");
         };
@@ -355,6 +365,8 @@ mod tests {
         says("", "names no network");
         says("uct,temperature=-1", "negative");
         says("uct,root=oak", "`root` is `oak`");
+        says("luna,nodes=3", "no key `nodes`, but name, visits");
+        says("luna,root=gumbel,temperature=1", "a temperature needs root=puct");
         says("uct,root=gumbel,temperature=1", "a temperature needs root=puct");
     }
 

@@ -98,5 +98,6 @@ fn a_player_of_another_game_is_refused() {
     };
     says(run.to_str().unwrap(), "plays connect-four, not othello");
     says("perfect", "a perfect player plays connect-four only, not othello");
+    says("luna,visits=9", "luna plays paco-sako only, not othello");
     says("uci:engine", "a UCI engine plays chess only, not othello");
 }

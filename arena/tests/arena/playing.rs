@@ -22,7 +22,9 @@ use games::{
     Game,
     connect_four::{ConnectFour, solver::Solver},
     othello::Othello,
+    paco_sako::PacoSako,
 };
+use search::{GameKey, Search, Settings};
 
 use super::common;
 
@@ -255,6 +257,57 @@ fn a_test_ends_a_match_and_the_results_add_up() {
     )
     .unwrap();
     assert_eq!(ended, Ended::Decided);
+}
+
+/// The values are those of the positions that players of 20 visits meet. Uniform UCT has equal priors and no values.
+#[test]
+fn luna_has_equal_priors_and_the_values_of_wins_within_a_turn() {
+    let mut networks = common::networks();
+    let mut open =
+        |written: &str| Player::<PacoSako>::open(&written.parse().unwrap(), &mut networks).unwrap();
+    let (luna, uniform) = (open("luna,visits=20"), open("uct,visits=20"));
+    let mut found = [0; 3];
+    for game in 0..6 {
+        let key = GameKey { run_seed: 3, game };
+        let settings = Settings {
+            exact_leaves: false,
+            ..luna.settings().unwrap().clone()
+        };
+        let start = PacoSako::start(&Default::default(), None).unwrap();
+        let mut search = Search::new(start, settings, key);
+        let mut evaluators = [luna.evaluator(0).unwrap(), uniform.evaluator(0).unwrap()];
+        while search.state().outcome().is_none() && search.state().action_count() < 200 {
+            while !search.is_decided() {
+                let mut expected = Vec::new();
+                search.gather(|leaf| {
+                    evaluators
+                        .iter_mut()
+                        .for_each(|evaluator| evaluator.add(0, &leaf));
+                    expected.push((leaf.legal.len(), leaf.state.threat_value()));
+                });
+                let [luna, uniform] = &mut evaluators;
+                let mut leaves = expected.iter();
+                uniform
+                    .take_known(|_, _, evaluation| {
+                        assert_eq!(evaluation.value.get(), 0.0);
+                        Ok::<_, arena::PlayerError>(())
+                    })
+                    .unwrap();
+                luna.take_known(|_, leaf, evaluation| {
+                    let &(legal, value) = leaves.next().unwrap();
+                    assert_eq!(evaluation.priors, vec![1.0 / legal as f32; legal]);
+                    assert_eq!(evaluation.value, value);
+                    let seen = [0.0, 1.0, -0.5].iter().position(|&seen| seen == value.get());
+                    found[seen.unwrap()] += 1;
+                    search.apply(leaf, evaluation)
+                })
+                .unwrap();
+            }
+            let action = search.choose(1.0).unwrap();
+            search.advance(action).unwrap();
+        }
+    }
+    assert!(found.iter().all(|&count| count > 20), "{found:?}");
 }
 
 #[test]

@@ -15,8 +15,8 @@ use super::{
     threats, turn_draw, turn_win,
 };
 use crate::{
-    Action, Game, IllegalAction, Known, OtherSide, Outcome, Player, RowLayout, RowSymmetries, StartError,
-    Symmetry,
+    Action, Game, IllegalAction, Known, MoverValue, OtherSide, Outcome, Player, RowLayout, RowSymmetries,
+    StartError, Symmetry,
 };
 
 /// Number of lifts without a new union or promotion that ends the game as a draw.
@@ -135,6 +135,17 @@ impl PacoSako {
         }
         let king = board.of(attacker.other(), Kind::King);
         !king.is_empty() && threats::threatens_any(&board, attacker, self.position.en_passant, king)
+    }
+
+    /// Returns a value that only looks at wins within a turn: 1 if the player to act knows one ([`Game::known`]), or else -0.5 if the
+    /// opponent threatens one ([`PacoSako::is_sako`], the board as it is), or else 0. A reference for searches without a network,
+    /// after the player Luna of the original engine's project.
+    pub fn threat_value(&self) -> MoverValue {
+        MoverValue::new(match self.known() {
+            Some(_) => 1.0,
+            None if self.is_sako(self.to_move().other()) => -0.5,
+            None => 0.0,
+        })
     }
 
     fn offer(&self) -> Offer<'_> {

@@ -119,6 +119,32 @@ fn won_by_known_actions(state: &PacoSako) -> u32 {
     played
 }
 
+/// The expected value tries all courses of the turn, and all courses of a turn of the opponent from the same position.
+#[test]
+fn threat_values_are_those_of_all_courses_of_a_turn() {
+    let rules = Rules::compatibility();
+    let mut found = [0; 3];
+    each_position(&rules, |state| {
+        let position = state.position();
+        let mut fields: Vec<&str> = position.split(' ').collect();
+        fields[1] = if fields[1] == "w" { "b" } else { "w" };
+        let Ok(other) = PacoSako::start(&rules, Some(&fields.join(" "))) else {
+            return;
+        };
+        let (Some(own), Some(threat)) = (shortest(&state), shortest(&other)) else {
+            return;
+        };
+        let (kind, expected) = match (own, threat) {
+            (Some(_), _) => (0, 1.0),
+            (None, Some(_)) => (1, -0.5),
+            (None, None) => (2, 0.0),
+        };
+        assert_eq!(state.threat_value().get(), expected, "{position}");
+        found[kind] += 1;
+    });
+    assert!(found.iter().all(|&count| count > 30), "{found:?}");
+}
+
 #[test]
 fn nothing_is_known_of_the_first_turn() {
     let start = PacoSako::start(&Rules::default(), None).unwrap();

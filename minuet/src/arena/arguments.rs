@@ -16,6 +16,7 @@ use games::registry;
 Players, each with settings after commas:
   runs/chess, runs/chess@000000001200-3fa94c21   a run's checkpoint (also a checkpoint's folder, a model.onnx, http://host:port)
   uct                                            UCT with uniform evaluations
+  luna                                           the same for Paco Ŝako, but it sees wins within a turn and threats of them
   random                                         any legal action
   perfect                                        Connect Four without a mistake
   uci:PROGRAM                                    a chess engine; nodes=, movetime=, depth=, option.NAME=

@@ -40,7 +40,7 @@ const VERSION: VersionId = VersionId(0);
 /// Origin of evaluations.
 #[derive(Clone, Debug)]
 pub enum EvaluationSource {
-    /// No network: every legal action has the same prior, and every value is 0.
+    /// No network: every legal action has the same prior, and every value is 0 ([`BatchedEvaluator::with_values`] replaces it).
     Uniform,
     /// A network.
     Network {
@@ -73,6 +73,8 @@ pub struct BatchedEvaluator<G: Game> {
     batcher: Batcher,
     predictions: Predictions,
     counts: EvaluationCounts,
+    /// Values of positions without a network; `None`: 0.
+    values: Option<fn(&G) -> MoverValue>,
 }
 
 impl<G: Game> BatchedEvaluator<G> {
@@ -88,7 +90,15 @@ impl<G: Game> BatchedEvaluator<G> {
             batcher: Batcher::new(cache, usize::MAX),
             predictions: Predictions::default(),
             counts: EvaluationCounts::default(),
+            values: None,
         }
+    }
+
+    /// Sets the values of positions that [`EvaluationSource::Uniform`] evaluates; `None`: all are 0.
+    #[must_use]
+    pub fn with_values(mut self, values: Option<fn(&G) -> MoverValue>) -> Self {
+        self.values = values;
+        self
     }
 
     /// Returns the origin of evaluations.
@@ -112,8 +122,8 @@ impl<G: Game> BatchedEvaluator<G> {
             let count = leaf.legal.len();
             let priors = iter::repeat_n(1.0 / count as f32, count);
             let waiter = Waiter { slot, leaf: leaf.id };
-            self.batcher
-                .add_known(waiter, priors, MoverValue::new(0.0), VERSION);
+            let value = self.values.map_or(MoverValue::new(0.0), |of| of(leaf.state));
+            self.batcher.add_known(waiter, priors, value, VERSION);
             return;
         }
         match self.batcher.add(slot, leaf, self.encoding, Some(VERSION)) {
