@@ -47,6 +47,10 @@ pub struct LearnerConfig {
     pub value_horizon_turns: f32,
     /// Share of the search's root value in the value target, 0 to 1; the rest is the game's final result.
     pub root_value_share: f32,
+    /// Repair value targets before a mistake: where the value of the best action exceeds that of the played one by more than
+    /// this, the game counts as ended there with the value of the best action. Above 0, on the scale from -1 to 1 (a loss to a
+    /// win), at most 2; 0: no repair. Games recorded without action values are not repaired.
+    pub blunder_threshold: f32,
     /// Weight of the loss of a second policy head, which predicts the search policy of the opponent's reply (KataGo: 0.15).
     /// 0: no such head. The head only helps to train the tower and is not exported. Must be 0 for the fish-eye network.
     pub opponent_policy_weight: f64,
@@ -170,6 +174,7 @@ impl Default for LearnerConfig {
             policy_target: PolicyTarget::Visits,
             value_horizon_turns: 0.0,
             root_value_share: 0.0,
+            blunder_threshold: 0.0,
             opponent_policy_weight: 0.0,
             moves_left_weight: 0.0,
             symmetries: true,
@@ -258,6 +263,11 @@ impl LearnerConfig {
             (0.0..=1.0).contains(&self.root_value_share),
             "learner.root_value_share",
             "must be between 0 and 1",
+        )?;
+        require(
+            (0.0..=2.0).contains(&self.blunder_threshold),
+            "learner.blunder_threshold",
+            "must be between 0 and 2",
         )?;
         require(
             (0.0..1.0).contains(&self.average_decay),

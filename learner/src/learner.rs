@@ -113,6 +113,7 @@ async fn train(
         .with_completed_q(completed_q(&config))
         .with_value_horizon(config.learner.value_horizon_turns)
         .with_root_values(config.learner.root_value_share)
+        .with_blunder_threshold(config.learner.blunder_threshold)
         .with_targets(shape.targets(), &game.other_side);
     let link = Connector::new(&config.security).link(config.replay.store_address()?)?;
     let retention = Retention::new(&config.checkpoints, link.clone());

@@ -365,8 +365,33 @@ async fn batches_contain_positions_of_the_games_and_depend_only_on_the_seed() {
         assert_eq!(without, *plain);
     }
 
+    let repairing = SampleRequest {
+        blunder_threshold: 0.25,
+        ..sample(50, 6, 7)
+    };
+    let mut repaired = 0;
+    for (plain, more) in batches.iter().zip(draw(repairing).await) {
+        assert_eq!(
+            more.blunder_threshold, 0.25,
+            "a learner can see that the store knows repairs"
+        );
+        for at in 0..50 {
+            let is_marked = more.undecided.contains(&(at as u32));
+            assert!(is_marked || more.results[at] == plain.results[at]);
+            repaired += u32::from(is_marked);
+        }
+        let without = Batch {
+            blunder_threshold: 0.0,
+            results: plain.results.clone(),
+            undecided: vec![],
+            ..more
+        };
+        assert_eq!(without, *plain);
+    }
+    assert!((30..270).contains(&repaired), "{repaired} of 300");
+
     let numbers = stats(&mut client).await;
-    assert_eq!(numbers.positions_sampled, 50 * (6 + 6 + 6 + 6 + 2 + 1));
+    assert_eq!(numbers.positions_sampled, 50 * (6 + 6 + 6 + 6 + 6 + 2 + 1));
     let horizon = SampleRequest {
         value_horizon_turns: 0.5,
         ..sample(5, 1, 1)
@@ -381,6 +406,14 @@ async fn batches_contain_positions_of_the_games_and_depend_only_on_the_seed() {
         sample(5, 0, 1),
         unknown,
         horizon,
+        SampleRequest {
+            blunder_threshold: -0.5,
+            ..sample(5, 1, 1)
+        },
+        SampleRequest {
+            blunder_threshold: f32::NAN,
+            ..sample(5, 1, 1)
+        },
     ] {
         assert_eq!(
             client.sample(bad).await.unwrap_err().code(),

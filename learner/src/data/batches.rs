@@ -83,6 +83,16 @@ pub enum BatchError {
     /// The packing thread ended.
     #[error("packing failed: {0}")]
     Packing(String),
+    /// The store repairs results by another threshold than it was asked for, which a store of an earlier release does.
+    #[error(
+        "the results are repaired by the threshold {found}, learner.blunder_threshold is {expected}: the replay store is too old for it"
+    )]
+    Repair {
+        /// Threshold of the batch; 0: no repair.
+        found: String,
+        /// Threshold of the run.
+        expected: String,
+    },
     /// The lengths of the columns do not add up.
     #[error(transparent)]
     Length(#[from] ColumnError),

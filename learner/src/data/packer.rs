@@ -35,6 +35,7 @@ impl Packer {
                 symmetries,
                 completed_q: None,
                 value_horizon: 0.0,
+                blunder_threshold: 0.0,
                 root_value_share: 0.0,
                 targets: HeadTargets::default(),
                 other_side: OtherSide::default(),
@@ -64,6 +65,18 @@ impl Packer {
     pub fn with_value_horizon(mut self, turns: f32) -> Self {
         self.rules.value_horizon = turns;
         self
+    }
+
+    /// Sets the excess of the best action's value over the played one's, above which results are repaired; 0: they are not.
+    #[must_use]
+    pub fn with_blunder_threshold(mut self, threshold: f32) -> Self {
+        self.rules.blunder_threshold = threshold;
+        self
+    }
+
+    /// Returns the threshold by which the results of batches must be repaired; 0: they are not.
+    pub fn blunder_threshold(&self) -> f32 {
+        self.rules.blunder_threshold
     }
 
     /// True if batches must have the results of searches.

@@ -37,6 +37,8 @@ pub(crate) struct PackingRules {
     pub(crate) completed_q: Option<CompletedQ>,
     /// Horizon in turns of the mixture of results with later root values; 0: results alone.
     pub(crate) value_horizon: f32,
+    /// Threshold by which results must be repaired; 0: they are not.
+    pub(crate) blunder_threshold: f32,
     /// Share (0 to 1) of the search's root value in the value targets.
     pub(crate) root_value_share: f32,
     /// Targets of the network's heads.
@@ -96,6 +98,12 @@ impl<'a> Packing<'a> {
     pub(crate) fn new(rules: &'a PackingRules, batch: &'a v1::Batch) -> Result<Self, BatchError> {
         let (layout, wanted) = (&rules.layout, &rules.targets);
         let positions = batch.positions as usize;
+        if batch.blunder_threshold != rules.blunder_threshold {
+            return Err(BatchError::Repair {
+                found: batch.blunder_threshold.to_string(),
+                expected: rules.blunder_threshold.to_string(),
+            });
+        }
         let rows = batch.row_columns(layout.row_len())?;
         let row_ends = rows.clone().scan(0, |end, row| {
             *end += row.len();
@@ -233,8 +241,8 @@ impl<'a> Packing<'a> {
             let outcomes = [win, (1.0 - win - loss).max(0.0), loss];
             (in_range("mixed value", win - loss)?, Some(outcomes))
         } else if is_undecided {
-            // There is no result, and the root value is in its place.
-            (root_value, Some(outcomes::of_value(root_value)))
+            // There is no result, and a value of a search is in its place.
+            (result, Some(outcomes::of_value(result)))
         } else {
             (result, outcomes::of_result(result))
         };

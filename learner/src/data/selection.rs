@@ -62,6 +62,7 @@ pub(crate) fn select(batch: &Batch, samples: &[usize]) -> Batch {
             .collect(),
         future_wins: plain(&batch.future_wins, samples),
         future_losses: plain(&batch.future_losses, samples),
+        blunder_threshold: batch.blunder_threshold,
     }
 }
 

@@ -266,6 +266,7 @@ impl Source {
             line: self.line,
             decisions: self.packer.wants_decisions(),
             value_horizon_turns: self.packer.value_horizon(),
+            blunder_threshold: self.packer.blunder_threshold(),
         }
     }
 

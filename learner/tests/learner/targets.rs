@@ -284,6 +284,37 @@ fn positions_of_games_without_a_result_take_their_root_value() {
 }
 
 #[test]
+fn repaired_results_are_mixed_with_root_values_and_become_outcomes() {
+    let layout = layout(9);
+    let mut batch = wire_batch(&layout, 2, 5, 0);
+    (batch.results, batch.root_values) = (vec![-0.5, 1.0], vec![0.25, 0.5]);
+    (batch.undecided, batch.blunder_threshold) = (vec![0], 0.75);
+    let heads = HeadTargets {
+        outcomes: true,
+        auxiliary: Vec::new(),
+    };
+    let repairing = packer(&layout)
+        .with_targets(heads, &Default::default())
+        .with_blunder_threshold(0.75);
+    assert_eq!(repairing.blunder_threshold(), 0.75);
+    let packed = repairing.pack(&batch).unwrap();
+    assert_eq!(packed.results, [-0.5, 1.0]);
+    assert_eq!(packed.outcomes.unwrap(), [0.0, 0.5, 0.5, 1.0, 0.0, 0.0]);
+    // A quarter of the target is the root value: 0.25 is a win in one of four cases.
+    let packed = repairing.clone().with_root_values(0.25).pack(&batch).unwrap();
+    assert_eq!(packed.results, [-0.3125, 0.875]);
+    assert_eq!(
+        packed.outcomes.unwrap(),
+        [0.0625, 0.5625, 0.375, 0.875, 0.125, 0.0]
+    );
+    // A store that does not know repairs sends no threshold.
+    let error = packer(&layout).pack(&batch).unwrap_err();
+    assert!(matches!(error, BatchError::Repair { .. }), "{error}");
+    batch.blunder_threshold = 0.0;
+    assert!(repairing.pack(&batch).is_err());
+}
+
+#[test]
 fn mixed_values_replace_results() {
     let layout = layout(9);
     let mut batch = wire_batch(&layout, 2, 5, 0);

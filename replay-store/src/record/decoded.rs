@@ -8,6 +8,7 @@ use proto::{
 };
 
 use crate::record::{
+    blunders::Judgement,
     decisions::Kept,
     surprise::Surprise,
     values::{self, End, Step},
@@ -56,6 +57,8 @@ struct Position {
     result: f32,
     /// Contribution of the position to a mixture of root values.
     step: Step,
+    /// Judgement of the search about the action that was played.
+    judgement: Judgement,
     /// Index of the trainable position in which the other player replied; 0 if there is none. The position with index 0 is never a reply.
     reply: u32,
 }
@@ -89,12 +92,19 @@ impl Decoded {
         let mut rows = Vec::new();
         let mut visit_actions = Vec::new();
         let mut visits = Vec::new();
-        let discount = if game.discount > 0.0 { game.discount } else { 1.0 };
+        let end = End {
+            plies: game.actions.len() as u32,
+            score: (!game.is_undecided()).then_some(game.score),
+            discount: if game.discount > 0.0 { game.discount } else { 1.0 },
+        };
         let players = if game.result() == GameResult::Scored { 1 } else { 2 };
         let turns = values::turns(&game.movers, players);
+        let recorded = game.decision_columns()?;
+        let mut judged = recorded.clone();
         for (ply, (row, (own_actions, own_visits))) in
             game.row_columns()?.zip(game.policy_columns()?).enumerate()
         {
+            let decision = judged.as_mut().and_then(Iterator::next);
             if own_actions.is_empty() {
                 continue;
             }
@@ -103,28 +113,24 @@ impl Decoded {
             visits.extend_from_slice(own_visits);
             let is_second = game.movers.get(ply) == Some(&1);
             let value = game.root_values.get(ply).copied().unwrap_or_default();
+            let step = Step {
+                ply: ply as u32,
+                mover: u8::from(is_second),
+                turn: turns.get(ply).copied().unwrap_or(1),
+                value,
+            };
             positions.push(Position {
                 row_end: rows.len() as u32,
                 visits_end: visits.len() as u32,
-                result: {
-                    let left = (game.actions.len() - ply) as i32;
-                    let score = game.score * discount.powi(left);
-                    match is_second {
-                        _ if game.is_undecided() => value,
-                        true => -score,
-                        false => score,
-                    }
-                },
-                step: Step {
-                    ply: ply as u32,
-                    mover: u8::from(is_second),
-                    turn: turns.get(ply).copied().unwrap_or(1),
-                    value,
-                },
+                result: end.seen_from(&step).unwrap_or(value),
+                step,
+                judgement: decision.map_or(Judgement::NONE, |decision| {
+                    Judgement::of(&decision, own_visits, players == 2)
+                }),
                 reply: 0,
             });
         }
-        let decisions = game.decision_columns()?.map(|found| {
+        let decisions = recorded.map(|found| {
             let is_trainable = |ply: usize| game.visit_counts.get(ply).is_some_and(|&count| count > 0);
             let found = found.enumerate().filter(|&(ply, _)| is_trainable(ply));
             Kept::new(found.map(|(_, decision)| decision))
@@ -137,11 +143,7 @@ impl Decoded {
             visit_actions: Numbers::new(visit_actions),
             visits: Numbers::new(visits),
             varying_rows: !game.row_lengths.is_empty(),
-            end: End {
-                plies: game.actions.len() as u32,
-                score: (!game.is_undecided()).then_some(game.score),
-                discount,
-            },
+            end,
             decisions,
         })
     }
@@ -177,9 +179,26 @@ impl Decoded {
             .map_or((0, 0), |(_, row, visits)| (row.1 - row.0, visits.1 - visits.0))
     }
 
-    /// Appends a position to a batch. Returns false if there is no such position.
+    /// Returns the first mistake or proof ([`super::blunders`]) from a position on, by this threshold: the index of its position, and the
+    /// end of the game that it stands for.
+    fn mistake_from(&self, position: u32, threshold: Option<f32>) -> Option<(usize, End)> {
+        let threshold = threshold?;
+        let later = self.positions.get(position as usize..)?;
+        let after = later.iter().position(|found| found.judgement.loss > threshold)?;
+        let Position { step, judgement, .. } = later.get(after)?;
+        let sign = if step.mover == 1 { -1.0 } else { 1.0 };
+        let end = End {
+            plies: step.ply,
+            score: Some(sign * judgement.best),
+            ..self.end
+        };
+        Some((position as usize + after, end))
+    }
+
+    /// Appends a position to a batch, with a result that is repaired by the threshold, if there is one. Returns false if there is no such
+    /// position.
     #[must_use]
-    pub fn append(&self, position: u32, sequence: u64, batch: &mut Batch) -> bool {
+    pub fn append(&self, position: u32, sequence: u64, threshold: Option<f32>, batch: &mut Batch) -> bool {
         let Some((found, row, visits)) = self.spans(position) else {
             return false;
         };
@@ -191,10 +210,12 @@ impl Decoded {
         self.visit_actions
             .append(visits.0, visits.1, &mut batch.visit_actions);
         self.visits.append(visits.0, visits.1, &mut batch.visits);
-        if self.end.score.is_none() {
+        let mistake = self.mistake_from(position, threshold);
+        if self.end.score.is_none() || mistake.is_some() {
             batch.undecided.push(batch.results.len() as u32);
         }
-        batch.results.push(found.result);
+        let repaired = mistake.and_then(|(_, end)| end.seen_from(&found.step));
+        batch.results.push(repaired.unwrap_or(found.result));
         batch.root_values.push(found.step.value);
         batch.game_sequences.push(sequence);
         batch.plies.push(found.step.ply);
@@ -216,10 +237,16 @@ impl Decoded {
         }
     }
 
-    /// Appends the mixture of a position's result with later root values ([`values`]) to a batch. Returns false if there is no such
-    /// position.
+    /// Appends the mixture of a position's result with later root values ([`values`]) to a batch. The result is repaired by the threshold,
+    /// if there is one. Returns false if there is no such position.
     #[must_use]
-    pub fn append_future(&self, position: u32, horizon: f32, batch: &mut Batch) -> bool {
+    pub fn append_future(
+        &self,
+        position: u32,
+        horizon: f32,
+        threshold: Option<f32>,
+        batch: &mut Batch,
+    ) -> bool {
         let Some(later) = self
             .positions
             .get(position as usize..)
@@ -227,7 +254,11 @@ impl Decoded {
         else {
             return false;
         };
-        let [win, loss] = values::future(later.iter().map(|found| found.step), self.end, horizon);
+        let (later, end) = match self.mistake_from(position, threshold) {
+            Some((last, end)) => (&later[..=last - position as usize], end),
+            None => (later, self.end),
+        };
+        let [win, loss] = values::future(later.iter().map(|found| found.step), end, horizon);
         batch.future_wins.push(win);
         batch.future_losses.push(loss);
         true
@@ -382,13 +413,13 @@ mod tests {
         for position in 0..29 {
             let (rows, visits) = decoded.sizes(position);
             let before = (batch.rows.len(), batch.visits.len());
-            assert!(decoded.append(position, 77, &mut batch));
+            assert!(decoded.append(position, 77, None, &mut batch));
             assert_eq!(
                 (batch.rows.len(), batch.visits.len()),
                 (before.0 + rows, before.1 + visits)
             );
         }
-        assert!(!decoded.append(29, 77, &mut batch));
+        assert!(!decoded.append(29, 77, None, &mut batch));
         let plies: Vec<u32> = (0..30).filter(|&ply| ply != 2).collect();
         assert_eq!(batch.plies, plies);
         assert_eq!(batch.game_sequences, vec![77; 29]);
@@ -575,12 +606,81 @@ mod tests {
             };
             let mut batch = Batch::default();
             for at in 0..searched.len() {
-                assert!(decoded.append_future(at as u32, 6.0, &mut batch));
+                assert!(decoded.append_future(at as u32, 6.0, None, &mut batch));
                 let [win, loss] = values::future(searched[at..].iter().map(|&ply| step(ply)), end, 6.0);
                 assert_eq!((batch.future_wins[at], batch.future_losses[at]), (win, loss));
             }
-            assert!(!decoded.append_future(searched.len() as u32, 6.0, &mut batch));
+            assert!(!decoded.append_future(searched.len() as u32, 6.0, None, &mut batch));
         }
+    }
+
+    /// The expected targets are computed in one walk from the end of the game to its beginning, in the first player's view.
+    #[test]
+    fn a_mistake_gives_all_positions_before_it_the_value_of_the_best_action() {
+        const THRESHOLD: f32 = 0.75;
+        const HORIZON: f64 = 6.0;
+        let (mut repaired, mut kept) = (0, 0);
+        for number in 0..60 {
+            let mut game = synthetic::with_decisions(scattered(number, 1 + number as usize % 40));
+            let (result, score, ending) =
+                [(1, 1.0, "paco"), (2, -1.0, "paco"), (3, 0.0, "max-actions")][number as usize % 3];
+            (game.result, game.score, game.ending) = (result, score, ending.into());
+            let turns = values::turns(&game.movers, 2);
+            let decisions: Vec<_> = game.decision_columns().unwrap().unwrap().collect();
+            let visits: Vec<_> = game.policy_columns().unwrap().map(|(_, visits)| visits).collect();
+            // Result and mixture, in the first player's view; `None` while nothing is known.
+            let mut ended = (!game.is_undecided()).then_some(score);
+            let mut mixed = ended.map(f64::from);
+            let (mut expected, mut is_repaired) = (Vec::new(), false);
+            for ply in (0..game.actions.len())
+                .rev()
+                .filter(|&ply| game.visit_counts[ply] > 0)
+            {
+                let sign = if game.movers[ply] == 0 { 1.0 } else { -1.0 };
+                let values: Vec<f32> = decisions[ply].values.iter().collect();
+                let mut order: Vec<usize> = (0..values.len()).collect();
+                order.sort_by(|&a, &b| {
+                    (visits[ply][b], values[b])
+                        .partial_cmp(&(visits[ply][a], values[a]))
+                        .unwrap()
+                });
+                let best = values[order[0]];
+                let is_mistake = decisions[ply].is_searched()
+                    && best - values[decisions[ply].played.unwrap() as usize] > THRESHOLD;
+                if is_mistake || decisions[ply].kind == 2 {
+                    (ended, mixed) = (Some(sign * best), Some(f64::from(sign * best)));
+                    is_repaired = true;
+                }
+                let own = sign * game.root_values[ply];
+                let decay = (1.0 - 1.0 / HORIZON).powf(1.0 / f64::from(turns[ply]));
+                let mixture = mixed.map_or(f64::from(own), |later| {
+                    (1.0 - decay) * f64::from(own) + decay * later
+                });
+                mixed = Some(mixture);
+                let is_marked = is_repaired || game.is_undecided();
+                expected.push((sign * ended.unwrap_or(own), f64::from(sign) * mixture, is_marked));
+                *(if is_repaired { &mut repaired } else { &mut kept }) += 1;
+            }
+            expected.reverse();
+            let decoded = Decoded::new(&game, &Surprise::default()).unwrap();
+            for (position, &(result, mixture, is_marked)) in expected.iter().enumerate() {
+                let mut batch = Batch::default();
+                assert!(decoded.append(position as u32, 1, Some(THRESHOLD), &mut batch));
+                assert_eq!(
+                    (batch.results[0], batch.undecided == [0]),
+                    (result, is_marked),
+                    "game {number}"
+                );
+                assert!(decoded.append_future(position as u32, HORIZON as f32, Some(THRESHOLD), &mut batch));
+                let found = f64::from(batch.future_wins[0]) - f64::from(batch.future_losses[0]);
+                assert!(
+                    (found - mixture).abs() < 1e-5,
+                    "game {number}: {found}, {mixture} expected"
+                );
+            }
+            assert_eq!(decoded.positions() as usize, expected.len());
+        }
+        assert!(repaired > 200 && kept > 100, "{repaired}, {kept}");
     }
 
     #[test]
@@ -590,7 +690,7 @@ mod tests {
         let batch = |game: &Game| {
             let decoded = Decoded::new(game, &Surprise::default()).unwrap();
             let mut batch = Batch::default();
-            (0..4).for_each(|position| assert!(decoded.append(position, 1, &mut batch)));
+            (0..4).for_each(|position| assert!(decoded.append(position, 1, None, &mut batch)));
             batch
         };
         let drawn = batch(&game);
@@ -613,7 +713,7 @@ mod tests {
         game.row_lengths = vec![1, 2];
         let decoded = Decoded::new(&game, &Surprise::default()).unwrap();
         let mut batch = Batch::default();
-        assert!(decoded.append(1, 5, &mut batch) && decoded.append(0, 5, &mut batch));
+        assert!(decoded.append(1, 5, None, &mut batch) && decoded.append(0, 5, None, &mut batch));
         assert_eq!(batch.rows, [2, 3, 1_000_000]);
         assert_eq!(batch.row_lengths, [2, 1]);
     }

@@ -16,6 +16,7 @@
 //! ([`crate::log::frame`]). Decoding nevertheless accepts any bytes, and returns a game or a [`DecodeError`]. A new column needs a new
 //! version, and old versions stay readable. Version 1 has no search results and is otherwise equal.
 
+mod blunders;
 mod decisions;
 pub mod decoded;
 mod error;

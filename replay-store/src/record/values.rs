@@ -39,6 +39,15 @@ pub struct End {
     pub discount: f32,
 }
 
+impl End {
+    /// Returns the result, seen from an earlier position by the player to act there; `None` if the game has none.
+    pub fn seen_from(&self, position: &Step) -> Option<f32> {
+        let left = self.plies.saturating_sub(position.ply).cast_signed();
+        let sign = if position.mover == 1 { -1.0 } else { 1.0 };
+        self.score.map(|score| sign * score * self.discount.powi(left))
+    }
+}
+
 /// Returns the probabilities of a win and of a loss at the first of `steps`, the searched positions from there to the end of the game.
 /// `horizon` is at least 1. Returns zeros if there are no steps.
 pub fn future(steps: impl Iterator<Item = Step>, end: End, horizon: f32) -> [f32; 2] {

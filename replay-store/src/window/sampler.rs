@@ -175,6 +175,8 @@ pub struct WantedTargets {
     pub decisions: bool,
     /// Horizon in turns of the mixture of results with later root values, if it is sent.
     pub value_horizon: Option<f32>,
+    /// Excess of the best action's value over the played one's, above which results are repaired.
+    pub blunder_threshold: Option<f32>,
 }
 
 /// Error: a request for targets that this store does not have.
@@ -186,6 +188,9 @@ pub enum UnknownTarget {
     /// The horizon is out of range.
     #[error("value_horizon_turns: {0} is neither 0 nor a number of at least 1")]
     Horizon(f32),
+    /// The threshold is out of range.
+    #[error("blunder_threshold: {0} is neither 0 nor a positive number")]
+    Threshold(f32),
 }
 
 impl WantedTargets {
@@ -202,12 +207,17 @@ impl WantedTargets {
         if horizon != 0.0 && !(1.0..f32::INFINITY).contains(&horizon) {
             return Err(UnknownTarget::Horizon(horizon));
         }
+        let threshold = request.blunder_threshold;
+        if !(0.0..f32::INFINITY).contains(&threshold) {
+            return Err(UnknownTarget::Threshold(threshold));
+        }
         Ok(Self {
             // A learner that names targets sets the flag for stores of earlier releases.
             auxiliary: request.auxiliary && request.targets.is_empty(),
             named: named.collect::<Result<_, _>>()?,
             decisions: request.decisions,
             value_horizon: (horizon > 0.0).then_some(horizon),
+            blunder_threshold: (threshold > 0.0).then_some(threshold),
         })
     }
 }
@@ -217,6 +227,7 @@ impl WantedTargets {
 ///
 /// Returns `None` if a game does not have a drawn position, which happens for damaged records only.
 pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], wanted: &WantedTargets) -> Option<Batch> {
+    let threshold = wanted.blunder_threshold;
     let (mut rows, mut visits) = (0, 0);
     for (pick, game) in picks.iter().zip(games) {
         let sizes = game.sizes(pick.position);
@@ -234,6 +245,7 @@ pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], wanted: &WantedTargets) 
         root_values: Vec::with_capacity(count),
         game_sequences: Vec::with_capacity(count),
         plies: Vec::with_capacity(count),
+        blunder_threshold: threshold.unwrap_or_default(),
         ..Batch::default()
     };
     let column = |target: &Target| TargetColumn {
@@ -243,7 +255,7 @@ pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], wanted: &WantedTargets) 
     let mut columns: Vec<TargetColumn> = wanted.named.iter().map(column).collect();
     let mut decisions = wanted.decisions.then(Recorder::default);
     let is_whole = picks.iter().zip(games).all(|(pick, game)| {
-        game.append(pick.position, pick.sequence, &mut batch)
+        game.append(pick.position, pick.sequence, threshold, &mut batch)
             && (!wanted.auxiliary || game.append_auxiliary(pick.position, &mut batch))
             && game.append_targets(pick.position, &wanted.named, &mut columns)
             && decisions
@@ -251,7 +263,7 @@ pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], wanted: &WantedTargets) 
                 .is_none_or(|decisions| game.append_decision(pick.position, decisions))
             && wanted
                 .value_horizon
-                .is_none_or(|horizon| game.append_future(pick.position, horizon, &mut batch))
+                .is_none_or(|horizon| game.append_future(pick.position, horizon, threshold, &mut batch))
     });
     batch.targets = columns;
     batch.decisions = decisions.map(Recorder::finish_batch);
