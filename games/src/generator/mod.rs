@@ -14,14 +14,14 @@
 //! | [`moves`], `edit`, `legal` | the 38 moves of an imp, their effects, their legality |
 //! | [`problem`] | targets, and lower bounds of the moves to them |
 //! | [`examples`] | example pairs of a task, as context of a pair |
-//! | [`rules`] | failing moves, cycles, move limit, shares of pairs and tasks |
+//! | [`rules`] | failing moves, cycles, move limit, shares of pairs, tasks and drawings |
 //! | [`game`] | the [`Game`](crate::Game): episode, Oops, move limit, cycles |
 //! | [`row`], `codec` | rows, and their representations for networks |
 //! | [`expansion`], `views` | arrays that a network takes |
 //! | `canonical` | one position for all that differ by a permutation of the colours |
 //! | `recoloring` | permutations of the colours, as maps of rows and policies |
 //! | [`symmetry`] | turns of the square and permutations of the colours, for training |
-//! | `sample` | problems drawn with a solution; hindsight |
+//! | `sample`, `drawings` | problems drawn with a solution, by random moves or from the grammar; hindsight |
 //! | `shorten`, `origins` | known solutions without the moves that do not matter |
 //! | [`task`] | problems from ARC task files |
 //! | [`made`] | ARC-like tasks made from the grammar |
@@ -31,6 +31,7 @@ pub mod bounded;
 mod canonical;
 pub mod clan;
 mod codec;
+mod drawings;
 mod edit;
 pub mod examples;
 pub mod expansion;

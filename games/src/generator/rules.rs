@@ -1,4 +1,4 @@
-//! [`Rules`]: what happens to moves that fail or lead back, the move limit, and the shares of pairs and tasks.
+//! [`Rules`]: what happens to moves that fail or lead back, the move limit, and the shares of pairs, tasks and drawings.
 
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,10 @@ pub struct Rules {
     /// Percentage of pairs with example pairs of the same task, 0 to 100. Above 0, game.options must be 1, so that the network
     /// takes the examples.
     pub tasks: u8,
+    /// Percentage of the problems of each kind that are drawn from the grammar instead of made by random moves, 0 to 100: evenly
+    /// drawn sizes, places, lengths, directions and colours, which random moves hardly reach. Their level is the number of
+    /// moves that their grid takes at most. The known solution leads straight there.
+    pub drawings: u8,
 }
 
 impl Default for Rules {
@@ -51,6 +55,7 @@ impl Default for Rules {
             move_limit: 64,
             pairs: 0,
             tasks: 0,
+            drawings: 0,
         }
     }
 }

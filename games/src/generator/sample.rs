@@ -1,7 +1,9 @@
-//! Problems with a known solution: random walks from the start clan, and hindsight. Solutions are shortened.
+//! Problems with a known solution: random walks from the start clan, drawings from the grammar, and hindsight. Solutions are
+//! shortened.
 
 use super::{
     clan::Clan,
+    drawings,
     examples::Examples,
     made,
     moves::{self, Move, imp_and_move},
@@ -60,13 +62,64 @@ impl Kind {
     }
 }
 
-/// Draws a problem of this part and kind: the grid that `depth` random moves from the start clan draw. The second grid of a pair is half
-/// as many moves further (at least one); a task has examples that the same moves make of other clans ([`made::examples`]). The depth is
+/// Way in which the programs of a problem are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Making {
+    /// By random moves.
+    Walk,
+    /// By drawings from the grammar ([`drawings`]).
+    Drawing,
+}
+
+impl Making {
+    /// Draws a way by the shares of the rules. Without drawings no number is drawn, so that the problems stay those of
+    /// releases that had none.
+    pub(super) fn draw(rules: &Rules, draw: &mut dyn FnMut(usize) -> usize) -> Self {
+        if rules.drawings > 0 && draw(100) < usize::from(rules.drawings) {
+            Self::Drawing
+        } else {
+            Self::Walk
+        }
+    }
+
+    /// Returns moves from the start clan, at most `most`, and the clan after them.
+    fn program(self, most: usize, draw: &mut dyn FnMut(usize) -> usize) -> Option<(Vec<Action>, Clan)> {
+        match self {
+            Self::Walk => walked(Clan::start(), most, draw),
+            Self::Drawing => Some(drawings::drawing(most, draw)),
+        }
+    }
+
+    /// Returns moves that change a program, at most `most`, and the clan after them. Walks make as many as they can; other rules
+    /// are of any length.
+    fn rule(
+        self,
+        program: Clan,
+        most: usize,
+        draw: &mut dyn FnMut(usize) -> usize,
+    ) -> Option<(Vec<Action>, Clan)> {
+        match self {
+            Self::Walk => walked(program, most, draw),
+            Self::Drawing => Some(drawings::rule(program, 1 + draw(most), draw)),
+        }
+    }
+}
+
+/// Makes a random walk. Returns its moves and the last clan.
+fn walked(from: Clan, moves: usize, draw: &mut dyn FnMut(usize) -> usize) -> Option<(Vec<Action>, Clan)> {
+    let (made, clans) = random_walk(from, moves, draw);
+    Some((made, *clans.last()?))
+}
+
+/// Draws a problem of this part and kind: the grid that `depth` random moves from the start clan draw, or one from the grammar that takes
+/// at most as many. The second grid of a pair is half as many moves further (at least one); a task has examples that the same moves make
+/// of other clans ([`made::examples`]). The depth is
 /// reduced if the solution with its marks would take more than `limit` moves. The grid of the start clan is not a problem. `None` if all
-/// walks end there or in the other part, or no problem fits the limit.
+/// that were tried end there or in the other part, or no problem fits the limit.
 pub(super) fn problem(
     depth: u32,
     kind: Kind,
+    making: Making,
     limit: u32,
     part: Part,
     draw: &mut dyn FnMut(usize) -> usize,
@@ -87,15 +140,15 @@ pub(super) fn problem(
         Part::HeldOut => HELD_OUT_TRIES,
     };
     for _ in 0..tries {
-        let (mut solution, clans) = random_walk(Clan::start(), depth, draw);
-        let first = clans.last()?.render();
+        let (mut solution, program) = making.program(depth, draw)?;
+        let first = program.render();
         if first == Clan::start().render() {
             continue;
         }
         let mut rule = Vec::new();
         let problem = if is_pair {
-            let (more, further) = random_walk(*clans.last()?, depth.div_ceil(2), draw);
-            let second = further.last()?.render();
+            let (more, further) = making.rule(program, depth.div_ceil(2), draw)?;
+            let second = further.render();
             if second == first {
                 continue;
             }
@@ -111,7 +164,7 @@ pub(super) fn problem(
         }
         let examples = match kind {
             Kind::Draw | Kind::Pair => Examples::NONE,
-            Kind::Task => made::examples(clans.last()?, &rule, &problem, draw),
+            Kind::Task => made::examples(&program, &rule, &problem, draw),
         };
         if kind == Kind::Task && examples.is_empty() {
             continue;

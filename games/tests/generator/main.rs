@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod drawings;
 mod examples;
 mod expansion;
 mod held_out;

@@ -10,7 +10,7 @@ use super::{
         recoloring::{self, Recolorings},
         row,
         rules::Rules,
-        sample::{self, Kind, Part},
+        sample::{self, Kind, Making, Part},
         symmetry::Change,
     },
     End, GeneratorGame,
@@ -54,6 +54,9 @@ impl Game for GeneratorGame {
             return Err(fault(
                 "pairs and tasks are percentages, together at most 100".into(),
             ));
+        }
+        if rules.drawings > 100 {
+            return Err(fault("drawings is a percentage, at most 100".into()));
         }
         match position {
             None => Ok(Self::posed(rules, Problem::Free)),
@@ -226,12 +229,13 @@ impl GeneratorGame {
         draw: &mut dyn FnMut(usize) -> usize,
     ) -> Option<Drawn<Self>> {
         let kind = Kind::draw(rules, draw);
-        let walk = sample::problem(level, kind, rules.move_limit, part, draw)?;
+        let making = Making::draw(rules, draw);
+        let solved = sample::problem(level, kind, making, rules.move_limit, part, draw)?;
         Some(Drawn {
-            start: Self::posed(rules, walk.problem)
-                .with_examples(walk.examples)
+            start: Self::posed(rules, solved.problem)
+                .with_examples(solved.examples)
                 .ok()?,
-            solution: walk.solution,
+            solution: solved.solution,
         })
     }
 }
