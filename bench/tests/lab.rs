@@ -22,6 +22,7 @@ every = 3000
 visits = 5
 games = 2
 against = ["random"]
+control_games = 4
 solver_positions = 2
 [settings]
 "model.blocks" = 1
@@ -75,7 +76,7 @@ fn an_experiment_gives_the_same_networks_when_it_is_repeated() {
     };
     // The name of a version holds the digest of its network.
     assert_eq!(versions(&first), versions(&second));
-    for arm in first.as_array().unwrap() {
+    for (number, arm) in first.as_array().unwrap().iter().enumerate() {
         let state = &arm["runs"][0][1];
         assert_eq!(state["is_complete"], true);
         let spent = &state["spent"];
@@ -93,6 +94,14 @@ fn an_experiment_gives_the_same_networks_when_it_is_repeated() {
         let last = state["ratings"].as_array().unwrap().last().unwrap();
         assert_eq!(last["matches"][0]["games"].as_array().unwrap().len(), 3);
         assert!(last["optimal_alone"].is_f64(), "{last}");
+        // The last network of every other arm plays that of the first arm.
+        let control = &last["matches"][1];
+        assert_eq!(control.is_null(), number == 0, "{last}");
+        if number > 0 {
+            assert_eq!(control["against"], "control");
+            let games = control["games"].as_array().unwrap().iter();
+            assert_eq!(games.map(|games| games.as_u64().unwrap()).sum::<u64>(), 4);
+        }
     }
     // The games of lock step are recorded as those of an actor.
     let check = Command::new(Path::new(env!("CARGO_BIN_EXE_minuet-bench")).with_file_name("minuet"))
@@ -144,7 +153,8 @@ fn a_killed_experiment_is_continued_and_prints_every_point() {
     for arm in result.as_array().unwrap() {
         let state = &arm["runs"][0][1];
         assert_eq!(state["is_complete"], true);
-        let of_arm: Vec<&Value> = points.iter().filter(|point| point["arm"] == arm["arm"]).collect();
+        let is_of_arm = |point: &&Value| point["arm"] == arm["arm"] && point["reference"] != "control";
+        let of_arm: Vec<&Value> = points.iter().filter(is_of_arm).collect();
         let rated = state["ratings"].as_array().unwrap();
         assert_eq!(of_arm.len(), rated.len());
         for (point, rated) in of_arm.into_iter().zip(rated) {
