@@ -57,6 +57,9 @@ enum Benchmark {
     /// Internal: the baseline that calls a model directly, controlled by standard input.
     #[command(hide = true)]
     Direct(harness::direct::Arguments),
+    /// Internal: the inference server with a simulated device.
+    #[command(hide = true)]
+    Device(selfplay::device::Arguments),
     /// Internal: products of matrices, controlled by standard input.
     #[command(hide = true)]
     Peak(harness::peak::Arguments),
@@ -97,6 +100,7 @@ fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Selfplay(arguments) => selfplay::run(arguments),
         Benchmark::Training(arguments) => training::run(arguments),
         Benchmark::Bare => inference::bare::run(),
+        Benchmark::Device(arguments) => selfplay::device::run(arguments),
         Benchmark::Direct(arguments) => harness::direct::run(arguments),
         Benchmark::Peak(arguments) => harness::peak::run(arguments),
     }

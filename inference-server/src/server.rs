@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context as _;
 use checkpoints::Repository;
-use config::RunConfig;
+use config::{InferenceConfig, RunConfig};
 use proto::{
     inference::grpc_inference_service_server::GrpcInferenceServiceServer,
     v1::evaluator_server::EvaluatorServer,
@@ -45,7 +45,7 @@ use crate::{
 };
 use network::{
     buckets::Buckets,
-    loader::Loader,
+    loader::{Loader, Loads},
     name::is_label,
     provider::{Provider, Settings},
     sidecar,
@@ -71,12 +71,28 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
 /// The errors of [`run`].
 pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
+        let loader = loader(config.inference.clone()).await?;
+        serve_with(listener, config, shutdown, loader).await
+    })
+}
+
+/// Serves models that `loader` makes, like [`serve`]. A benchmark passes a device that it simulates; no setting reaches this.
+///
+/// # Errors
+/// The errors of [`run`].
+pub fn serve_with(
+    listener: TcpListener,
+    config: RunConfig,
+    shutdown: CancellationToken,
+    loader: Arc<dyn Loads>,
+) -> Work {
+    Box::pin(async move {
         let inference = &config.inference;
         let connection_policy = ConnectionPolicy::new(&config.security, method)?
             .with_call_limits(call_limits(inference.max_message_mib << 20));
         connection_policy.check(listener.local_addr()?)?;
         let metrics = Arc::new(Metrics::new());
-        let library = library(&config, &metrics).await?;
+        let library = library(&config, loader, &metrics)?;
         let policy = BatchingPolicy {
             max_batch: inference.max_batch,
             max_wait: Duration::from_micros(inference.max_wait_us),
@@ -186,9 +202,8 @@ fn call_limits(max_message: usize) -> CallLimits {
     }
 }
 
-/// Loads ONNX Runtime, and opens the sources of models.
-async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<Arc<Library>> {
-    let inference = config.inference.clone();
+/// Loads ONNX Runtime and makes the loader that the configuration asks for.
+async fn loader(inference: InferenceConfig) -> anyhow::Result<Arc<dyn Loads>> {
     let loading = tokio::task::spawn_blocking(move || -> anyhow::Result<Loader> {
         let environment = network::runtime::load(&inference.runtime)?;
         let buckets = Buckets::new(inference.max_batch);
@@ -200,7 +215,17 @@ async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<A
             asked_for,
         )?)
     });
-    let loader = loading.await.context("loading the runtime was interrupted")??;
+    Ok(Arc::new(
+        loading.await.context("loading the runtime was interrupted")??,
+    ))
+}
+
+/// Opens the sources of models.
+fn library(
+    config: &RunConfig,
+    loader: Arc<dyn Loads>,
+    metrics: &Arc<Metrics>,
+) -> anyhow::Result<Arc<Library>> {
     let inference = &config.inference;
     let sources = sources(config)?;
     let names: BTreeSet<String> = sources.keys().filter(|name| !name.is_empty()).cloned().collect();
@@ -215,7 +240,7 @@ async fn library(config: &RunConfig, metrics: &Arc<Metrics>) -> anyhow::Result<A
     Ok(Library::new(LibraryParts {
         models: Arc::new(Models::new(default, names)),
         sources,
-        loader: Arc::new(loader),
+        loader,
         game: (config.game.name.clone(), config.game.options),
         poll: Duration::from_millis(config.checkpoints.poll_ms),
         budget: inference.memory_mib << 20,

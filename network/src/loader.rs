@@ -86,6 +86,28 @@ struct Task<'a> {
     int8: OnceCell<Vec<u8>>,
 }
 
+/// Makes models of files, for a server: [`Loader`], or what a benchmark puts in its place.
+pub trait Loads: std::fmt::Debug + Send + Sync {
+    /// Loads a model from any source, with its own names of inputs and outputs. May block for some seconds.
+    ///
+    /// # Errors
+    /// [`LoadError`] with the reason.
+    fn load_from(&self, source: &str, file: File<'_>, contract: &Contract) -> Result<Model, LoadError>;
+
+    /// Returns the memory that a model counts for, in bytes, by the length of its file.
+    fn memory(&self, file_bytes: u64) -> u64;
+}
+
+impl Loads for Loader {
+    fn load_from(&self, source: &str, file: File<'_>, contract: &Contract) -> Result<Model, LoadError> {
+        Self::load_from(self, source, file, contract)
+    }
+
+    fn memory(&self, file_bytes: u64) -> u64 {
+        Self::memory(self, file_bytes)
+    }
+}
+
 /// Loads models with one provider, or with the fastest one. If the settings leave the number of sessions open, the first
 /// model decides it by measurement.
 #[derive(Debug)]

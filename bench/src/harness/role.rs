@@ -34,10 +34,17 @@ impl RoleProcess {
     ) -> anyhow::Result<Self> {
         let program = std::env::current_exe()?.with_file_name(role.binary());
         let mut command = Command::new(&program);
-        command
-            .args(arguments)
-            .arg("--supervised")
-            .env("MALLOC_ARENA_MAX", "2");
+        command.args(arguments);
+        Self::spawn(role, command, logs)
+    }
+
+    /// Starts a program that takes the arguments of a role's binary, like [`RoleProcess::start`].
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub fn spawn(role: Role, mut command: Command, logs: bool) -> anyhow::Result<Self> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        command.arg("--supervised").env("MALLOC_ARENA_MAX", "2");
         command.stdin(Stdio::piped()).stdout(Stdio::null());
         if std::env::var_os("MINUET_LOG").is_none() {
             command.env("MINUET_LOG", "warn");
@@ -46,8 +53,7 @@ impl RoleProcess {
             command.stderr(Stdio::null());
         }
         let child = command.spawn();
-        let child =
-            child.with_context(|| format!("cannot start {}; `make build` builds it", program.display()))?;
+        let child = child.with_context(|| format!("cannot start {program}; `make build` builds it"))?;
         Ok(Self { role, child })
     }
 

@@ -3,6 +3,8 @@
 use config::Override;
 use network::ModelName;
 
+use super::device::Pace;
+
 /// Arguments of `minuet bench selfplay`.
 #[derive(clap::Args)]
 #[command(after_help = "Example: minuet bench selfplay --blocks 4 --filters 64 --seconds 30 --json")]
@@ -28,6 +30,10 @@ pub struct Arguments {
     /// Visits per move. [default: those of a new run of the game]
     #[arg(long)]
     pub(super) visits: Option<u32>,
+    /// Answer batches by a simulated device that takes FIXED microseconds and ROW for each row, e.g. 300+2, and uses no core
+    /// meanwhile, as a GPU. Without it, the network is evaluated.
+    #[arg(long, value_name = "FIXED+ROW")]
+    pub(super) device_pace: Option<Pace>,
     /// Set another key of the run's configuration, e.g. --set actor.games_per_thread=128. May be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     pub(super) overrides: Vec<Override>,

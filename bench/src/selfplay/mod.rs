@@ -6,10 +6,12 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | [`device`] | a simulated device in place of ONNX Runtime |
 //! | [`system`] | starts and stops the processes |
 //! | [`sample`] | reads the counters at one moment |
 
 mod arguments;
+pub mod device;
 mod sample;
 mod system;
 
@@ -34,6 +36,9 @@ struct Report {
     network: String,
     /// Execution provider of the network.
     provider: String,
+    /// Pace of the simulated device, in microseconds for a batch and for a row; none: the network is evaluated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_pace: Option<String>,
     cores: usize,
     /// Threads that compute a batch each, and the measured speeds from which the server has chosen them.
     inference_threads: u32,
@@ -63,7 +68,7 @@ struct Report {
     batch_fill: f64,
     positions_per_batch: f64,
     rows_per_request: f64,
-    /// Share of time in which the device computed.
+    /// Share of time in which the device computed; of a simulated device, the share that its batches take by its pace.
     device_busy: f64,
     /// Share of time in which worker threads had work.
     worker_busy: f64,
@@ -110,12 +115,22 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         actor("minuet_actor_worker_waiting_seconds_total"),
     );
     let batch_positions = server("minuet_inference_batch_positions_total");
+    let (batches, slots) = (
+        server("minuet_inference_batches_total"),
+        server("minuet_inference_batch_slots_total"),
+    );
+    let device_seconds = match arguments.device_pace {
+        // The server's own clock counts the wait for the device too.
+        Some(pace) => pace.seconds(batches, slots),
+        None => server("minuet_inference_device_seconds_sum"),
+    };
     let games = actor("minuet_actor_games_total");
     Ok(Report {
         bench: "selfplay",
         game: arguments.game.clone(),
         network: system.network.clone(),
         provider: system.model.provider.clone(),
+        device_pace: arguments.device_pace.map(|pace| pace.to_string()),
         cores: service::process::cores(),
         inference_threads: system.model.threads,
         thread_speeds: system
@@ -141,13 +156,13 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         positions_per_second: rate("minuet_actor_actions_total"),
         games: games as u64,
         games_per_hour: games / seconds * 3600.0,
-        batch_fill: share(batch_positions, server("minuet_inference_batch_slots_total")),
-        positions_per_batch: share(batch_positions, server("minuet_inference_batches_total")),
+        batch_fill: share(batch_positions, slots),
+        positions_per_batch: share(batch_positions, batches),
         rows_per_request: share(
             actor("minuet_actor_fresh_evaluations_total"),
             actor("minuet_actor_requests_total"),
         ),
-        device_busy: server("minuet_inference_device_seconds_sum") / seconds,
+        device_busy: device_seconds / seconds,
         worker_busy: share(busy, busy + waiting),
         actor_cores: cores(Role::Actor),
         inference_cores: cores(Role::InferenceServer),

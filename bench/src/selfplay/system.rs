@@ -1,6 +1,6 @@
 //! The processes of the benchmark, started as `minuet up` starts them: [`System`].
 
-use std::{fs, net::SocketAddr, path::Path, time::Duration};
+use std::{fs, net::SocketAddr, path::Path, process::Command, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use config::{ConfigError, Override, RunConfig, template};
@@ -51,7 +51,16 @@ impl System {
         let file = folder.path().join("run.toml");
         let start = |role| RoleProcess::start(role, ["--config".as_ref(), file.as_os_str()], arguments.logs);
         let store = start(Role::ReplayStore)?;
-        let mut server = start(Role::InferenceServer)?;
+        let mut server = match arguments.device_pace {
+            None => start(Role::InferenceServer)?,
+            Some(pace) => {
+                let mut command = Command::new(std::env::current_exe()?);
+                command
+                    .args(["device", "--pace", &pace.to_string(), "--config"])
+                    .arg(&file);
+                RoleProcess::spawn(Role::InferenceServer, command, arguments.logs)?
+            }
+        };
         let _inside = runtime.enter();
         let mut client = EvaluatorClient::new(service::connect::channel(&config.inference.address)?);
         let model = server.wait_until(READY_WITHIN, || {

@@ -136,7 +136,11 @@ pub fn main(role: Role, run: Run) -> ExitCode {
 }
 
 /// Runs a role like [`main`], with arguments that were parsed before; see [`Role::subcommand`].
-pub fn main_with(role: Role, arguments: Arguments, run: Run) -> ExitCode {
+pub fn main_with(
+    role: Role,
+    arguments: Arguments,
+    run: impl FnOnce(RunConfig, CancellationToken) -> Work,
+) -> ExitCode {
     if let Some(address) = &arguments.probe {
         return match probe::probe(address) {
             Ok(()) => ExitCode::SUCCESS,
@@ -168,7 +172,11 @@ pub fn main_with(role: Role, arguments: Arguments, run: Run) -> ExitCode {
     code
 }
 
-fn run_with(role: Role, arguments: &Arguments, run: Run) -> ExitCode {
+fn run_with(
+    role: Role,
+    arguments: &Arguments,
+    run: impl FnOnce(RunConfig, CancellationToken) -> Work,
+) -> ExitCode {
     let config = match load_with(arguments.config.as_deref(), &arguments.overrides) {
         Ok(config) => config,
         Err(error) => return unusable(role, arguments.config.as_deref(), &error),
@@ -199,7 +207,12 @@ fn unusable(role: Role, file: Option<&Path>, error: &ConfigError) -> ExitCode {
     ExitCode::from(2)
 }
 
-fn run_to_end(role: Role, arguments: &Arguments, config: RunConfig, run: Run) -> anyhow::Result<()> {
+fn run_to_end(
+    role: Role,
+    arguments: &Arguments,
+    config: RunConfig,
+    run: impl FnOnce(RunConfig, CancellationToken) -> Work,
+) -> anyhow::Result<()> {
     // Before any thread is started, because on Linux a thread inherits its creator's niceness.
     if let Some(nice) = arguments.nice {
         rustix::process::nice(nice).context("cannot set the process's niceness")?;
