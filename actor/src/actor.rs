@@ -165,8 +165,9 @@ impl Actor {
         } = self;
         let cores = service::process::cores();
         let threads = config.actor.worker_threads(cores);
-        let games = config.actor.games_on_thread(cores);
-        let requests_in_flight = config.actor.requests_of_thread(cores);
+        let batch = config.inference.largest_batch();
+        let games = config.actor.games_on_thread(cores, batch);
+        let requests_in_flight = config.actor.requests_of_thread(cores, batch);
         let address = |key| move |source| ActorError::Address { key, source };
         let connector = Connector::new(&config.security);
         let server = connector

@@ -6,12 +6,14 @@ use documented::DocumentedFields;
 use search::Settings;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, check::require};
+use super::{ConfigError, check::require, inference::USUAL_BATCH};
 
 /// Games of a thread that asks for the evaluations of one core.
 const GAMES: usize = 64;
 /// Requests in flight of such a thread.
 const REQUESTS: usize = 3;
+/// Greatest number of times as much for a device that takes large batches.
+const MOST_TIMES: usize = 8;
 
 /// Settings of one actor process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -22,12 +24,12 @@ pub struct ActorConfig {
     /// Worker threads, at most 1024; 0: one less than the number of cores, at least one.
     pub threads: usize,
     /// Games in progress on each thread, at most 65536; 0: 64, or up to 128 if the machine has more cores than the actor has
-    /// threads, because each core may evaluate positions.
+    /// threads, because each core may evaluate positions; more if `inference.max_batch` is above 128 and the threads are few.
     pub games_per_thread: usize,
     /// Greatest number of positions from one thread's games per evaluation request, 1 to 4096.
     pub rows_per_request: usize,
     /// Evaluation requests of one thread that may be in flight at the same time, at most 64; 0: 3, or up to 6 if the machine has
-    /// more cores than the actor has threads.
+    /// more cores than the actor has threads; more if `inference.max_batch` is above 128 and the threads are few.
     pub requests_in_flight: usize,
     /// Greatest number of random actions before a game of two players begins, 0 to 1000. Each game draws its number from 0
     /// to this; the actions themselves are not recorded. 0: every game begins at the usual start.
@@ -94,26 +96,33 @@ impl ActorConfig {
         }
     }
 
-    /// Returns the number of games in progress on each thread on a machine of `cores` cores.
-    pub fn games_on_thread(&self, cores: usize) -> usize {
+    /// Returns the number of games in progress on each thread on a machine of `cores` cores, for a device that takes batches of
+    /// `largest_batch` positions.
+    pub fn games_on_thread(&self, cores: usize, largest_batch: usize) -> usize {
         match self.games_per_thread {
-            0 => self.for_cores(GAMES, cores),
+            0 => self.for_cores(GAMES, cores, largest_batch),
             games => games,
         }
     }
 
-    /// Returns the number of requests that each thread may have in flight on a machine of `cores` cores.
-    pub fn requests_of_thread(&self, cores: usize) -> usize {
+    /// Returns the number of requests that each thread may have in flight on a machine of `cores` cores, for a device that takes
+    /// batches of `largest_batch` positions.
+    pub fn requests_of_thread(&self, cores: usize, largest_batch: usize) -> usize {
         match self.requests_in_flight {
-            0 => self.for_cores(REQUESTS, cores),
+            0 => self.for_cores(REQUESTS, cores, largest_batch),
             requests => requests,
         }
     }
 
-    /// Returns `each` for every core, divided among the threads: at least `each` and at most twice as much.
-    fn for_cores(&self, each: usize, cores: usize) -> usize {
-        let all = each.saturating_mul(cores);
-        all.div_ceil(self.worker_threads(cores)).clamp(each, 2 * each)
+    /// Returns `each` for every core, divided among the threads: at least `each` and at most twice as much. Larger batches than usual
+    /// need as many times `each` of all threads together.
+    fn for_cores(&self, each: usize, cores: usize, largest_batch: usize) -> usize {
+        let threads = self.worker_threads(cores);
+        let of_cores = each.saturating_mul(cores).div_ceil(threads);
+        let times = (largest_batch / USUAL_BATCH).min(MOST_TIMES);
+        of_cores
+            .clamp(each, 2 * each)
+            .max((times * each).div_ceil(threads))
     }
 
     /// Returns the entry of `early_visits` for a network of this training step. `None`: `search.visits` holds.
@@ -176,17 +185,24 @@ mod tests {
     #[test]
     fn a_thread_keeps_the_games_of_the_cores_that_evaluate() {
         let usual = ActorConfig::default();
-        let on = |config: &ActorConfig, cores| {
+        let with = |config: &ActorConfig, cores, batch| {
             (
                 config.worker_threads(cores),
-                config.games_on_thread(cores),
-                config.requests_of_thread(cores),
+                config.games_on_thread(cores, batch),
+                config.requests_of_thread(cores, batch),
             )
         };
+        let on = |config: &ActorConfig, cores| with(config, cores, USUAL_BATCH);
         assert_eq!(on(&usual, 1), (1, 64, 3));
         assert_eq!(on(&usual, 2), (1, 128, 6));
         assert_eq!(on(&usual, 4), (3, 86, 4));
         assert_eq!(on(&usual, 64), (63, 66, 4));
+        // As many in flight for a batch, whatever the number of threads.
+        assert_eq!(with(&usual, 2, 2048), (1, 512, 24));
+        assert_eq!(with(&usual, 4, 2048), (3, 171, 8));
+        assert_eq!(with(&usual, 16, 2048), (15, 69, 4));
+        assert_eq!(with(&usual, 2, 65_536), (1, 512, 24), "not more");
+        assert_eq!(with(&usual, 2, 16), on(&usual, 2), "small batches");
         let (threads, games, requests) = (1, 5, 2);
         let few = ActorConfig { threads, ..usual };
         assert_eq!(on(&few, 64), (1, 128, 6), "at most twice as many");

@@ -7,6 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, ProviderChoice, check::require};
 
+/// Largest batch of a device that is not known to be a GPU, in positions.
+pub(super) const USUAL_BATCH: usize = 128;
+/// Largest batch of a GPU, in positions.
+const GPU_BATCH: usize = 2048;
+
 /// Settings of one inference server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
@@ -35,7 +40,8 @@ pub struct InferenceConfig {
     /// Threads that evaluate on the CPU, each a batch of its own, at most 256; 0: as many as are fastest, measured with the first network
     /// that is loaded, from one to all cores. `minuet up` keeps the choice with the run.
     pub threads: usize,
-    /// Largest batch given to the device, in positions, 1 to 65536.
+    /// Largest batch given to the device, in positions, at most 65536; 0: 2048 with `provider` `cuda` or `tensorrt`, else 128. To start a
+    /// batch costs a GPU about as much as hundreds of rows.
     pub max_batch: usize,
     /// Longest time in microseconds that an incomplete batch waits for more requests while the device is idle. 0: no wait.
     pub max_wait_us: u64,
@@ -75,7 +81,7 @@ impl Default for InferenceConfig {
             fp16: false,
             engine_cache: PathBuf::new(),
             threads: 0,
-            max_batch: 128,
+            max_batch: 0,
             max_wait_us: 0,
             max_queue: 16_384,
             max_request: 4_096,
@@ -94,6 +100,18 @@ impl InferenceConfig {
     /// Returns the address to listen on.
     pub fn listen_address(&self) -> &str {
         super::check::first_given(&self.listen, &self.address)
+    }
+
+    /// Returns the largest batch given to the device, in positions: what is set, or what suits the provider and fits the queue.
+    pub fn largest_batch(&self) -> usize {
+        let usual = match self.provider {
+            ProviderChoice::Cuda | ProviderChoice::Tensorrt => GPU_BATCH,
+            _ => USUAL_BATCH,
+        };
+        match self.max_batch {
+            0 => usual.min(self.max_queue),
+            set => set,
+        }
     }
 
     /// Iterates over the names and locations of [`InferenceConfig::sources`].
@@ -130,12 +148,12 @@ impl InferenceConfig {
             "needs inference.provider to be cuda, tensorrt or cpu",
         )?;
         require(
-            (1..=65_536).contains(&self.max_batch),
+            self.max_batch <= 65_536,
             "inference.max_batch",
-            "must be between 1 and 65536",
+            "must be at most 65536",
         )?;
         require(
-            self.max_queue >= self.max_batch,
+            self.max_queue >= self.max_batch.max(1),
             "inference.max_queue",
             "must be at least inference.max_batch",
         )?;

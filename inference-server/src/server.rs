@@ -94,7 +94,7 @@ pub fn serve_with(
         let metrics = Arc::new(Metrics::new());
         let library = library(&config, loader, &metrics)?;
         let policy = BatchingPolicy {
-            max_batch: inference.max_batch,
+            max_batch: inference.largest_batch(),
             max_wait: Duration::from_micros(inference.max_wait_us),
             max_queue: inference.max_queue,
         };
@@ -206,7 +206,7 @@ fn call_limits(max_message: usize) -> CallLimits {
 async fn loader(inference: InferenceConfig) -> anyhow::Result<Arc<dyn Loads>> {
     let loading = tokio::task::spawn_blocking(move || -> anyhow::Result<Loader> {
         let environment = network::runtime::load(&inference.runtime)?;
-        let buckets = Buckets::new(inference.max_batch);
+        let buckets = Buckets::new(inference.largest_batch());
         let asked_for = Provider::configured(inference.provider);
         Ok(Loader::new(
             environment,

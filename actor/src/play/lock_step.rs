@@ -75,7 +75,7 @@ impl<G: Game> LockStep<G> {
         if config.problems.reanalysis > 0 {
             return Err(LockStepError::Reanalysis);
         }
-        let games = config.actor.games_on_thread(1);
+        let games = config.actor.games_on_thread(1, 0);
         Naming::fix_incarnation(&config.actor.spool, "lock-step", &config.run.seed.to_string())?;
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
         let cache = Cache::new(config.actor.cache_mib << 20).map(Arc::new);

@@ -104,7 +104,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 
 async fn serve(config: RunConfig, pace: Pace, shutdown: CancellationToken) -> anyhow::Result<()> {
     let listener = service::serve::listen(config.inference.listen_address()).await?;
-    let buckets = Buckets::new(config.inference.max_batch);
+    let buckets = Buckets::new(config.inference.largest_batch());
     let device = Arc::new(SimulatedDevice {
         pace,
         buckets,

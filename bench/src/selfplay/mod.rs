@@ -49,6 +49,8 @@ struct Report {
     leaves: u32,
     /// Requests that each actor thread may have in flight.
     requests_in_flight: usize,
+    /// Largest batch that the device is given, in positions.
+    largest_batch: usize,
     cache_mib: usize,
     /// Length of the measurement after the warm-up, in seconds.
     seconds: f64,
@@ -124,6 +126,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         Some(pace) => pace.seconds(batches, slots),
         None => server("minuet_inference_device_seconds_sum"),
     };
+    let largest_batch = system.config.inference.largest_batch();
     let games = actor("minuet_actor_games_total");
     Ok(Report {
         bench: "selfplay",
@@ -141,10 +144,17 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
             .collect(),
         actor_threads: system.actor_threads(),
         games_in_progress: system.actor_threads()
-            * system.config.actor.games_on_thread(service::process::cores()),
+            * system
+                .config
+                .actor
+                .games_on_thread(service::process::cores(), largest_batch),
         visits_per_move: system.config.search.visits,
         leaves: system.config.search.leaves,
-        requests_in_flight: system.config.actor.requests_of_thread(service::process::cores()),
+        requests_in_flight: system
+            .config
+            .actor
+            .requests_of_thread(service::process::cores(), largest_batch),
+        largest_batch,
         cache_mib: system.config.actor.cache_mib,
         seconds,
         visits_per_second: visits / seconds,

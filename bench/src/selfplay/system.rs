@@ -129,6 +129,10 @@ fn new_config(arguments: &Arguments, folder: &Path) -> anyhow::Result<RunConfig>
     for (key, free) in keys.into_iter().zip(free_addresses(keys.len())?) {
         settings.push(Override::text(key, &free.to_string())?);
     }
+    if arguments.device_pace.is_some() {
+        // So the other settings are chosen as for a GPU. The simulated device replaces the provider itself.
+        settings.push(Override::text("inference.provider", "cuda")?);
+    }
     settings.extend(arguments.overrides.iter().cloned());
     let mut config = launcher::new_run(Some(&arguments.game), &settings)?;
     config.resolve_paths(folder);
@@ -177,6 +181,15 @@ mod tests {
         ];
         let different: std::collections::HashSet<_> = addresses.into_iter().collect();
         assert_eq!(different.len(), 5);
+    }
+
+    #[test]
+    fn a_simulated_device_is_given_work_as_a_gpu() {
+        let (real, simulated) = (config(&[]), config(&["--device-pace", "300+2"]));
+        assert_eq!(real.inference.largest_batch(), 128);
+        assert_eq!(simulated.inference.largest_batch(), 2048);
+        let set = config(&["--device-pace", "300+2", "--set", "inference.max_batch=64"]);
+        assert_eq!(set.inference.largest_batch(), 64);
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Conditions {
             options: config.game.options,
             network: toml::Table::try_from(&config.model).unwrap_or_default(),
             provider: config.inference.provider,
-            max_batch: config.inference.max_batch,
+            max_batch: config.inference.largest_batch(),
         }
     }
 }

@@ -71,7 +71,9 @@ pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
         }
         (Some(device), Some(workers)) => {
             let (actor, cores) = (&config.actor, service::process::cores());
-            let (games, flight) = (actor.games_on_thread(cores), actor.requests_of_thread(cores));
+            let batch = config.inference.largest_batch();
+            let games = actor.games_on_thread(cores, batch);
+            let flight = actor.requests_of_thread(cores, batch);
             format!(
                 "waiting times limit (inference busy {}, actors {}): actors and inference wait for each other; \
                  more than {games} games or {flight} requests in flight a thread would help",

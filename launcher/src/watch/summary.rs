@@ -228,7 +228,7 @@ fn inference(observation: &Observation, history: &History, config: &RunConfig) -
     Inference {
         positions_per_second: history.rate(role, names::EVALUATED),
         batch_size,
-        batch_fill_ratio: batch_size.map(|size| size / config.inference.max_batch as f64),
+        batch_fill_ratio: batch_size.map(|size| size / config.inference.largest_batch() as f64),
         padding_ratio: history
             .per(role, names::BATCH_POSITIONS, names::BATCH_SLOTS)
             .map(|filled| 1.0 - filled),

@@ -173,6 +173,7 @@ impl Arguments {
             0.0
         };
         let cores = self.cores.map_or(1, |cores| cores as usize);
+        let batch = config.inference.largest_batch();
         let learner = (
             config.learner.batch_size as f64,
             config.learner.samples_per_position,
@@ -181,10 +182,10 @@ impl Arguments {
             costs,
             actors: 1,
             servers: 1,
-            rows: config.actor.games_on_thread(cores) as u32 * config.search.leaves,
+            rows: config.actor.games_on_thread(cores, batch) as u32 * config.search.leaves,
             rows_per_request: config.actor.rows_per_request as u32,
-            requests_in_flight: config.actor.requests_of_thread(cores),
-            max_batch: config.inference.max_batch as u32,
+            requests_in_flight: config.actor.requests_of_thread(cores, batch),
+            max_batch: batch as u32,
             latency: 0.0,
             cores: self.cores,
             learner: (!self.no_learner).then_some(learner),
