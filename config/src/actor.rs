@@ -24,12 +24,12 @@ pub struct ActorConfig {
     /// Worker threads, at most 1024; 0: one less than the number of cores, at least one.
     pub threads: usize,
     /// Games in progress on each thread, at most 65536; 0: 64, or up to 128 if the machine has more cores than the actor has
-    /// threads, because each core may evaluate positions; more if `inference.max_batch` is above 128 and the threads are few.
+    /// threads, because each core may evaluate positions; more if inference.max_batch is above 128 and the threads are few.
     pub games_per_thread: usize,
     /// Greatest number of positions from one thread's games per evaluation request, 1 to 4096.
     pub rows_per_request: usize,
     /// Evaluation requests of one thread that may be in flight at the same time, at most 64; 0: 3, or up to 6 if the machine has
-    /// more cores than the actor has threads; more if `inference.max_batch` is above 128 and the threads are few.
+    /// more cores than the actor has threads; more if inference.max_batch is above 128 and the threads are few.
     pub requests_in_flight: usize,
     /// Greatest number of random actions before a game of two players begins, 0 to 1000. Each game draws its number from 0
     /// to this; the actions themselves are not recorded. 0: every game begins at the usual start.

@@ -40,7 +40,7 @@ pub struct InferenceConfig {
     /// Threads that evaluate on the CPU, each a batch of its own, at most 256; 0: as many as are fastest, measured with the first network
     /// that is loaded, from one to all cores. `minuet up` keeps the choice with the run.
     pub threads: usize,
-    /// Largest batch given to the device, in positions, at most 65536; 0: 2048 with `provider` `cuda` or `tensorrt`, else 128. To start a
+    /// Largest batch given to the device, in positions, at most 65536; 0: 2048 with the provider `cuda` or `tensorrt`, else 128. To start a
     /// batch costs a GPU about as much as hundreds of rows.
     pub max_batch: usize,
     /// Longest time in microseconds that an incomplete batch waits for more requests while the device is idle. 0: no wait.
