@@ -1,4 +1,4 @@
-//! Cheap decisions of two-player self-play: few visits, no noise, and no recorded policy. Playout cap randomisation draws them
+//! Cheap decisions of two-player self-play: few visits, no noise, and a position that is not learned from. Playout cap randomisation draws them
 //! ([`Settings::cheap_share`]); fast finish makes them where the game is decided ([`Settings::decided_value`]). Both are KataGo's
 //! (Wu, 2019, "Accelerating Self-Play Learning in Go").
 
@@ -45,7 +45,7 @@ impl Agreement {
 }
 
 impl<G: Game> Search<G> {
-    /// Returns true if this decision takes [`Settings::cheap_visits`] visits without noise. Its policy is no target.
+    /// Returns true if this decision takes [`Settings::cheap_visits`] visits without noise. Its position is not learned from.
     pub fn is_cheap(&self) -> bool {
         self.is_cheap
     }

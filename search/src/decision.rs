@@ -35,7 +35,7 @@ pub struct Decision {
     /// the discounted solution of a one-player game where one is known. With a [`Root::Gumbel`](crate::Root::Gumbel), which visits bad
     /// actions as often as good ones for a while, the value under [`Decision::policy`] instead of the mean.
     pub value: MoverValue,
-    /// True for a [cheap decision](Search::is_cheap), whose policy is no target.
+    /// True for a [cheap decision](Search::is_cheap), whose position is not learned from.
     pub is_cheap: bool,
     /// First action of [`Search::solution`].
     pub solution: Option<Action>,

@@ -42,7 +42,7 @@
 //! | [`apply`](mod@apply) | evaluations arrive and are checked |
 //! | `backup` | values go up the paths |
 //! | [`noise`] | temperature and Dirichlet noise for the decision node |
-//! | `cheap` | decisions of self-play with few visits, whose policy is not learned |
+//! | `cheap` | decisions of self-play with few visits, whose positions are not learned from |
 //! | [`leaf`] | [`LeafRequest`], [`Evaluation`] |
 //! | [`decision`] | the result, and the choice of an action by temperature |
 //! | [`solve`] | one-player games: the shortest solution known, and its proof |

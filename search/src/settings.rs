@@ -53,8 +53,8 @@ pub struct Settings {
     /// noise_fraction is 0, and with root = "gumbel".
     pub root_temperature: f32,
     /// Share of the decisions of two-player self-play that are cheap, 0 to 1, drawn at random (KataGo's playout cap
-    /// randomisation): they take 'cheap_visits' visits without noise, and their policy is not learned. More games for the same
-    /// evaluations, with fewer policies. Without effect where noise_fraction is 0.
+    /// randomisation): they take 'cheap_visits' visits without noise, and their positions are not learned from. More games for the same
+    /// evaluations, with fewer positions of each. Without effect where noise_fraction is 0.
     pub cheap_share: f32,
     /// Visits of a cheap decision. At least 1; more than 'visits' count as 'visits'.
     pub cheap_visits: u32,
