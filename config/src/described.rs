@@ -58,7 +58,11 @@ pub fn described(config: &RunConfig) -> Vec<Section> {
 /// Returns true if training cannot continue with another value of a key, named by its full path: it resumes from a checkpoint of the
 /// same game, the same rows and the same network only.
 pub fn is_fixed(path: &str) -> bool {
-    const HEADS: [&str; 2] = ["learner.opponent_policy_weight", "learner.moves_left_weight"];
+    const HEADS: [&str; 3] = [
+        "learner.opponent_policy_weight",
+        "learner.moves_left_weight",
+        "learner.soft_policy_weight",
+    ];
     path.starts_with("model.") || ["game.name", "game.options"].contains(&path) || HEADS.contains(&path)
 }
 
@@ -139,6 +143,7 @@ mod tests {
             "model.blocks",
             "learner.moves_left_weight",
             "learner.opponent_policy_weight",
+            "learner.soft_policy_weight",
         ] {
             assert!(fixed.iter().any(|found| found == path), "{path}");
         }

@@ -57,6 +57,11 @@ pub struct LearnerConfig {
     /// Weight of the loss of a head that predicts the number of remaining actions (as in Leela Chess Zero). 0: no such head.
     /// The head only helps to train the tower and is not exported. Must be 0 for the fish-eye network.
     pub moves_left_weight: f64,
+    /// Weight of the loss of a second policy head for the flattened policy target: its shares to the power of 1/4, scaled to the
+    /// sum 1 (KataGo: 8). It teaches the tower about actions that are seldom visited; with learner.policy_target = "visits" these
+    /// are mostly noise. 0: no such head. The head only helps to train the tower and is not exported. Must be 0 for the fish-eye
+    /// network.
+    pub soft_policy_weight: f64,
     /// Apply a random symmetry of the game to each sample, if its position has symmetries (true or false).
     pub symmetries: bool,
     /// Number of positions in the store at which training begins. At least 1, at most half of replay.window_positions.
@@ -177,6 +182,7 @@ impl Default for LearnerConfig {
             blunder_threshold: 0.0,
             opponent_policy_weight: 0.0,
             moves_left_weight: 0.0,
+            soft_policy_weight: 0.0,
             symmetries: true,
             min_positions: 1_500,
             samples_per_position: 2.0,
@@ -250,6 +256,7 @@ impl LearnerConfig {
             ("learner.value_weight", self.value_weight),
             ("learner.opponent_policy_weight", self.opponent_policy_weight),
             ("learner.moves_left_weight", self.moves_left_weight),
+            ("learner.soft_policy_weight", self.soft_policy_weight),
         ] {
             let is_weight = weight >= 0.0 && weight.is_finite();
             require(is_weight, key, "must be 0 or a positive number")?;

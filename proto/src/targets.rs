@@ -1,7 +1,8 @@
 //! Training targets beside policy and value, by name.
 //!
 //! All names of targets are in this list. A store computes a target from the game record, a batch carries it as a column of
-//! its name, and an auxiliary head of the network is trained towards it.
+//! its name, and an auxiliary head of the network is trained towards it. The soft policy follows from the policy target, so a learner
+//! computes it, and no store sends it.
 
 use std::borrow::Cow;
 
@@ -18,6 +19,8 @@ pub enum Target {
     OpponentPolicy,
     /// Number of actions to the end of the game, this position's included; at least 1.
     MovesLeft,
+    /// The policy target, flattened: its shares to the power of a quarter, scaled to the sum 1.
+    SoftPolicy,
 }
 
 /// Shape of a target, which decides how a symmetry changes it and which loss fits.
@@ -27,17 +30,20 @@ pub enum Shape {
     Number,
     /// Visits of the other player's actions. A symmetry transforms the actions as it transforms the row.
     OpponentPolicy,
+    /// Shares of the actions of the player to act.
+    OwnPolicy,
 }
 
 impl Target {
     /// All targets.
-    pub const ALL: [Self; 2] = [Self::OpponentPolicy, Self::MovesLeft];
+    pub const ALL: [Self; 3] = [Self::OpponentPolicy, Self::MovesLeft, Self::SoftPolicy];
 
     /// Returns the name of the target, of its column, of its head and of the head's loss.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpponentPolicy => "opponent_policy",
             Self::MovesLeft => "moves_left",
+            Self::SoftPolicy => "soft_policy",
         }
     }
 
@@ -46,7 +52,13 @@ impl Target {
         match self {
             Self::OpponentPolicy => Shape::OpponentPolicy,
             Self::MovesLeft => Shape::Number,
+            Self::SoftPolicy => Shape::OwnPolicy,
         }
+    }
+
+    /// True if a store computes the target and sends it in a column.
+    pub const fn is_sent(self) -> bool {
+        !matches!(self, Self::SoftPolicy)
     }
 
     /// Returns the target of this name.

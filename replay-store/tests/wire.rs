@@ -404,6 +404,10 @@ async fn batches_contain_positions_of_the_games_and_depend_only_on_the_seed() {
         sample(0, 1, 1),
         sample(100_000, 1, 1),
         sample(5, 0, 1),
+        SampleRequest {
+            targets: vec!["soft_policy".into()],
+            ..unknown.clone()
+        },
         unknown,
         horizon,
         SampleRequest {

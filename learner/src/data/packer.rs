@@ -5,7 +5,7 @@
 //! and the sample's index, so that a batch drawn again gets equal symmetries.
 
 use games::{OtherSide, RowLayout, RowSymmetries};
-use proto::v1;
+use proto::{targets::Target, v1};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use search::CompletedQ;
@@ -100,13 +100,19 @@ impl Packer {
     /// True if the fields of earlier releases (`SampleRequest.auxiliary`) contain a target that is needed. A store of an earlier release
     /// sends these fields; a newer store sends named columns.
     pub fn wants_auxiliary(&self) -> bool {
-        !self.rules.targets.auxiliary.is_empty()
+        self.sent_targets().next().is_some()
     }
 
     /// Returns the names of the targets that a store is asked for.
     pub fn target_names(&self) -> Vec<String> {
-        let targets = self.rules.targets.auxiliary.iter();
-        targets.map(|target| target.name().to_owned()).collect()
+        self.sent_targets()
+            .map(|target| target.name().to_owned())
+            .collect()
+    }
+
+    fn sent_targets(&self) -> impl Iterator<Item = Target> {
+        let targets = self.rules.targets.auxiliary.iter().copied();
+        targets.filter(|target| target.is_sent())
     }
 
     /// Checks and packs a batch, and leaves out invalid samples. Returns the packed batch and the error of each invalid sample.

@@ -71,6 +71,8 @@ pub(crate) struct Packing<'a> {
 enum WireTarget<'a> {
     Numbers(Cow<'a, [f32]>),
     Policies(SparsePolicies<'a>),
+    /// Computed from the policy target.
+    Softened,
 }
 
 impl<'a> WireTarget<'a> {
@@ -78,6 +80,7 @@ impl<'a> WireTarget<'a> {
         Ok(match target.shape() {
             Shape::Number => Self::Numbers(batch.number_target(target)?),
             Shape::OpponentPolicy => Self::Policies(batch.policy_target(target)?),
+            Shape::OwnPolicy => Self::Softened,
         })
     }
 
@@ -86,6 +89,7 @@ impl<'a> WireTarget<'a> {
         match self {
             Self::Numbers(numbers) => HostTarget::Numbers(Vec::with_capacity(numbers.len())),
             Self::Policies(policies) => HostTarget::Policies(Policies::with_capacity(policies.entries())),
+            Self::Softened => HostTarget::Policies(Policies::default()),
         }
     }
 }
@@ -183,6 +187,7 @@ impl<'a> Packing<'a> {
             let turned = symmetries.turn_action(symmetry, action);
             place(layout, candidates.as_ref(), turned)
         };
+        let before = packed.policy.at.len();
         match (self.rules.completed_q, decision.filter(Decision::is_searched)) {
             (Some(rule), Some(decision)) if !visited.0.is_empty() => {
                 let shares = completed_q::target(rule, visited.1, &decision)?;
@@ -197,16 +202,19 @@ impl<'a> Packing<'a> {
             let turned = symmetries.turn_action(symmetry, other_side.entry(action));
             place(layout, None, turned).map(|place| first + place)
         };
-        for ((target, packed), column) in packed.auxiliary.iter_mut().zip(&mut self.auxiliary) {
-            match (packed, column) {
-                (HostTarget::Numbers(packed), WireTarget::Numbers(numbers)) => {
-                    packed.extend(numbers.get(sample));
+        for ((target, found), column) in packed.auxiliary.iter_mut().zip(&mut self.auxiliary) {
+            match (found, column) {
+                (HostTarget::Numbers(found), WireTarget::Numbers(numbers)) => {
+                    found.extend(numbers.get(sample));
                 }
-                (HostTarget::Policies(packed), WireTarget::Policies(policies)) => packed
+                (HostTarget::Policies(found), WireTarget::Policies(policies)) => found
                     .push(policies.next().unwrap_or_default(), place)
                     .map_err(|reason| format!("{}: {reason}", target.name()))?,
+                (HostTarget::Policies(soft), WireTarget::Softened) => {
+                    soft.push_softened(&packed.policy, before, first)?;
+                }
                 // The columns were made from one list of targets.
-                (HostTarget::Numbers(_), WireTarget::Policies(_))
+                (HostTarget::Numbers(_), WireTarget::Policies(_) | WireTarget::Softened)
                 | (HostTarget::Policies(_), WireTarget::Numbers(_)) => {}
             }
         }

@@ -32,7 +32,7 @@ impl AuxiliaryHead {
 }
 
 /// All auxiliary heads, in the order of their variables and losses.
-pub const HEADS: [AuxiliaryHead; 2] = [
+pub const HEADS: [AuxiliaryHead; 3] = [
     // KataGo (Wu 2019).
     AuxiliaryHead {
         target: Target::OpponentPolicy,
@@ -48,6 +48,14 @@ pub const HEADS: [AuxiliaryHead; 2] = [
         weight: |config| config.moves_left_weight,
         unit: 20.0,
         bend: 10.0,
+    },
+    // KataGo, after its paper.
+    AuxiliaryHead {
+        target: Target::SoftPolicy,
+        weight_key: "learner.soft_policy_weight",
+        weight: |config| config.soft_policy_weight,
+        unit: 1.0,
+        bend: 1.0,
     },
 ];
 

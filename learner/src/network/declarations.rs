@@ -90,7 +90,9 @@ fn tower(list: &mut Declarations, shape: &TowerShape) {
     for head in shape.auxiliary.iter() {
         let name = head.output_name();
         match head.target.shape() {
-            Shape::OpponentPolicy => policy_output(list, &name, shape, kept, LAST_LAYER),
+            Shape::OpponentPolicy | Shape::OwnPolicy => {
+                policy_output(list, &name, shape, kept, LAST_LAYER);
+            }
             Shape::Number => list.linear(&name, 1, shape.value_hidden, LAST_LAYER),
         }
     }

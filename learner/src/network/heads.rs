@@ -1,5 +1,5 @@
-//! The heads over a tower: policy, value, and auxiliary heads (KataGo's reply of the other player, Leela Chess Zero's moves
-//! left). An auxiliary head shares all but its last layer with the policy or the value head and is not exported.
+//! The heads over a tower: policy, value, and auxiliary heads (KataGo's reply of the other player and soft policy, Leela Chess
+//! Zero's moves left). An auxiliary head shares all but its last layer with the policy or the value head and is not exported.
 //!
 //! The fully connected layers always compute in f32: they cost little, and bf16 would round a value to 8 bits.
 
@@ -42,7 +42,7 @@ impl Heads {
         for head in shape.auxiliary.iter() {
             let name = head.output_name();
             match head.target.shape() {
-                Shape::OpponentPolicy => {
+                Shape::OpponentPolicy | Shape::OwnPolicy => {
                     auxiliary_policies.push((head, PolicyOutput::new(shape, from, &name)?))
                 }
                 Shape::Number => auxiliary_numbers.push((head, Linear::new(from, &name)?)),

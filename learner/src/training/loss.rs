@@ -2,8 +2,8 @@
 //! squared error of the value. A network that predicts the probabilities of win, draw and loss is trained by their cross-entropy
 //! instead. The optimiser applies the weight decay.
 //!
-//! Auxiliary heads add cross-entropy with the visits of the other player's reply (KataGo, Wu 2019) and the Huber loss of the
-//! actions left (Leela Chess Zero), each by its weight.
+//! Auxiliary heads add cross-entropy with the visits of the other player's reply (KataGo, Wu 2019) and with the flattened policy
+//! target (KataGo), and the Huber loss of the actions left (Leela Chess Zero), each by its weight.
 //!
 //! In the fish-eye network the softmax is over the candidates of each position, and the value, a sigmoid, is trained by binary
 //! cross-entropy. Cross-entropy and squared error have the same minimum, the mean. But most positions of unsolved problems

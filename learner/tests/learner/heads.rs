@@ -63,7 +63,12 @@ fn every_part_can_memorise_one_batch() {
         moves_left_weight: 0.1,
         ..quick.clone()
     };
+    let soft_policy = LearnerConfig {
+        soft_policy_weight: 8.0,
+        ..quick.clone()
+    };
     for (name, model, settings) in [
+        ("soft policy", &model(), &soft_policy),
         ("pooling", &pooling, &quick),
         ("outcomes", &outcomes, &quick),
         ("replies", &model(), &replies),
@@ -93,6 +98,19 @@ fn every_part_can_memorise_one_batch() {
                 first.auxiliary.get(Target::MovesLeft),
                 settings.moves_left_weight > 0.0,
             );
+            has(
+                first.auxiliary.get(Target::SoftPolicy),
+                settings.soft_policy_weight > 0.0,
+            );
+            if let (Some(begun), Some(ended)) = (
+                first.auxiliary.get(Target::SoftPolicy),
+                last.auxiliary.get(Target::SoftPolicy),
+            ) {
+                // It cannot fall below the entropy of its target, which is above that of the policy target.
+                assert!((begun - f64::from(actions).ln()).abs() < 0.3, "{figures}");
+                assert!(ended > last.target_entropy, "{figures}");
+                assert!(ended < begun - 0.3 * (begun - last.target_entropy), "{figures}");
+            }
             if has_outcomes {
                 assert!((first.value_loss - 3f64.ln()).abs() < 0.2, "{figures}");
             }
@@ -114,7 +132,8 @@ fn every_part_can_memorise_one_batch() {
             }
             let weighted = settings.opponent_policy_weight
                 * last.auxiliary.get(Target::OpponentPolicy).unwrap_or(0.0)
-                + settings.moves_left_weight * last.auxiliary.get(Target::MovesLeft).unwrap_or(0.0);
+                + settings.moves_left_weight * last.auxiliary.get(Target::MovesLeft).unwrap_or(0.0)
+                + settings.soft_policy_weight * last.auxiliary.get(Target::SoftPolicy).unwrap_or(0.0);
             let sum = last.policy_loss + last.value_loss + weighted;
             assert!((last.loss - sum).abs() < 1e-4, "{figures}");
         }

@@ -3,12 +3,13 @@
 use crate::common::{layout, packer, wire_batch};
 use games::{Game as _, RowSymmetries, Symmetry, connect_four::ConnectFour};
 use learner::data::{
-    batches::{BatchError, HeadTargets},
+    batches::{BatchError, HeadTargets, HostTarget},
     completed_q,
     packer::Packer,
 };
 use proto::{
     decisions::{DecisionColumns, Entry, Recorder},
+    targets::Target,
     v1::{Batch, DecisionKind, Decisions},
 };
 use search::CompletedQ;
@@ -212,6 +213,69 @@ fn shares_stand_at_the_policy_indices_of_their_actions_in_each_symmetry() {
         assert!((packed.policy.entropy - entropy / 2.0).abs() < 1e-5);
     }
     assert_eq!(images.len(), 2, "both images are drawn");
+}
+
+/// The shares are computed from the policy target of the same batch. A position without visits has neither policy.
+#[test]
+fn the_soft_policy_is_the_policy_target_to_the_power_of_a_quarter() {
+    let heads = HeadTargets {
+        outcomes: false,
+        auxiliary: vec![Target::SoftPolicy],
+    };
+    for rule in [None, Some(EVEN)] {
+        for number in 0..4 {
+            let mut batch = Batch {
+                number,
+                ..wire(DecisionKind::Searched)
+            };
+            let packer = connect_four(ConnectFour::row_symmetries(()))
+                .with_completed_q(rule)
+                .with_targets(heads.clone(), &Default::default());
+            assert!(packer.target_names().is_empty() && !packer.wants_auxiliary());
+            let packed = packer.pack(&batch).unwrap();
+            let Some(HostTarget::Policies(soft)) = packed.auxiliary(Target::SoftPolicy) else {
+                panic!("no soft policy");
+            };
+            assert_eq!((&soft.at, soft.samples), (&packed.policy.at, 2));
+            let mut entropy = 0.0;
+            for sample in 0..2 {
+                let own = |at: &i64| *at / 7 == sample;
+                let roots: Vec<f64> = packed
+                    .policy
+                    .at
+                    .iter()
+                    .zip(&packed.policy.share)
+                    .filter(|(at, _)| own(at))
+                    .map(|(_, &share)| f64::from(share).sqrt().sqrt())
+                    .collect();
+                let sum: f64 = roots.iter().sum();
+                let expected: Vec<f64> = roots.iter().map(|root| root / sum).collect();
+                let found = soft.at.iter().zip(&soft.share).filter(|(at, _)| own(at));
+                let found: Vec<f64> = found.map(|(_, &share)| share.into()).collect();
+                assert_near(&found, &expected, 1e-6);
+                entropy -= expected.iter().map(|share| share * share.ln()).sum::<f64>();
+            }
+            assert!((soft.entropy - entropy / 2.0).abs() < 1e-5);
+            assert!(soft.entropy >= packed.policy.entropy);
+            // A position that was not searched has no policy of either kind.
+            batch.visit_counts = vec![2, 0];
+            batch.visit_actions.truncate(2);
+            batch.visits.truncate(2);
+            let columns = columns(
+                DecisionKind::Searched,
+                &[
+                    (&[(0.5, 0.5), (0.25, -0.25)], &[], 0.25),
+                    (&[], &[(2, 0.25)], 0.0),
+                ],
+            );
+            batch.decisions = Some(columns);
+            let packed = packer.pack(&batch).unwrap();
+            let Some(HostTarget::Policies(soft)) = packed.auxiliary(Target::SoftPolicy) else {
+                panic!("no soft policy");
+            };
+            assert_eq!((soft.samples, soft.at.len(), packed.policy.samples), (1, 2, 1));
+        }
+    }
 }
 
 /// The cases are solutions, positions of earlier releases, and a learner that is trained towards visits.

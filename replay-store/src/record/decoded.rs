@@ -299,6 +299,8 @@ impl Decoded {
                     self.visits.append(from, to, &mut column.visits);
                 }
                 Target::MovesLeft => column.numbers.push(self.actions_left(found) as f32),
+                // No store sends it.
+                Target::SoftPolicy => {}
             }
         }
         true

@@ -199,10 +199,10 @@ impl WantedTargets {
     /// # Errors
     /// [`UnknownTarget`] with the first fault.
     pub fn of(request: &SampleRequest) -> Result<Self, UnknownTarget> {
-        let named = request
-            .targets
-            .iter()
-            .map(|name| Target::from_name(name).ok_or_else(|| UnknownTarget::Name(name.clone())));
+        let named = request.targets.iter().map(|name| {
+            let target = Target::from_name(name).filter(|target| target.is_sent());
+            target.ok_or_else(|| UnknownTarget::Name(name.clone()))
+        });
         let horizon = request.value_horizon_turns;
         if horizon != 0.0 && !(1.0..f32::INFINITY).contains(&horizon) {
             return Err(UnknownTarget::Horizon(horizon));

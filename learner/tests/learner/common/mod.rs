@@ -130,6 +130,7 @@ pub fn all_heads(model: &ModelConfig, settings: &LearnerConfig) -> (ModelConfig,
     let settings = LearnerConfig {
         opponent_policy_weight: 0.15,
         moves_left_weight: 0.1,
+        soft_policy_weight: 0.5,
         ..settings.clone()
     };
     (model, settings)
