@@ -11,7 +11,7 @@
 
 use proto::{decisions::Decision, v1::DecisionKind};
 
-/// What a search says about the action that was played at a position.
+/// Judgement of a search about the action that was played at a position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Judgement {
     /// Value of the best action, for the player to act.
