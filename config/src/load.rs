@@ -193,7 +193,7 @@ mod tests {
             run.learner.learning_rate = 0.002;
             // Defaults of the first releases.
             run.learner.min_positions = 4_000;
-            run.inference.threads = 1;
+            (run.inference.threads, run.inference.max_batch) = (1, 128);
             (run.actor.games_per_thread, run.actor.requests_in_flight) = (64, 3);
             run.replay.window_positions = 600_000;
             run.replay.archive = "s3://games".into();
