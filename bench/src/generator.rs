@@ -1,7 +1,7 @@
 //! `minuet bench generator`: number of random problems solved, and lengths of their solutions, by uniform UCT and by a network.
 //!
 //! A problem of depth k is the rendering of k random moves from the bare start clan, none of them an Oops. A pair goes half as
-//! many moves further. All problems are of the sixteenth that self-play never draws, not even in other colours
+//! many moves further. With `--drawings` problems of the depth come from the grammar instead, as with `game.rules.drawings`. All problems are of the sixteenth that self-play never draws, not even in other colours
 //! (`Problem::is_held_out`). All players get the same problems, search settings and visits per move. A problem is played until
 //! it is solved, a move fails, or after 64 moves.
 
@@ -38,6 +38,9 @@ pub struct Arguments {
     /// Moves that fail: offered, and the end of the game (`oops`), or not offered (`strict`).
     #[arg(long, value_enum, default_value_t = FailingMoves::Strict)]
     illegal: FailingMoves,
+    /// Percentage of problems drawn from the grammar instead of made by random moves, as game.rules.drawings.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
+    drawings: u8,
     /// Number of problems per depth and kind.
     #[arg(long, default_value_t = 100)]
     problems: u64,
@@ -72,6 +75,7 @@ struct Set {
     kind: Kind,
     depth: u32,
     illegal: FailingMoves,
+    drawings: u8,
 }
 
 /// Result of the benchmark.
@@ -82,6 +86,8 @@ struct Report {
     problems: u64,
     seed: u64,
     illegal: FailingMoves,
+    /// Percentage of problems drawn from the grammar.
+    drawings: u8,
     results: Vec<Measured>,
     /// For each kind and depth: problems solved by the network with the fewest visits, divided by problems solved by uniform UCT with
     /// the most. Null without a network, or if uniform UCT solved none.
@@ -136,6 +142,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             kind,
             depth,
             illegal: arguments.illegal,
+            drawings: arguments.drawings,
         })
         .collect();
     for player in &players {
@@ -166,6 +173,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         problems: arguments.problems,
         seed: arguments.seed,
         illegal: arguments.illegal,
+        drawings: arguments.drawings,
         results,
         few_visits_over_uniform,
     };
@@ -188,6 +196,7 @@ fn draw(set: Set, count: u64, seed: u64) -> anyhow::Result<Vec<(GeneratorGame, u
             Kind::Draw | Kind::Pair => 0,
             Kind::Task => 100,
         },
+        drawings: set.drawings,
         ..Rules::default()
     };
     (0..count)
@@ -298,6 +307,7 @@ mod tests {
                 kind,
                 depth: 4,
                 illegal: FailingMoves::Strict,
+                drawings: 100,
             };
             for (start, _) in draw(set, 10, 3).unwrap() {
                 assert!(start.problem().is_held_out());
@@ -314,6 +324,7 @@ mod tests {
                 kind: Kind::Draw,
                 depth,
                 illegal: FailingMoves::Oops,
+                drawings: 0,
             };
             let problems = draw(set, 20, 7).unwrap();
             assert!(problems.iter().all(|(start, _)| start.problem().is_held_out()));

@@ -2,15 +2,17 @@
 //!
 //! A program is drawn by random moves. A rule is a list of moves that all pairs share: it turns the program of each input
 //! into that of its output. The inputs come from the program by changes of single values, so that size, place and colours
-//! differ from pair to pair; each input shows a shape. All pairs are held out of self-play ([`Problem::is_held_out`]).
+//! differ from pair to pair; each input shows a shape. All pairs are held out of self-play ([`Problem::is_held_out`]). The moves
+//! that made a pair are a solution of it, so a task comes with known solutions.
 
 use super::{
     clan::Clan,
     examples::{Example, Examples, MAX_EXAMPLES},
     grid::{ABSENT, Grid},
-    moves::{Move, imp_and_move},
+    moves::{self, Move, imp_and_move},
     problem::Problem,
     sample::random_walk,
+    shorten::shorten,
     task::{Task, TaskPair},
 };
 use crate::game::Action;
@@ -58,46 +60,97 @@ impl Difficulty {
     }
 }
 
+/// A task, with a solution of each of its pairs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Made {
+    /// The task.
+    pub task: Task,
+    /// For each pair, the training pairs first: actions from the start clan that draw the input, mark it as a step, draw the
+    /// output and mark it as complete. Moves that do not matter are left out.
+    pub solutions: Vec<Vec<Action>>,
+}
+
 /// Makes a task of three training pairs and a test pair. `draw(n)` gives a random number below `n`; the same numbers give the
 /// same task. `None` if no program and rule that were tried made a task.
-pub fn task(difficulty: Difficulty, draw: &mut dyn FnMut(usize) -> usize) -> Option<Task> {
+pub fn task(difficulty: Difficulty, draw: &mut dyn FnMut(usize) -> usize) -> Option<Made> {
     (0..TRIES).find_map(|_| attempt(difficulty, draw))
 }
 
-fn attempt(difficulty: Difficulty, draw: &mut dyn FnMut(usize) -> usize) -> Option<Task> {
+/// Makes the task of this number, from 0, of those in `tasks/`. Each has random numbers of its own.
+pub fn shipped(difficulty: Difficulty, number: u64) -> Option<Made> {
+    let first = 1000 * difficulty as u64 + 1;
+    let mut state = first.wrapping_add(number);
+    task(difficulty, &mut |below| {
+        // A linear congruential generator with the multiplier and the increment of Knuth's MMIX.
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) as usize) % below.max(1)
+    })
+}
+
+fn attempt(difficulty: Difficulty, draw: &mut dyn FnMut(usize) -> usize) -> Option<Made> {
     let (moves, of_rule) = difficulty.moves();
-    let (_, programs) = random_walk(Clan::start(), moves, draw);
+    let (walk, programs) = random_walk(Clan::start(), moves, draw);
     let program = *programs.last()?;
     let (rule, results) = random_walk(program, of_rule, draw);
     if rule.len() < of_rule || results.last()?.render() == program.render() {
         return None;
     }
-    let mut grids: Vec<(Grid, Grid)> = Vec::with_capacity(PAIRS);
+    let mut pairs: Vec<TaskPair> = Vec::with_capacity(PAIRS);
+    let mut solutions = Vec::with_capacity(PAIRS);
     for _ in 0..INPUTS {
-        let Some((input, output)) = pair(&program, &rule, draw) else {
+        let (changes, input_program) = varied(&program, draw);
+        let Some((input, output)) = pair(&input_program, &rule) else {
             continue;
         };
-        let is_new = grids.iter().all(|(known, _)| *known != input);
+        let is_new = pairs.iter().all(|known| known.input != input);
         let says_something = input != output && shows_a_shape(&input);
-        if is_new && says_something && Problem::Pair(input, output).is_held_out() {
-            grids.push((input, output));
-        }
-        if grids.len() == PAIRS {
-            let mut pairs = grids.into_iter().map(|(input, output)| TaskPair {
-                number: 0,
+        let problem = Problem::Pair(input, output);
+        if is_new && says_something && problem.is_held_out() {
+            let way = [walk.as_slice(), changes.as_slice()].concat();
+            solutions.push(solution(&way, &rule, &problem)?);
+            pairs.push(TaskPair {
+                number: pairs.len() % (PAIRS - 1),
                 input,
                 output: Some(output),
             });
-            let train = (0..).zip(pairs.by_ref().take(PAIRS - 1));
-            let train = train.map(|(number, pair)| TaskPair { number, ..pair }).collect();
-            return Some(Task {
-                train,
-                test: pairs.collect(),
+        }
+        if pairs.len() == PAIRS {
+            let test = pairs.split_off(PAIRS - 1);
+            let task = Task {
+                train: pairs,
+                test,
                 left_out: Vec::new(),
-            });
+            };
+            return Some(Made { task, solutions });
         }
     }
     None
+}
+
+/// Returns the solution that makes the program by the moves `way` and the output by the moves `rule`, without those that do not
+/// matter. `None` if a move of `way` fails.
+fn solution(way: &[Action], rule: &[Action], problem: &Problem) -> Option<Vec<Action>> {
+    let mut clans = vec![Clan::start()];
+    let mut moves = Vec::with_capacity(way.len() + rule.len() + 2);
+    for &action in way {
+        let (imp, made) = imp_and_move(action);
+        let clan = clans.last()?.after(imp, made)?;
+        moves.push(action);
+        // A way that leads back to an earlier clan is cut short there.
+        match clans.iter().position(|known| *known == clan) {
+            Some(known) => {
+                clans.truncate(known + 1);
+                moves.truncate(known);
+            }
+            None => clans.push(clan),
+        }
+    }
+    moves.push(moves::action(0, Move::MARK_STEP));
+    moves.extend(rule);
+    moves.push(moves::action(0, Move::MARK_COMPLETE));
+    Some(shorten(&Clan::start(), problem, moves))
 }
 
 /// Returns one to three pairs that the moves `rule` make of `program` with other values. `problem` is the pair of the program itself: the
@@ -116,7 +169,8 @@ pub(super) fn examples(
         if found.len() == wanted {
             break;
         }
-        let Some((input, output)) = pair(program, rule, draw) else {
+        let (_, varied) = varied(program, draw);
+        let Some((input, output)) = pair(&varied, rule) else {
             continue;
         };
         let is_new = found.iter().all(|known| known.input != input) && problem.target() != Some(&input);
@@ -128,14 +182,13 @@ pub(super) fn examples(
     Examples::new(found).unwrap_or_default()
 }
 
-/// Returns the pair of grids that the moves `rule` make of the program with other values. `None` if a move fails there.
-fn pair(program: &Clan, rule: &[Action], draw: &mut dyn FnMut(usize) -> usize) -> Option<(Grid, Grid)> {
-    let input = varied(program, draw);
-    let output = rule.iter().try_fold(input, |clan, &action| {
+/// Returns what a program draws, and what it draws after the moves `rule`. `None` if a move fails there.
+fn pair(program: &Clan, rule: &[Action]) -> Option<(Grid, Grid)> {
+    let output = rule.iter().try_fold(*program, |clan, &action| {
         let (imp, made) = imp_and_move(action);
         clan.after(imp, made)
     })?;
-    Some((input.render(), output.render()))
+    Some((program.render(), output.render()))
 }
 
 /// True if a grid has more than one colour, so that a shape can be seen on the background.
@@ -145,16 +198,22 @@ fn shows_a_shape(grid: &Grid) -> bool {
     cells.any(|cell| Some(cell) != first)
 }
 
-/// Returns the clan with other values: numbers, colours, directions and turns change, the tree stays.
-fn varied(program: &Clan, draw: &mut dyn FnMut(usize) -> usize) -> Clan {
+/// Returns the clan with other values, and the moves that give it them: numbers, colours, directions and turns change, the tree
+/// stays.
+fn varied(program: &Clan, draw: &mut dyn FnMut(usize) -> usize) -> (Vec<Action>, Clan) {
     let mut clan = *program;
+    let mut made = Vec::with_capacity(CHANGES);
     for _ in 0..draw(CHANGES + 1) {
         let imp = 1 + draw(clan.len() - 1);
-        let changes = Move::INC..=Move::TURN_NEXT;
-        let fitting: Vec<Clan> = changes.filter_map(|made| clan.after(imp, Move(made))).collect();
+        let changes = (Move::INC..=Move::TURN_NEXT).map(Move);
+        let fitting: Vec<(Move, Clan)> = changes
+            .filter_map(|change| Some((change, clan.after(imp, change)?)))
+            .collect();
         if !fitting.is_empty() {
-            clan = fitting[draw(fitting.len()).min(fitting.len() - 1)];
+            let (change, after) = fitting[draw(fitting.len()).min(fitting.len() - 1)];
+            made.push(moves::action(imp, change));
+            clan = after;
         }
     }
-    clan
+    (made, clan)
 }

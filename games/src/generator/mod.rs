@@ -22,13 +22,15 @@
 //! | `recoloring` | permutations of the colours, as maps of rows and policies |
 //! | [`symmetry`] | turns of the square and permutations of the colours, for training |
 //! | `sample`, `drawings` | problems drawn with a solution, by random moves or from the grammar; hindsight |
+//! | [`changes`] | kinds of changes that moves make, to count which ones are hard |
 //! | `shorten`, `origins` | known solutions without the moves that do not matter |
 //! | [`task`] | problems from ARC task files |
 //! | [`made`] | ARC-like tasks made from the grammar |
-//! | [`paint`], `text`, `people` | grids and clans as text, drawing and notation |
+//! | [`paint`], `text`, `words`, `people` | grids and clans as text and in words, drawing and notation |
 
 pub mod bounded;
 mod canonical;
+pub mod changes;
 pub mod clan;
 mod codec;
 mod drawings;
@@ -56,6 +58,7 @@ pub mod symmetry;
 pub mod task;
 mod text;
 mod views;
+mod words;
 
 pub use clan::Clan;
 pub use codec::{ClanRows, Encoding};

@@ -4,13 +4,15 @@
 
 use std::{collections::HashSet, fs, path::PathBuf};
 
-use games::generator::{
-    Problem,
-    made::{self, Difficulty},
-    task::Task,
+use games::{
+    Game,
+    generator::{
+        GeneratorGame, Problem, Rules,
+        changes::Change,
+        made::{self, Difficulty},
+        task::Task,
+    },
 };
-
-use crate::play::drawer;
 
 /// Number of tasks of each difficulty.
 const TASKS: u64 = 70;
@@ -20,11 +22,8 @@ fn file(difficulty: Difficulty, number: u64) -> PathBuf {
     root.join(difficulty.name()).join(format!("{number:03}.json"))
 }
 
-/// Returns the text of a task. Each has random numbers of its own.
 fn text(difficulty: Difficulty, number: u64) -> String {
-    let seed = 1 + number + 1000 * difficulty as u64;
-    let task = made::task(difficulty, &mut drawer(seed)).unwrap();
-    task.to_json() + "\n"
+    made::shipped(difficulty, number).unwrap().task.to_json() + "\n"
 }
 
 #[test]
@@ -72,4 +71,34 @@ fn every_pair_of_every_task_is_held_out_of_self_play() {
     }
     assert_eq!(tasks, 210);
     assert!(inputs.len() > 800, "{} different pairs", inputs.len());
+}
+
+/// The known solutions solve what the file poses, and say which changes the rule of a task makes.
+#[test]
+fn every_pair_has_a_known_solution_of_at_least_the_marks_and_two_moves() {
+    let mut kinds = HashSet::new();
+    for difficulty in Difficulty::ALL {
+        for number in 0..TASKS {
+            let task = Task::read(&fs::read_to_string(file(difficulty, number)).unwrap()).unwrap();
+            let made = made::shipped(difficulty, number).unwrap();
+            assert_eq!(task, made.task);
+            let problems = task.problems(&Rules::default()).unwrap();
+            assert_eq!(problems.len(), made.solutions.len());
+            for ((_, start), solution) in problems.iter().zip(&made.solutions) {
+                let mut state = start.clone();
+                for &action in solution {
+                    let (imp, made) = GeneratorGame::imp_and_move(action);
+                    let kind = Change::of(state.clan(), imp, made);
+                    assert_eq!(kind.is_none(), made.name().starts_with("MARK"));
+                    kinds.extend(kind.filter(|_| state.step_marked()));
+                    state.play(action).unwrap();
+                }
+                assert_eq!(state.ending(), Some("solved"));
+                assert!((4..=22).contains(&solution.len()), "{solution:?}");
+            }
+        }
+    }
+    let mut found: Vec<&str> = kinds.into_iter().map(Change::name).collect();
+    found.sort_unstable();
+    assert!(found.len() >= 8, "{found:?}");
 }

@@ -3,7 +3,10 @@
 //! Each pair of a task is a problem: draw the input, mark it as a step, then make the output of it and mark it as complete. The
 //! other pairs are its examples, if the network takes them. A
 //! task is solved if all its pairs are, those of the test included. The tasks in `tasks/` are made from the grammar, and all
-//! their pairs are of the sixteenth of problems that self-play never draws (`Problem::is_held_out`).
+//! their pairs are of the sixteenth of problems that self-play never draws (`Problem::is_held_out`). Because it is known how they
+//! were made, their pairs are counted by kind too ([`kinds`]).
+
+mod kinds;
 
 use std::{
     fs,
@@ -15,10 +18,15 @@ use arena::{
     players::solver::{self, Attempt},
     statistics::wilson,
 };
-use games::generator::{GeneratorGame, Rules, task::Task};
+use games::generator::{
+    GeneratorGame, Rules,
+    made::{self, Difficulty},
+    task::Task,
+};
 use serde::Serialize;
 
 use crate::harness::{problems, report};
+use kinds::{Known, OfKind};
 
 /// Arguments of `minuet bench tasks`.
 #[derive(clap::Args)]
@@ -51,6 +59,16 @@ struct Report {
     bench: &'static str,
     seed: u64,
     results: Vec<Measured>,
+    /// The tasks of all difficulties, by kind. Empty if the tasks are not those that come with Minuet.
+    kinds: Vec<Kinds>,
+}
+
+/// Result of one player at one number of visits, by kind of the pairs.
+#[derive(Serialize)]
+struct Kinds {
+    player: String,
+    visits: u32,
+    kinds: Vec<OfKind>,
 }
 
 /// Result of one player at one difficulty and number of visits.
@@ -75,36 +93,45 @@ struct Measured {
 struct Set {
     difficulty: String,
     tasks: Vec<Vec<GeneratorGame>>,
+    /// Kinds and length of the known solution of each pair of all tasks, in their order.
+    known: Vec<Option<Known>>,
 }
 
 /// Runs the benchmark.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     ensure!(!arguments.visits.is_empty(), "there must be a number of visits");
-    let sets = read(&arguments.folder, arguments.tasks.unwrap_or(usize::MAX))?;
-    let mut results = Vec::new();
+    let mut sets = read(&arguments.folder, arguments.tasks.unwrap_or(usize::MAX))?;
+    let known: Vec<Option<Known>> = sets.iter_mut().flat_map(|set| set.known.drain(..)).collect();
+    let (mut results, mut kinds) = (Vec::new(), Vec::new());
     for player in std::iter::once("uniform").chain(arguments.model.as_deref()) {
         let network = solver::open(player)?;
         solver::check_pairs(player)?;
         if !network.takes_examples() {
             eprintln!("{player} takes no examples, so it is not shown the other pairs of a task");
         }
-        for set in &sets {
-            let starts: Vec<GeneratorGame> = set
-                .tasks
-                .iter()
-                .flatten()
-                .map(|start| network.posed(start))
-                .collect();
-            for &visits in &arguments.visits {
+        for &visits in &arguments.visits {
+            let (mut all, mut seconds_of_all) = (Vec::new(), 0.0);
+            for set in &sets {
+                let starts = set.tasks.iter().flatten();
+                let starts: Vec<GeneratorGame> = starts.map(|start| network.posed(start)).collect();
                 let (attempts, seconds) = problems::solve(&network, &starts, visits, arguments.seed)?;
                 results.push(measured((player, visits), set, &attempts, seconds));
+                all.extend(attempts);
+                seconds_of_all += seconds;
             }
+            kinds.push(Kinds {
+                player: player.into(),
+                visits,
+                kinds: kinds::by_kind(&all, &known, seconds_of_all),
+            });
         }
     }
+    kinds.retain(|one| !one.kinds.is_empty());
     let report = Report {
         bench: "tasks",
         seed: arguments.seed,
         results,
+        kinds,
     };
     report::print(&report, arguments.json, text)
 }
@@ -113,14 +140,16 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 fn read(folder: &Path, most: usize) -> anyhow::Result<Vec<Set>> {
     let mut sets = Vec::new();
     for difficulty in entries(folder)?.into_iter().filter(|path| path.is_dir()) {
-        let mut tasks = Vec::new();
+        let (mut tasks, mut known) = (Vec::new(), Vec::new());
         for file in entries(&difficulty)?.iter().take(most) {
             let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
             let task = Task::read(&text).with_context(|| file.display().to_string())?;
             let starts = task
                 .problems(&Rules::default())
                 .with_context(|| file.display().to_string())?;
-            tasks.push(starts.into_iter().map(|(_, start)| start).collect());
+            let starts: Vec<GeneratorGame> = starts.into_iter().map(|(_, start)| start).collect();
+            known.extend(known_of(file, &task, &starts));
+            tasks.push(starts);
         }
         sets.push(Set {
             difficulty: difficulty
@@ -129,6 +158,7 @@ fn read(folder: &Path, most: usize) -> anyhow::Result<Vec<Set>> {
                 .to_string_lossy()
                 .into_owned(),
             tasks,
+            known,
         });
     }
     ensure!(
@@ -137,6 +167,25 @@ fn read(folder: &Path, most: usize) -> anyhow::Result<Vec<Set>> {
         folder.display()
     );
     Ok(sets)
+}
+
+/// Returns what is known of each pair of a task, if it is one of those that come with Minuet: these can be made again.
+fn known_of(file: &Path, task: &Task, starts: &[GeneratorGame]) -> Vec<Option<Known>> {
+    let named = |path: &Path| Some(path.file_stem()?.to_string_lossy().into_owned());
+    let made = || {
+        let folder = named(file.parent()?)?;
+        let difficulty = Difficulty::ALL.into_iter().find(|one| one.name() == folder)?;
+        made::shipped(difficulty, named(file)?.parse().ok()?).filter(|made| made.task == *task)
+    };
+    match made() {
+        Some(made) => {
+            let solved = starts.iter().zip(&made.solutions);
+            solved
+                .map(|(start, solution)| Known::of(start, solution))
+                .collect()
+        }
+        None => starts.iter().map(|_| None).collect(),
+    }
 }
 
 /// Returns the paths in a folder, by name.
@@ -194,6 +243,13 @@ fn text(report: &Report) -> String {
             one.player
         );
     }
+    for one in &report.kinds {
+        text += &format!(
+            "\n{}, {} visits: pairs by kind; one may be of several kinds\n",
+            one.player, one.visits
+        );
+        text += &kinds::text(&one.kinds);
+    }
     text
 }
 
@@ -210,6 +266,10 @@ mod tests {
         let easy = &sets[0];
         let starts: Vec<GeneratorGame> = easy.tasks.iter().flatten().cloned().collect();
         assert_eq!((easy.tasks.len(), starts.len()), (2, 8));
+        assert!(
+            sets.iter()
+                .all(|set| set.known.len() == 8 && set.known.iter().all(Option::is_some))
+        );
         let network = solver::open("uniform").unwrap();
         let attempts = solver::solve(&network, &starts, &solver::settings(4), 1, 8).unwrap();
         let one = measured(("uniform", 4), easy, &attempts, 4.0);
