@@ -26,7 +26,7 @@ use proto::ids::hex;
 use run::{Run, tiny_run};
 
 /// Commands that are not run, by their beginning, and why.
-const NOT_RUN: [(&str, &str); 24] = [
+const NOT_RUN: [(&str, &str); 23] = [
     ("make up", TRAINS),
     ("minuet up ", TRAINS),
     ("$minuet grow ", TRAINS),
@@ -41,10 +41,6 @@ const NOT_RUN: [(&str, &str); 24] = [
     (
         "minuet studio --run runs/cluster --follow",
         "needs the names of containers, and serves until it is stopped",
-    ),
-    (
-        "target/release/minuet solve --task",
-        "only a trained network solves the task within seconds",
     ),
     ("target/release/minuet bench generator", MINUTES),
     ("target/release/minuet bench tasks", MINUTES),

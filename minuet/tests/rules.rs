@@ -357,6 +357,41 @@ fn perft_of_the_board_games() {
     }
 }
 
+/// The examples of `minuet solve --help` run as written, and print the program as a tree and in words.
+#[test]
+fn the_examples_of_solve_help_run() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let minuet = env!("CARGO_BIN_EXE_minuet");
+    let help = Command::new(minuet).args(["solve", "--help"]).output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let lines = help.lines().map(str::trim);
+    let examples: Vec<&str> = lines
+        .filter_map(|line| line.strip_prefix("minuet solve "))
+        .collect();
+    assert_eq!(examples.len(), 2, "{help}");
+    for example in examples {
+        let done = Command::new("bash")
+            .args(["-c", &format!("{minuet} solve {example}")])
+            .current_dir(root)
+            .output()
+            .unwrap();
+        assert!(done.status.success(), "{example}: {done:?}");
+        let text = String::from_utf8(done.stdout).unwrap();
+        for part in [
+            "solved in",
+            "0 Generator 1:width=",
+            "The program in words:\nA ",
+            "MARK_COMPLETE of imp 0",
+        ] {
+            assert!(text.contains(part), "{example}: no {part:?} in\n{text}");
+        }
+        assert!(
+            !text.contains('\u{1b}'),
+            "no terminal, no picture of the search: {text}"
+        );
+    }
+}
+
 /// `minuet solve --task` solves a pair of grids of one colour each, and a single grid. The printed moves are played by the rules.
 #[test]
 fn a_task_is_solved_and_its_moves_lead_to_the_grids() {

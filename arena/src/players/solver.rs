@@ -200,6 +200,21 @@ pub fn solve(
     seed: u64,
     at_once: usize,
 ) -> Result<Vec<Attempt>, SolveError> {
+    solve_watched(solver, starts, settings, seed, at_once, &mut |_| {})
+}
+
+/// Solves as [`solve`] does, and calls `watch` with the search of each unfinished problem after each batch of evaluations.
+///
+/// # Errors
+/// As [`solve`].
+pub fn solve_watched(
+    solver: &Solver,
+    starts: &[GeneratorGame],
+    settings: &Settings,
+    seed: u64,
+    at_once: usize,
+    watch: &mut dyn FnMut(&Search<GeneratorGame>),
+) -> Result<Vec<Attempt>, SolveError> {
     let mut evaluator = BatchedEvaluator::<GeneratorGame>::new(solver.source.clone(), solver.encoding);
     let mut attempts = Vec::with_capacity(starts.len());
     for (group, starts) in starts.chunks(at_once.max(1)).enumerate() {
@@ -218,6 +233,9 @@ pub fn solve(
                 let applied = running[slot].search.apply(leaf, evaluation);
                 applied.map_err(SolveError::from)
             })?;
+            for one in running.iter().filter(|one| !one.is_over()) {
+                watch(&one.search);
+            }
         }
         attempts.extend(running.into_iter().map(Running::finish));
     }

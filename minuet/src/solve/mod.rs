@@ -1,4 +1,7 @@
-//! `minuet solve`: draws the grids of an ARC task or of a given problem, by a search with or without a network.
+//! `minuet solve`: draws the grids of an ARC task or of a given problem, by a search with or without a network. On a terminal
+//! the search is shown while it runs.
+
+mod live;
 
 use std::{
     io::{self, IsTerminal as _},
@@ -9,10 +12,13 @@ use anyhow::{Context as _, bail};
 use arena::players::solver::{self, Attempt, Pairs, wrong_cells};
 use games::{
     Action, Face, Game,
-    generator::{GeneratorGame, Problem, Rules, task::Task},
+    generator::{Clan, GeneratorGame, Problem, Rules, task::Task},
     terminal::Style,
 };
+use search::Search;
 use serde_json::{Value, json};
+
+use live::Live;
 
 /// Arguments of `minuet solve`.
 #[derive(clap::Args)]
@@ -48,8 +54,8 @@ pub struct Arguments {
 }
 
 const HELP: &str = r#"Examples:
-  minuet solve --task tasks/easy/007.json --model runs/generator
-  minuet solve --problem '{"target":[[0,0,2],[0,2,0],[2,0,0]]}' --model uniform --visits 2000
+  minuet solve --task tasks/easy/007.json --pair test:0
+  minuet solve --problem '{"clan":[1,267,521,785],"target":[[1,0,0]]}' --model uniform --visits 20000
 
 Exit status: 0 if all problems are solved, 4 if one is not."#;
 
@@ -90,16 +96,30 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         );
     }
     let settings = solver::settings(arguments.visits);
+    let style = Style {
+        colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        ..Style::default()
+    };
+    let mut live = Live::new(style).filter(|_| !arguments.json);
     let count = posed.len();
     let mut unsolved = 0;
     for Posed { name, start } in posed {
         let starts = [network.posed(&start)];
-        for attempt in solver::solve(&network, &starts, &settings, arguments.seed, 1)? {
+        let mut watch = |search: &Search<GeneratorGame>| {
+            if let Some(live) = &mut live {
+                live.show(&name, search);
+            }
+        };
+        let attempts = solver::solve_watched(&network, &starts, &settings, arguments.seed, 1, &mut watch);
+        if let Some(live) = &mut live {
+            live.clear();
+        }
+        for attempt in attempts? {
             unsolved += usize::from(!attempt.is_solved());
             if arguments.json {
                 println!("{}", as_json(&name, &attempt));
             } else {
-                print!("{}", as_text(&name, &attempt));
+                print!("{}", as_text(&name, &start, &attempt, style));
             }
         }
     }
@@ -161,12 +181,25 @@ fn moves(actions: &[Action]) -> Vec<Value> {
         .collect()
 }
 
+/// Returns the clan that was rightly marked as a step. `None` if none was.
+fn at_step(start: &GeneratorGame, actions: &[Action]) -> Option<Clan> {
+    let mut state = start.clone();
+    for &action in actions {
+        state.play(action).ok()?;
+        if state.step_marked() {
+            return Some(*state.clan());
+        }
+    }
+    None
+}
+
 fn as_json(name: &str, attempt: &Attempt) -> Value {
     json!({
         "problem": name,
         "solved": attempt.is_solved(),
         "ending": attempt.state.ending(),
         "moves": moves(&attempt.actions),
+        "words": attempt.nearest.clan().to_words(),
         "clan": attempt.nearest.clan().packed().collect::<Vec<u32>>(),
         "render": Vec::<Vec<u8>>::from(attempt.nearest.render()),
         "wrong_cells": wrong_cells(&attempt.nearest),
@@ -174,7 +207,8 @@ fn as_json(name: &str, attempt: &Attempt) -> Value {
     })
 }
 
-fn as_text(name: &str, attempt: &Attempt) -> String {
+/// Returns the result for people: the grids, the program in words and as a tree with the numbers of its imps, and the moves.
+fn as_text(name: &str, start: &GeneratorGame, attempt: &Attempt, style: Style) -> String {
     let verdict = if attempt.is_solved() {
         "solved"
     } else {
@@ -186,11 +220,11 @@ fn as_text(name: &str, attempt: &Attempt) -> String {
         let wrong = wrong_cells(&attempt.nearest);
         text += &format!("The nearest drawing on the way, with {wrong} wrong cells:\n");
     }
-    let style = Style {
-        colour: io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-        ..Style::default()
-    };
     text += &attempt.nearest.draw(style);
+    if let Some(input) = at_step(start, &attempt.actions) {
+        text += &format!("\nThe program at the step, in words:\n{}", input.to_words());
+    }
+    text += &format!("\nThe program in words:\n{}", attempt.nearest.clan().to_words());
     text.push('\n');
     for (number, &action) in (1..).zip(&attempt.actions) {
         let (imp, action) = GeneratorGame::imp_and_move(action);
