@@ -74,7 +74,7 @@ fn picture(name: &str, search: &Search<GeneratorGame>, style: Style) -> String {
 
 #[cfg(test)]
 mod tests {
-    use games::generator::Rules;
+    use games::{Game, generator::Rules};
     use search::GameKey;
 
     use super::*;
