@@ -13,7 +13,7 @@ use crate::{
 /// Number of turns in a row that one player must be winning before a game counts as decided.
 const TURNS: u32 = 3;
 
-/// How long the searches of a game have agreed on its winner.
+/// Number of turns for which the searches of a game have agreed on its winner.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Agreement {
     /// Player who was winning at the last turn; `None` if neither was.
