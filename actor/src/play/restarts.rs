@@ -109,7 +109,7 @@ fn regrets(movers: &[u8], values: &[f32], result: f32) -> Vec<f64> {
 fn drawn(weights: &[f64], draws: &mut Draws) -> Option<usize> {
     let mut rest = draws.unit() * weights.iter().sum::<f64>();
     let mut places = weights.iter().enumerate().filter(|&(_, &weight)| weight > 0.0);
-    let last = places.clone().last();
+    let last = places.clone().next_back();
     let found = places.find(|&(_, &weight)| {
         rest -= weight;
         rest < 0.0
