@@ -177,7 +177,7 @@ mod tests {
             *counts.entry(position.clone()).or_insert(0) += 1;
         }
         let after = |count: usize| {
-            let mut state = setup.start.clone();
+            let mut state = setup.start;
             [3, 3]
                 .iter()
                 .take(count)
