@@ -95,7 +95,7 @@ setup: check-tools ## fetch the two native libraries once into the user's cache
 # Programs of others that tests use, fetched once into the user's cache. A test whose program cannot be fetched is skipped,
 # and `make test` says so at its end.
 test-programs:
-	@for name in $(basename $(notdir $(filter-out %/pgx.txt %/picture.txt %/torch.txt,$(wildcard scripts/python/*.txt)))); do python3 scripts/python_env.py $$name > /dev/null || true; done
+	@for name in $(basename $(notdir $(filter-out %/peer.txt %/pgx.txt %/picture.txt %/torch.txt,$(wildcard scripts/python/*.txt)))); do python3 scripts/python_env.py $$name > /dev/null || true; done
 	@python3 scripts/perf_analyzer.py > /dev/null || true
 	@for name in kubectl promtool; do python3 scripts/debian_program.py $$name > /dev/null || true; done
 
