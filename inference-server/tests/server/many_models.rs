@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use games::{Game as _, RowLayout, othello::Othello};
+use games::{Game as _, RowLayout, Symmetry, othello::Othello};
+use network::{Network as _, PositionBatch, Predictions, RemoteNetwork};
 use onnx::{
     Input,
     proto::{
@@ -223,6 +224,19 @@ fn made_elsewhere(layout: &RowLayout, opset: i64) -> Vec<u8> {
     model.encode_to_vec()
 }
 
+/// Evaluates Othello's first position as a player does. Returns the values.
+fn first_position(address: &str, model: &str) -> Vec<f32> {
+    let network = RemoteNetwork::connect(address, model).unwrap();
+    let state = Othello::start(&Default::default(), None).unwrap();
+    let mut legal = Vec::new();
+    state.legal_actions(&mut legal);
+    let mut batch = PositionBatch::default();
+    batch.push_position(&state, Symmetry::IDENTITY, &legal, ());
+    let mut predictions = Predictions::default();
+    network.evaluate(&batch, &mut predictions).unwrap();
+    predictions.values
+}
+
 #[tokio::test]
 async fn models_of_other_programs_are_served_by_their_descriptions() {
     let (store, layout) = (Store::new(), Othello::encoding(0).map(Othello::layout).unwrap());
@@ -296,6 +310,12 @@ async fn models_of_other_programs_are_served_by_their_descriptions() {
             .await
             .unwrap();
         assert_eq!((&other.values, &other.priors), (&reply.values, &reply.priors));
+    }
+    // A player in another process names the version that was described to it.
+    for model in ["foreign-13", "foreign-13/latest"] {
+        let address = server.address.clone();
+        let values = tokio::task::spawn_blocking(move || first_position(&address, model));
+        assert_eq!(values.await.unwrap().len(), 1, "{model}");
     }
     for (model, words) in [("broken", "nothing.onnx"), ("wrong", "mvoes")] {
         let refused = server

@@ -55,6 +55,8 @@ pub enum ConnectError {
 #[derive(Debug)]
 pub struct RemoteNetwork {
     address: String,
+    /// Name of the version in requests.
+    model: String,
     description: Description,
     client: EvaluatorClient<Link>,
     /// `None` only while the network is dropped.
@@ -102,6 +104,7 @@ impl RemoteNetwork {
             })?;
         Ok(Self {
             address: address.into(),
+            model: pinned(model, &described.version),
             description: Description {
                 version: described.version,
                 step: described.step,
@@ -155,7 +158,7 @@ impl Network for RemoteNetwork {
                 return Err(wrong(format!("a model of rows of {row_len} values")));
             }
             let request = EvaluateRequest {
-                model: self.description.version.clone(),
+                model: self.model.clone(),
                 priority: Priority::Play.into(),
                 ..batch.to_request(first..last, row_len)
             };
@@ -176,6 +179,16 @@ impl Network for RemoteNetwork {
             first = last;
         }
         Ok(())
+    }
+}
+
+/// Returns the server's name for a version that it described for `model`. A model of another source keeps the source's name:
+/// `chess/best` becomes `chess/best/VERSION`, where the server passes over the label.
+fn pinned(model: &str, version: &str) -> String {
+    match model.rsplit('/').next() {
+        None | Some("") => version.to_owned(),
+        Some(last) if last == version => model.to_owned(),
+        Some(_) => format!("{model}/{version}"),
     }
 }
 
