@@ -185,10 +185,10 @@ impl Network for RemoteNetwork {
 /// Returns the server's name for a version that it described for `model`. A model of another source keeps the source's name:
 /// `chess/best` becomes `chess/best/VERSION`, where the server passes over the label.
 fn pinned(model: &str, version: &str) -> String {
-    match model.rsplit('/').next() {
-        None | Some("") => version.to_owned(),
-        Some(last) if last == version => model.to_owned(),
-        Some(_) => format!("{model}/{version}"),
+    match model {
+        "" => version.to_owned(),
+        _ if model.ends_with(version) => model.to_owned(),
+        _ => format!("{model}/{version}"),
     }
 }
 
