@@ -1,0 +1,1 @@
+"""Parts of `scripts/peer.py`, which trains Connect Four with JAX, Pgx and mctx."""
