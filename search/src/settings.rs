@@ -79,7 +79,7 @@ pub struct Settings {
     /// is not played while another action is open, and a proven decision plays the shortest win, else a draw, else the longest
     /// defence, which is also its recorded policy.
     pub solver: bool,
-    /// Ask the game for the exact outcome of each new leaf, which then needs no evaluation (true or false): wins in one in
+    /// Ask the game for the exact outcome of each new leaf, which then needs no evaluation (true or false): wins in one in chess and
     /// Connect Four, the last eight empty squares in Othello, wins within a turn in Paco Ŝako. A leaf in which the player to
     /// act can repeat the position for a draw (Paco Ŝako) is worth at least a draw.
     pub exact_leaves: bool,

@@ -4,10 +4,10 @@
 //! without capture or pawn move. A position is dead if the material left cannot mate. Blocked positions with enough
 //! material, in which nobody can mate either, are not detected.
 
-use cozy_chess::{BitBoard, Piece};
+use cozy_chess::{BitBoard, Move, Piece};
 
 use super::state::Chess;
-use crate::game::{Game, Outcome};
+use crate::game::{Game, Known, Outcome};
 
 /// Number of half-moves without progress that ends the game as a draw.
 const FIFTY_MOVES: u8 = 100;
@@ -25,6 +25,24 @@ pub(super) fn outcome(state: &Chess) -> Option<Outcome> {
         Outcome::Draw
     } else {
         Outcome::Won(state.to_move().other())
+    })
+}
+
+/// Returns a win in one action if one of the actions that the rules offer mates. The game is not over.
+pub(super) fn mate_in_one(state: &Chess) -> Option<Known> {
+    let mates = |action: Move| {
+        let is_offered = state.underpromotions || matches!(action.promotion, None | Some(Piece::Queen));
+        if !is_offered {
+            return false;
+        }
+        let mut board = state.board.clone();
+        board.play_unchecked(action);
+        !board.checkers().is_empty() && !board.generate_moves(|_| true)
+    };
+    let is_mate = state.board.generate_moves(|moves| moves.into_iter().any(mates));
+    is_mate.then(|| Known {
+        outcome: Outcome::Won(state.to_move()),
+        actions: 1,
     })
 }
 

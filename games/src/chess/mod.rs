@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{history::History, moves::Step};
 use crate::{
-    game::{Action, Game, IllegalAction, Outcome, StartError},
+    game::{Action, Game, IllegalAction, Known, Outcome, StartError},
     layout::RowLayout,
     symmetries::{OtherSide, RowSymmetries, Symmetry},
     value::Player,
@@ -139,6 +139,10 @@ impl Game for Chess {
 
     fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
         Step::of(action).map_or(action, |step| step.entry(self.view(symmetry)))
+    }
+
+    fn known(&self) -> Option<Known> {
+        ending::mate_in_one(self)
     }
 
     fn row_symmetries((): ()) -> RowSymmetries {
