@@ -32,11 +32,12 @@ impl Face for Chess {
         },
     ];
 
-    // Decided by lab/chess.toml, arm "proofs".
+    // Decided by lab/chess.toml, arm "proofs", and lab/chess-mates.toml.
     const RUN_SETTINGS: &'static [&'static str] = &[
         "search.visits=32",
         "search.solver=true",
         "search.stop_when_solved=true",
+        "search.exact_leaves=true",
         "model.value_head=wdl",
         "model.global_pooling=8",
         "learner.batch_size=128",
