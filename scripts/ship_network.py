@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Copy the last checkpoint of a run to networks/<game>/, where it becomes the network that comes with Minuet.
+"""Copy the last rated checkpoint of a run to networks/<game>/, where it becomes the network that comes with Minuet.
 
     target/release/minuet lab lab/networks/connect-four.toml
     $(python3 scripts/python_env.py minuet) scripts/ship_network.py lab/networks/connect-four.toml
@@ -65,8 +65,8 @@ def main() -> int:
     runs = arguments.folder or Path("runs/lab") / arguments.experiment.stem
     run = runs / f"{experiment['arm'][0]['name']}-{experiment['seeds'][0]}"
     state = json.loads((run / "lab.json").read_text())
-    if not state["ratings"] or state["spent"] != state["ratings"][-1]["spent"]:
-        return fail(f"{run} is not complete: minuet lab continues it")
+    if not state["ratings"]:
+        return fail(f"no checkpoint of {run} was rated yet: minuet lab continues it")
     measured = state["ratings"][-1]
     beaten = [match["against"] for match in measured["matches"] if match["score"] >= SAFE_SCORE and match["against"] != SLOW]
     if not beaten:
