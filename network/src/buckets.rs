@@ -41,6 +41,14 @@ impl Buckets {
         Self { sizes }
     }
 
+    /// Returns the powers of two and the largest size, for providers that prepare each size at a cost in memory.
+    pub fn powers(&self) -> Self {
+        let is_wanted = |size: &usize| size.is_power_of_two() || *size == self.largest();
+        Self {
+            sizes: self.sizes.iter().copied().filter(is_wanted).collect(),
+        }
+    }
+
     /// Returns every size up to the largest, so that nothing is padded.
     pub fn every_size(&self) -> Self {
         Self {
@@ -96,6 +104,7 @@ mod tests {
             [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 100]
         );
         assert_eq!(Buckets::new(1).sizes(), [1]);
+        assert_eq!(Buckets::new(100).powers().sizes(), [1, 2, 4, 8, 16, 32, 64, 100]);
         assert!(Buckets::new(64).fine().sizes().iter().copied().eq(1..=64));
     }
 

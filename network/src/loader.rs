@@ -213,7 +213,10 @@ impl Loader {
             None => self.choose(task, plain, &truth)?,
         };
         let runners = self.with_more_sessions(provider, runner, task)?;
-        let runners = runners.into_iter().map(|runner| self.warmed(runner, file.layout));
+        let sizes = self.prepared(provider);
+        let runners = runners
+            .into_iter()
+            .map(|runner| warmed(runner, file.layout, &sizes));
         let runners = runners.collect::<Result<Vec<_>, _>>()?;
         let digest = checkpoints::version::sha256_hex(file.bytes);
         let info = ModelInfo {
@@ -230,7 +233,7 @@ impl Loader {
         };
         let buckets = match varies(file.layout) {
             true => self.buckets.every_size(),
-            false if provider.pads() => self.buckets.clone(),
+            false if provider.pads() => self.prepared(provider),
             false => self.buckets.fine(),
         };
         Ok(Model::new(info, buckets, runners))
@@ -252,8 +255,16 @@ impl Loader {
         }
     }
 
+    /// Returns the batch sizes that a model is warmed for on `provider`.
+    fn prepared(&self, provider: Provider) -> Buckets {
+        match provider {
+            Provider::Cuda => self.buckets.powers(),
+            _ => self.buckets.clone(),
+        }
+    }
+
     fn memory_on(&self, provider: Provider, file_bytes: u64) -> u64 {
-        let compiled = 1 + provider.fixed_sizes(self.buckets.sizes()).len();
+        let compiled = 1 + provider.fixed_sizes(self.prepared(provider).sizes()).len();
         file_bytes * (compiled * self.sessions(provider)) as u64
     }
 
@@ -370,7 +381,7 @@ impl Loader {
     fn canary_sizes(&self, provider: Provider, layout: &RowLayout) -> Vec<usize> {
         let mut sizes = match varies(layout) {
             true => Vec::new(),
-            false => provider.fixed_sizes(self.buckets.sizes()),
+            false => provider.fixed_sizes(self.prepared(provider).sizes()),
         };
         let all = self.buckets.sizes().iter().rev();
         let is_free = |size: &&usize| **size <= canary::ROWS && !sizes.contains(size);
@@ -414,7 +425,7 @@ impl Loader {
             runner.bind(Memory::of(provider, settings))?;
         }
         if let Some(side) = runner.batch_symbol() {
-            for size in provider.fixed_sizes(self.buckets.sizes()) {
+            for size in provider.fixed_sizes(self.prepared(provider).sizes()) {
                 runner.add_fixed(size, load(Some((&side, size)))?);
             }
         }
@@ -553,19 +564,23 @@ impl Loader {
         }
         Ok(())
     }
+}
 
-    /// Runs one batch of every size, so that no request pays for a first run.
-    fn warmed(&self, mut runner: Box<dyn Runner>, layout: &RowLayout) -> Result<Box<dyn Runner>, RunError> {
-        for &size in self.buckets.sizes() {
-            let batch = canary::batch(layout, size);
-            if runner.picks_legal() {
-                let width = legal_width(1, layout.actions);
-                runner.run(batch.clone().with_legal(vec![0; size * width], width))?;
-            }
-            runner.run(batch)?;
+/// Runs one batch of every size, so that no request pays for a first run.
+fn warmed(
+    mut runner: Box<dyn Runner>,
+    layout: &RowLayout,
+    sizes: &Buckets,
+) -> Result<Box<dyn Runner>, RunError> {
+    for &size in sizes.sizes() {
+        let batch = canary::batch(layout, size);
+        if runner.picks_legal() {
+            let width = legal_width(1, layout.actions);
+            runner.run(batch.clone().with_legal(vec![0; size * width], width))?;
         }
-        Ok(runner)
+        runner.run(batch)?;
     }
+    Ok(runner)
 }
 
 /// True if rows differ in length, so that the inputs have many shapes.

@@ -33,7 +33,16 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 fn load_with(settings: Settings, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
-    let loader = Loader::new(environment(), settings, Buckets::new(64), Some(Provider::Cpu))?;
+    load_on(Provider::Cpu, settings, file, layout)
+}
+
+fn load_on(
+    provider: Provider,
+    settings: Settings,
+    file: &[u8],
+    layout: &RowLayout,
+) -> Result<Model, LoadError> {
+    let loader = Loader::new(environment(), settings, Buckets::new(64), Some(provider))?;
     loader.load(File {
         bytes: file,
         version: "test",
@@ -97,6 +106,31 @@ fn bound_batches_give_equal_outputs_and_only_legal_logits_if_requested() {
                     assert!((picked[position * width + place] - expected).abs() < 1e-6);
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn bound_batches_take_the_session_of_their_size() {
+    let layout = chess_like();
+    let file = file(&tower(&layout, 3), &layout, Input::Rows);
+    let plain = load(Provider::Cpu, &file, &layout).unwrap();
+    // This provider has sessions of their own for batches of 32 and 64.
+    let bound = load_on(Provider::OpenvinoF32, bound(), &file, &layout).unwrap();
+    for size in [64, 7, 32] {
+        let rows = onnx::random::rows(&layout, size, 0.8, 4);
+        let (expected, found) = (run(&plain, &rows), run(&bound, &rows));
+        assert!(largest_difference(&found.0, &expected.0) < 1e-4);
+        assert!(largest_difference(&found.1, &expected.1) < 1e-4);
+        let actions: Vec<i32> = (0..size).flat_map(|row| [row as i32, 3]).collect();
+        let numbers = rows.iter().map(|&number| number as i32).collect();
+        let batch = Batch::new(numbers, size).with_legal(actions, 2);
+        let outputs = bound.run(batch).unwrap();
+        let (picked, width) = outputs.legal_logits().unwrap();
+        assert_eq!((picked.len(), width), (2 * size, 2));
+        for (row, picked) in picked.chunks(2).enumerate() {
+            let logits = &expected.0[row * layout.actions as usize..];
+            assert!((picked[0] - logits[row]).abs() < 1e-4 && (picked[1] - logits[3]).abs() < 1e-4);
         }
     }
 }

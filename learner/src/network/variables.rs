@@ -14,11 +14,17 @@ use crate::torch::{
     to_host,
 };
 
+/// Each variable begins at a multiple of this many numbers (64 bytes) in its flat tensor: kernels of GPUs load several numbers at
+/// once, and fail with `misaligned address` at other places.
+const ALIGNMENT: usize = 16;
+
 /// Trainable variables with the same weight decay, one after another in one tensor.
 #[derive(Debug)]
 pub struct ParameterGroup {
-    /// All variables, `[numbers]`.
+    /// All variables, `[numbers]`, with zeros between them.
     pub flat: Tensor,
+    /// Zeros, `[ALIGNMENT]`.
+    padding: Tensor,
     /// True if weight decay applies.
     pub decays: bool,
     /// Name, dimensions and offset of each variable, in order.
@@ -91,7 +97,8 @@ impl Variables {
 
     /// Returns the number of trainable parameters.
     pub fn parameters(&self) -> usize {
-        self.groups.iter().map(|group| group.flat.numel()).sum()
+        let parts = self.groups.iter().flat_map(|group| &group.parts);
+        parts.map(|part| part.length as usize).sum()
     }
 
     /// Returns every variable by name. The tensors share their memory with the variables.
@@ -191,7 +198,7 @@ impl ParameterGroup {
                 offset: numbers.len() as i64,
                 length: declared.values.len() as i64,
             });
-            numbers.extend_from_slice(&declared.values);
+            append(&mut numbers, &declared.values);
         }
         let _guard = tch::no_grad_guard();
         let flat = from_host(&numbers, &[numbers.len() as i64], device)?.f_to_kind(Kind::Float)?;
@@ -201,11 +208,34 @@ impl ParameterGroup {
             .collect::<Result<_, TorchError>>()?;
         Ok(Self {
             flat,
+            padding: Tensor::f_zeros([ALIGNMENT as i64], (Kind::Float, device))?,
             decays: purpose == Purpose::Weight,
             parts,
             views,
         })
     }
+
+    /// Makes one tensor in the form of [`Self::flat`] of a tensor for each variable, in the order of the group.
+    ///
+    /// # Errors
+    /// [`TorchError`], e.g. if the device has no memory.
+    pub fn flatten(&self, tensors: &[Tensor]) -> Result<Tensor, TorchError> {
+        let mut pieces = Vec::with_capacity(2 * tensors.len());
+        for tensor in tensors {
+            pieces.push(tensor.f_flatten(0, -1)?);
+            let padding = tensor.numel().next_multiple_of(ALIGNMENT) - tensor.numel();
+            if padding > 0 {
+                pieces.push(self.padding.f_narrow(0, 0, padding as i64)?);
+            }
+        }
+        Ok(Tensor::f_cat(&pieces, 0)?)
+    }
+}
+
+/// Appends a variable's numbers to those of a flat tensor, and the zeros up to the next variable.
+pub fn append(flat: &mut Vec<f32>, numbers: &[f32]) {
+    flat.extend_from_slice(numbers);
+    flat.resize(flat.len().next_multiple_of(ALIGNMENT), 0.0);
 }
 
 impl Part {

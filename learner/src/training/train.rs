@@ -13,7 +13,7 @@ use crate::{
     training::{
         average::Average,
         loss::losses,
-        optimizer::{self, Optimizer, Rule, schedule::learning_rate},
+        optimizer::{Optimizer, Rule, schedule::learning_rate},
         precision::Precision,
     },
 };
@@ -318,7 +318,7 @@ impl Trainer {
         let inputs: Vec<&Tensor> = weights.views.iter().chain(&others.views).collect();
         let gradients = Tensor::f_run_backward(&[loss], &inputs, false, false)?;
         let (of_weights, of_others) = gradients.split_at(weights.views.len());
-        Ok([optimizer::flatten(of_weights)?, optimizer::flatten(of_others)?])
+        Ok([weights.flatten(of_weights)?, others.flatten(of_others)?])
     }
 }
 

@@ -1,6 +1,10 @@
 //! The learner's optimisers equal torch's, from the same weights with the same gradients.
 
 use learner::{
+    network::{
+        declarations::{Declaration, Purpose},
+        variables::Variables,
+    },
     torch::to_host,
     training::optimizer::rules::{Rule, Step},
 };
@@ -68,4 +72,29 @@ fn adamw_is_torchs() {
 #[test]
 fn nesterov_is_torchs() {
     assert_equal(&by_us(Rule::Sgd), &by_torch(nn::sgd(0.9, 0.0, DECAY, true)));
+}
+
+#[test]
+fn variables_begin_at_64_bytes_and_flat_tensors_have_zeros_between_them() {
+    let declared = [1, 3, 16, 17, 73].map(|length| Declaration {
+        name: format!("of {length}"),
+        dims: vec![length],
+        values: (1..=length).map(|number| number as f32).collect(),
+        purpose: Purpose::Weight,
+    });
+    let variables = Variables::new(&declared, Device::Cpu).unwrap();
+    assert_eq!(variables.parameters(), 1 + 3 + 16 + 17 + 73);
+    let [group, empty] = variables.groups();
+    assert_eq!(empty.flat.numel(), 0);
+    for (view, declared) in group.views.iter().zip(&declared) {
+        assert_eq!(view.data_ptr() as usize % 64, 0);
+        assert_eq!(to_host(view).unwrap(), declared.values);
+    }
+    let doubled: Vec<Tensor> = group.views.iter().map(|view| view.detach() * 2.0).collect();
+    let flat = group.flatten(&doubled).unwrap();
+    assert_eq!(flat, &group.flat * 2.0);
+    assert_eq!(
+        f64::try_from(flat.sum(Kind::Float)).unwrap(),
+        2.0 * (1 + 6 + 136 + 153 + 2701) as f64
+    );
 }

@@ -280,6 +280,14 @@ impl SessionRunner {
     }
 }
 
+/// Returns the session for batches of `size` positions.
+fn session_for<'a>(any: &'a mut Session, fixed: &'a mut [(usize, Session)], size: usize) -> &'a mut Session {
+    fixed
+        .iter_mut()
+        .find(|(fixed, _)| *fixed == size)
+        .map_or(any, |(_, session)| session)
+}
+
 impl Runner for SessionRunner {
     fn run(&mut self, mut batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
         let size = batch.size();
@@ -293,8 +301,9 @@ impl Runner for SessionRunner {
                 }
             };
             let width = legal.as_ref().map(|legal| legal.width);
+            let session = session_for(&mut self.session, &mut self.fixed, size);
             let bound = bound
-                .run(&mut self.session, &given.map_err(failed)?, size, legal)
+                .run(session, &given.map_err(failed)?, size, legal)
                 .map_err(failed)?;
             let (policy_width, kind) = (width.unwrap_or(self.actions), self.contract.value_kind);
             check_length(&bound.policy, "logits", size, policy_width)?;
@@ -306,10 +315,7 @@ impl Runner for SessionRunner {
             }));
         }
         let input = self.tensor(batch)?;
-        let session = match self.fixed.iter_mut().find(|(fixed, _)| *fixed == size) {
-            Some((_, session)) => session,
-            None => &mut self.session,
-        };
+        let session = session_for(&mut self.session, &mut self.fixed, size);
         let name = self.input.as_str();
         let mut outputs = session.run(ort::inputs![name => input]).map_err(failed)?;
         let mut take = |name: &str, width: usize| {

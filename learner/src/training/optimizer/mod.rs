@@ -17,7 +17,10 @@ use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
 use crate::{
-    network::{Variables, variables::ParameterGroup},
+    network::{
+        Variables,
+        variables::{ParameterGroup, append},
+    },
     torch::{
         TorchError, from_host,
         tensor_files::{HostTensor, TensorsError},
@@ -147,7 +150,7 @@ impl Optimizer {
                         .remove(name.as_str())
                         .ok_or(TensorsError::Missing { name })?;
                     found.check_dims(&part.dims)?;
-                    numbers.extend_from_slice(&found.numbers);
+                    append(&mut numbers, &found.numbers);
                 }
                 let dims = [numbers.len() as i64];
                 moments.push(from_host(&numbers, &dims, variables.device())?);
@@ -171,16 +174,4 @@ impl From<config::Optimizer> for Rule {
             config::Optimizer::Adamw => Self::AdamW,
         }
     }
-}
-
-/// Concatenates the gradients of a group's variables in the order of the group.
-///
-/// # Errors
-/// [`TorchError`].
-pub fn flatten(gradients: &[Tensor]) -> Result<Tensor, TorchError> {
-    let flat = gradients
-        .iter()
-        .map(|gradient| gradient.f_flatten(0, -1))
-        .collect::<Result<Vec<_>, _>>()?;
-    Ok(Tensor::f_cat(&flat, 0)?)
 }
