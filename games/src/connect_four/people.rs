@@ -38,7 +38,8 @@ impl Face for ConnectFour {
 
     const HAS_SOLVER: bool = true;
 
-    // Decided by lab/first-minutes.toml, the proofs by lab/solver.toml, and the openings by lab/openings.toml.
+    // Decided by lab/first-minutes.toml, the proofs by lab/solver.toml, the openings by lab/openings.toml, and the policy target by
+    // lab/policy.toml.
     const RUN_SETTINGS: &'static [&'static str] = &[
         "search.visits=32",
         "search.solver=true",
@@ -51,6 +52,7 @@ impl Face for ConnectFour {
         "learner.batch_size=64",
         "learner.samples_per_position=4.0",
         "learner.warmup_steps=50",
+        "learner.policy_target=completed-q",
         "learner.root_value_share=0.25",
         "learner.checkpoint_steps=100",
     ];
