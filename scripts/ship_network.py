@@ -41,8 +41,9 @@ LEAST_HALVED = 1024
 SAFE_SCORE = 0.8
 # Levels with the share of the training steps after which their checkpoints were made.
 LEVELS = {"medium": 1 / 7, "beginner": 1 / 50}
-# Games against the reference of a run of `minuet up`.
-GAMES = 240
+# Games against the reference of a run of `minuet up`: in a game of problems, and in a game of two players.
+PROBLEMS = 240
+GAMES = 100
 # Opponent whose match takes minutes in a test.
 SLOW = "uct,visits=10000"
 
@@ -75,10 +76,7 @@ def main() -> int:
     target = ROOT / "networks" / experiment["game"]
     versions = run / "checkpoints/versions"
     ship(run, versions / measured["version"], target)
-    steps = {int(path.name.split("-")[0]): path for path in versions.iterdir()}
-    for level, share in LEVELS.items():
-        wanted = share * measured["spent"]["steps"]
-        ship(run, steps[min(steps, key=lambda step: abs(step - wanted))], target / level)
+    ship_levels(run, measured["spent"]["steps"], target)
     provenance = {
         "experiment": str(arguments.experiment),
         "commit": commit(),
@@ -100,7 +98,9 @@ def ship_run(run: Path, visits: int, reference: str) -> int:
     game = manifest["game"]
     target = ROOT / "networks" / game
     ship(run, newest, target)
-    match = ["arena", "--game", game, f"{game},visits={visits}", reference, "--games", str(GAMES), "--json"]
+    ship_levels(run, manifest["step"], target)
+    games = PROBLEMS if game == "generator" else GAMES
+    match = ["arena", "--game", game, f"{game},visits={visits}", reference, "--games", str(games), "--json"]
     with tempfile.TemporaryDirectory() as folder:
         command = [str(ROOT / "target/release/minuet"), *match, "--folder", str(Path(folder) / "match")]
         played = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
@@ -115,10 +115,26 @@ def ship_run(run: Path, visits: int, reference: str) -> int:
         "visits_in_matches": visits,
         "reference": reference,
         "spent": {key: manifest[name] for key, name in (("steps", "step"), ("samples", "positions_seen"), ("games", "games_seen"))},
-        "matches": [{"against": reference, "score": score, "problems": pairing["problems"]}],
+        "matches": [{"against": reference, **result(pairing)}],
     }
     write_json(target / "provenance.json", provenance)
     return 0
+
+
+def result(pairing: dict) -> dict:
+    """Return the result of a match in the form of the laboratory's: problems solved, or games won, drawn and lost."""
+    score = pairing["estimate"]["score"]
+    if "problems" in pairing:
+        return {"score": score, "problems": pairing["problems"]}
+    games = [pairing[key] for key in ("wins", "draws", "losses")]
+    return {"games": games, "score": score, **{key: pairing["estimate"][key] for key in ("elo", "elo_interval")}}
+
+
+def ship_levels(run: Path, last: int, target: Path) -> None:
+    """Write the checkpoints nearest to the levels' shares of `last` training steps to folders within `target`."""
+    steps = {int(path.name.split("-")[0]): path for path in (run / "checkpoints/versions").iterdir()}
+    for level, share in LEVELS.items():
+        ship(run, steps[min(steps, key=lambda step: abs(step - share * last))], target / level)
 
 
 def commit() -> str:
