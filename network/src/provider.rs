@@ -183,7 +183,7 @@ impl Provider {
 
     /// Returns the bound in the provider's own precision. bf16 has 8 bits of mantissa, and a GPU's convolutions may use
     /// TF32 (10 bits). Both stay below 0.01, which a search does not notice. With 8-bit integers, trained networks were 0.01 to 0.03
-    /// off in positions of games, which cost no strength, and up to 0.16 in random rows. A broken provider is off by more.
+    /// off in positions of games, which cost no strength, and up to 0.09 in random rows. A broken provider is off by tenths.
     pub fn bound(self) -> Bound {
         match self {
             Self::Cpu | Self::OpenvinoF32 => Bound {
@@ -199,7 +199,7 @@ impl Provider {
                 value: 0.03,
             },
             Self::CpuInt8 => Bound {
-                prior: 0.25,
+                prior: 0.1,
                 value: 0.1,
             },
         }

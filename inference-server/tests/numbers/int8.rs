@@ -10,7 +10,7 @@ use games::{
 use network::{
     ModelFile,
     buckets::Buckets,
-    loader::{File, Loader},
+    loader::{File, LoadError, Loader},
     provider::Provider,
     softmax::softmax,
 };
@@ -149,8 +149,8 @@ fn a_converted_layer_equals_its_evaluation_in_integers() {
 }
 
 /// Plays random games and compares both forms of the network that comes with Minuet: mean KL divergence of the priors of the legal
-/// actions, and mean difference of the values.
-fn differences<G: Game>() -> (f64, f64) {
+/// actions, and mean difference of the values. `None` if the check at loading refuses the network in 8-bit integers.
+fn differences<G: Game>() -> Option<(f64, f64)> {
     let file = ModelFile::find(&G::NAME.parse().unwrap()).unwrap();
     let encoding = file.encoding::<G>().unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(2);
@@ -175,7 +175,8 @@ fn differences<G: Game>() -> (f64, f64) {
         }
     }
     let width = file.layout.actions as usize;
-    let [plain, bytes] = [Provider::Cpu, Provider::CpuInt8].map(|provider| {
+    let mut answers = Vec::new();
+    for provider in [Provider::Cpu, Provider::CpuInt8] {
         let loader = Loader::new(environment(), 1, Buckets::new(64), Some(provider)).unwrap();
         let model = loader.load(File {
             bytes: &file.bytes,
@@ -183,13 +184,17 @@ fn differences<G: Game>() -> (f64, f64) {
             step: file.step,
             layout: &file.layout,
         });
+        if let (Provider::CpuInt8, Err(LoadError::Differs { .. })) = (provider, &model) {
+            return None;
+        }
         let (logits, values) = run(&model.unwrap(), &rows);
         let mut priors = Vec::new();
         for (logits, legal) in logits.chunks(width).zip(&legal) {
             assert!(softmax(logits, legal, &mut priors));
         }
-        (priors, values)
-    });
+        answers.push((priors, values));
+    }
+    let [plain, bytes] = answers.try_into().unwrap();
     let positions = legal.len() as f64;
     let divergence = |(plain, bytes): (&f32, &f32)| match *plain > 0.0 {
         true => f64::from(*plain) * (f64::from(*plain) / f64::from(*bytes)).ln(),
@@ -202,18 +207,26 @@ fn differences<G: Game>() -> (f64, f64) {
         .zip(&bytes.1)
         .map(|(plain, bytes)| f64::from((plain - bytes).abs()))
         .sum();
-    (divergence / positions, of_values / positions)
+    Some((divergence / positions, of_values / positions))
 }
 
+/// The policy of chess, after many evaluations, is too sharp for 8-bit integers: without the check at loading its divergence is 0.06.
 #[test]
-fn trained_networks_keep_their_policy_and_value() {
-    for (name, (divergence, value)) in [
+fn trained_networks_keep_their_policy_and_value_or_are_refused() {
+    for (name, differences) in [
         (Chess::NAME, differences::<Chess>()),
         (ConnectFour::NAME, differences::<ConnectFour>()),
         (Gomoku::NAME, differences::<Gomoku>()),
         (Othello::NAME, differences::<Othello>()),
         (PacoSako::NAME, differences::<PacoSako>()),
     ] {
+        let Some((divergence, value)) = differences else {
+            assert!(
+                [Chess::NAME, PacoSako::NAME].contains(&name),
+                "{name} was refused"
+            );
+            continue;
+        };
         println!("{name}: KL divergence {divergence:.5}, value {value:.4}");
         assert!(divergence > 0.0, "{name}: nothing was converted");
         assert!(divergence < 0.01, "{name}: {divergence}");
