@@ -230,6 +230,6 @@ fn trained_networks_keep_their_policy_and_value_or_are_refused() {
         println!("{name}: KL divergence {divergence:.5}, value {value:.4}");
         assert!(divergence > 0.0, "{name}: nothing was converted");
         assert!(divergence < 0.01, "{name}: {divergence}");
-        assert!(value < 0.06, "{name}: {value}");
+        assert!(value < 0.1, "{name}: {value}");
     }
 }
