@@ -263,8 +263,13 @@ impl Loader {
         }
     }
 
+    /// Returns the batch sizes that have a session of their own on `provider`.
+    fn fixed_sizes(&self, provider: Provider) -> Vec<usize> {
+        provider.fixed_sizes(self.prepared(provider).sizes())
+    }
+
     fn memory_on(&self, provider: Provider, file_bytes: u64) -> u64 {
-        let compiled = 1 + provider.fixed_sizes(self.prepared(provider).sizes()).len();
+        let compiled = 1 + self.fixed_sizes(provider).len();
         file_bytes * (compiled * self.sessions(provider)) as u64
     }
 
@@ -381,7 +386,7 @@ impl Loader {
     fn canary_sizes(&self, provider: Provider, layout: &RowLayout) -> Vec<usize> {
         let mut sizes = match varies(layout) {
             true => Vec::new(),
-            false => provider.fixed_sizes(self.prepared(provider).sizes()),
+            false => self.fixed_sizes(provider),
         };
         let all = self.buckets.sizes().iter().rev();
         let is_free = |size: &&usize| **size <= canary::ROWS && !sizes.contains(size);
@@ -425,7 +430,7 @@ impl Loader {
             runner.bind(Memory::of(provider, settings))?;
         }
         if let Some(side) = runner.batch_symbol() {
-            for size in provider.fixed_sizes(self.prepared(provider).sizes()) {
+            for size in self.fixed_sizes(provider) {
                 runner.add_fixed(size, load(Some((&side, size)))?);
             }
         }

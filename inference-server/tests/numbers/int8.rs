@@ -220,16 +220,15 @@ fn trained_networks_keep_their_policy_and_value_or_are_refused() {
         (Othello::NAME, differences::<Othello>()),
         (PacoSako::NAME, differences::<PacoSako>()),
     ] {
+        assert_eq!(differences.is_none(), name == Chess::NAME, "{name}");
         let Some((divergence, value)) = differences else {
-            assert!(
-                [Chess::NAME, PacoSako::NAME].contains(&name),
-                "{name} was refused"
-            );
             continue;
         };
         println!("{name}: KL divergence {divergence:.5}, value {value:.4}");
         assert!(divergence > 0.0, "{name}: nothing was converted");
         assert!(divergence < 0.01, "{name}: {divergence}");
-        assert!(value < 0.1, "{name}: {value}");
+        // Paco Ŝako's value, trained for as long as chess's policy, moves more.
+        let most = if name == PacoSako::NAME { 0.1 } else { 0.06 };
+        assert!(value < most, "{name}: {value}");
     }
 }
