@@ -38,10 +38,11 @@ impl Face for ConnectFour {
 
     const HAS_SOLVER: bool = true;
 
-    // Decided by lab/first-minutes.toml, the proofs by lab/solver.toml, the openings by lab/openings.toml, and the policy target by
-    // lab/policy.toml.
+    // Decided by lab/first-minutes.toml, the proofs by lab/solver.toml, the openings by lab/openings.toml, the policy target by
+    // lab/policy.toml, and the root with its visits and samples by lab/roots.toml.
     const RUN_SETTINGS: &'static [&'static str] = &[
-        "search.visits=32",
+        "search.visits=16",
+        "search.root=gumbel",
         "search.solver=true",
         "search.stop_when_solved=true",
         "search.exact_leaves=true",
@@ -50,7 +51,7 @@ impl Face for ConnectFour {
         "model.value_head=wdl",
         "model.global_pooling=8",
         "learner.batch_size=64",
-        "learner.samples_per_position=4.0",
+        "learner.samples_per_position=2.0",
         "learner.warmup_steps=50",
         "learner.policy_target=completed-q",
         "learner.root_value_share=0.25",
