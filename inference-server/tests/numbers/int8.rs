@@ -226,9 +226,13 @@ fn trained_networks_keep_their_policy_and_value_or_are_refused() {
         };
         println!("{name}: KL divergence {divergence:.5}, value {value:.4}");
         assert!(divergence > 0.0, "{name}: nothing was converted");
-        assert!(divergence < 0.01, "{name}: {divergence}");
-        // Paco Ŝako's value, trained for as long as chess's policy, moves more.
-        let most = if name == PacoSako::NAME { 0.1 } else { 0.06 };
-        assert!(value < most, "{name}: {value}");
+        // Connect Four's sharp policy and Paco Ŝako's value, both of long trainings, move more than those of the others.
+        let (most, most_of_value) = match name {
+            ConnectFour::NAME => (0.02, 0.06),
+            PacoSako::NAME => (0.01, 0.1),
+            _ => (0.01, 0.06),
+        };
+        assert!(divergence < most, "{name}: {divergence}");
+        assert!(value < most_of_value, "{name}: {value}");
     }
 }

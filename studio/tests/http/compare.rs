@@ -101,7 +101,7 @@ async fn only_settings_that_differ_are_listed() {
     let site = site().await;
     let page = site.get("/compare").await.body;
     let differ = page.split("id=\"settings\"").nth(1).unwrap();
-    for (key, [one, two]) in [("search.visits", ["32", "77"]), ("model.blocks", ["4", "2"])] {
+    for (key, [one, two]) in [("search.visits", ["16", "77"]), ("model.blocks", ["4", "2"])] {
         let row = differ.split(&format!("/config#{key}\"")).nth(1).unwrap();
         let row = row.split("</tr>").next().unwrap();
         for value in [one, two] {
