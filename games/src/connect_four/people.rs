@@ -39,7 +39,7 @@ impl Face for ConnectFour {
     const HAS_SOLVER: bool = true;
 
     // Decided by lab/first-minutes.toml, the proofs by lab/solver.toml, the openings by lab/openings.toml, the policy target by
-    // lab/policy.toml, and the root with its visits and samples by lab/roots.toml.
+    // lab/policy.toml, and the root with its visits by lab/roots.toml, where two samples for each position, as in all games, are enough.
     const RUN_SETTINGS: &'static [&'static str] = &[
         "search.visits=16",
         "search.root=gumbel",
@@ -51,7 +51,6 @@ impl Face for ConnectFour {
         "model.value_head=wdl",
         "model.global_pooling=8",
         "learner.batch_size=64",
-        "learner.samples_per_position=2.0",
         "learner.warmup_steps=50",
         "learner.policy_target=completed-q",
         "learner.root_value_share=0.25",
