@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// Label of the first checkpoint, which was not trained.
+/// Label of a run's first checkpoint, made before the first step of training.
 pub const UNTRAINED: &str = "untrained";
 
 /// Labels of the milestones, with the minutes of training from which a checkpoint gets them, ascending.

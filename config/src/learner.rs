@@ -64,6 +64,10 @@ pub struct LearnerConfig {
     pub soft_policy_weight: f64,
     /// Apply a random symmetry of the game to each sample, if its position has symmetries (true or false).
     pub symmetries: bool,
+    /// Network whose weights a new run begins with: an ONNX file, a run (runs/chess@best), or a game (chess) for the network that
+    /// comes with Minuet. Paths are relative to the working folder. The network must have the size that [model] says; it cannot be
+    /// a fish-eye network. Empty: random weights. A run that has a checkpoint goes on from that.
+    pub start_from: String,
     /// Number of positions in the store at which training begins. At least 1, at most half of replay.window_positions.
     pub min_positions: u64,
     /// Replay ratio: training samples per inserted position, above 0. The learner waits when it is ahead of this ratio.
@@ -184,6 +188,7 @@ impl Default for LearnerConfig {
             moves_left_weight: 0.0,
             soft_policy_weight: 0.0,
             symmetries: true,
+            start_from: String::new(),
             min_positions: 1_500,
             samples_per_position: 2.0,
             checkpoint_steps: 50,

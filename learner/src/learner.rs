@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use checkpoints::{Lease, Repository};
 use config::{PolicyTarget, RunConfig};
 use games::RowSymmetries;
+use network::{ModelFile, ModelName};
+use onnx::TowerWeights;
 use search::CompletedQ;
 use service::{connect::Connector, role::Work};
 use tokio::{
@@ -90,6 +92,10 @@ async fn train(
     if shutdown.is_cancelled() {
         return Ok(());
     }
+    let start = match &resumed {
+        Some(_) => None,
+        None => first_weights(&config, &game)?,
+    };
     let progress = resumed.as_ref().map_or_else(Progress::default, |resumed| {
         resumed.snapshot.state.progress.clone()
     });
@@ -133,6 +139,7 @@ async fn train(
         lease,
         retention,
         resumed,
+        start,
         line,
         view: source.view(),
         metrics,
@@ -154,6 +161,29 @@ async fn train(
     Ok(fetched?)
 }
 
+/// Reads the weights with which a new run begins; `None`: random ones.
+fn first_weights(config: &RunConfig, game: &TrainingGame) -> anyhow::Result<Option<Box<TowerWeights>>> {
+    let name = &config.learner.start_from;
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let read = || -> anyhow::Result<TowerWeights> {
+        let file = ModelFile::find(&name.parse::<ModelName>()?)?;
+        let (weights, metadata) = onnx::tower_of(&file.bytes)?;
+        ensure!(
+            metadata.layout == game.layout,
+            "its rows are those of {} (options {}), this run trains {} (options {})",
+            metadata.layout.game,
+            metadata.layout.options,
+            game.layout.game,
+            game.layout.options
+        );
+        Ok(weights)
+    };
+    let weights = read().with_context(|| format!("`learner.start_from`: cannot begin with {name}"))?;
+    Ok(Some(Box::new(weights)))
+}
+
 /// Returns the computation of policy targets; `None` for the visits.
 fn completed_q(config: &RunConfig) -> Option<CompletedQ> {
     match config.learner.policy_target {
@@ -170,6 +200,7 @@ struct Training {
     lease: Arc<Lease>,
     retention: Retention,
     resumed: Option<Resumed>,
+    start: Option<Box<TowerWeights>>,
     line: u64,
     view: Arc<StoreView>,
     metrics: Arc<Metrics>,
@@ -210,6 +241,7 @@ impl Training {
             batches: self.batches,
             rows: self.game.rows,
             resumed: self.resumed,
+            start: self.start,
             line: self.line,
         };
         Worker::begin(config, parts)?.work(&self.shutdown)

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use anyhow::{Context as _, bail};
 use config::{self, RunConfig};
+use onnx::TowerWeights;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -73,15 +74,17 @@ pub struct Parts {
     pub rows: Vec<u32>,
     /// Checkpoint from which training resumes.
     pub resumed: Option<Resumed>,
+    /// Weights with which training begins if it does not resume; `None`: random ones.
+    pub start: Option<Box<TowerWeights>>,
     /// Line of training, by which the replay store knows the batches of these weights.
     pub line: u64,
 }
 
 impl Worker {
-    /// Resumes from a checkpoint. Without one, publishes the random network at once, so that actors can begin.
+    /// Resumes from a checkpoint. Without one, publishes the first network at once, so that actors can begin.
     ///
     /// # Errors
-    /// The checkpoint does not fit, or the random network cannot be published.
+    /// The checkpoint or the first weights do not fit, or the first network cannot be published.
     pub fn begin(config: &RunConfig, parts: Parts) -> anyhow::Result<Self> {
         let Parts {
             new_trainer,
@@ -92,10 +95,12 @@ impl Worker {
             batches,
             rows: proof_rows,
             resumed,
+            start,
             line,
         } = parts;
         let mut trainer = new_trainer()?;
         trainer.progress.draws.line = line;
+        let start_from = &config.learner.start_from;
         tracing::info!(
             parameters = trainer.network().variables().parameters(),
             shape = %trainer.network().shape(),
@@ -113,9 +118,15 @@ impl Worker {
                 resumed.snapshot
             }
             None => {
+                if let Some(weights) = start {
+                    trainer
+                        .begin_with(&weights)
+                        .with_context(|| format!("`learner.start_from`: cannot begin with {start_from}"))?;
+                    tracing::info!(start_from, "training begins with the weights of another network");
+                }
                 let (version, snapshot) = publisher
                     .publish(&trainer, &proof_rows, view.games_inserted())
-                    .context("cannot publish the first, random network")?;
+                    .context("cannot publish the first network")?;
                 reporter.published(version.as_str(), 0);
                 snapshot
             }
@@ -158,6 +169,11 @@ impl Worker {
             };
             self.reporter.waited(asked.elapsed());
             self.decide_precision(&batch)?;
+            if self.trainer.progress.step == 0 && !self.settings.start_from.is_empty() {
+                self.trainer
+                    .calibrate(&batch)
+                    .context("cannot measure the statistics of the first batch")?;
+            }
             self.step(&batch)?;
             let step = self.trainer.progress.step;
             if step > self.published_step && self.settings.checkpoint_due(step) == step {

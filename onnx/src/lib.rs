@@ -1,4 +1,4 @@
-//! Writes ONNX files, which the learner publishes and the inference server runs.
+//! Writes ONNX files, which the learner publishes and the inference server runs, and reads their weights back.
 //!
 //! This crate links no runtime and no torch. It holds the file format (`onnx.proto`, vendored from ONNX 1.23.2, Apache-2.0)
 //! and the graphs that Minuet needs. [`model`] documents inputs, outputs and metadata of the files.
@@ -40,6 +40,7 @@
 //! | [`int8`] | conversion of a model's convolutions to 8-bit integers |
 //! | [`legal`] | adds the selection of the legal actions' logits to a model |
 //! | [`model`] | whole files: inputs, outputs, metadata |
+//! | [`read`] | reads the weights of a tower back from its file |
 //! | [`tensor`] | reads the numbers of a file's tensors |
 //! | [`reference`](mod@reference) | a plain evaluation of a tower, with which runtimes and exports are compared |
 
@@ -52,6 +53,7 @@ pub mod int8;
 pub mod legal;
 pub mod model;
 pub mod random;
+pub mod read;
 pub mod reference;
 pub mod tensor;
 pub mod tower;
@@ -67,6 +69,7 @@ pub mod proto {
 pub use fish_eye::{EncoderWeights, ExampleWeights, FishEyeShape, FishEyeWeights};
 pub use model::{Input, Metadata, build, metadata_of};
 pub use random::TowerShape;
+pub use read::{ReadError, tower_of};
 pub use weights::{
     Block, Conv, GlobalPooling, Linear, PolicyHead, SqueezeExcitation, TowerError, TowerWeights, ValueHead,
 };

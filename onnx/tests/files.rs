@@ -3,11 +3,16 @@
 
 use std::collections::HashSet;
 
-use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
+use games::{
+    ConstantPlane, Game as _, PlaneStack, RowForm, RowLayout,
+    generator::{Encoding, GeneratorGame},
+};
 use onnx::{
-    Block, Input, Metadata, PolicyHead, TowerError, TowerShape, TowerWeights, build, metadata_of, model,
+    Block, Input, Metadata, PolicyHead, ReadError, TowerError, TowerShape, TowerWeights, build,
+    half::to_half,
+    metadata_of, model,
     proto::{ModelProto, tensor_shape_proto::dimension, type_proto},
-    random,
+    random, tower_of,
 };
 use prost::Message as _;
 
@@ -43,6 +48,65 @@ fn metadata(actions: u32) -> Metadata {
         layout: mixed(actions),
         step: 1200,
     }
+}
+
+#[test]
+fn weights_are_read_back_as_they_were_written() {
+    for (actions, squeeze, pooling, outcomes) in [(9, 0, 0, false), (128, 4, 3, true), (9, 2, 2, true)] {
+        let metadata = metadata(actions);
+        let shape = TowerShape {
+            squeeze,
+            pooling,
+            outcomes,
+            ..TowerShape::new(&metadata.layout, 3, 8)
+        };
+        let weights = TowerWeights::random(&metadata.layout, &shape, 1);
+        let file = build(&weights, &metadata, Input::Rows).unwrap();
+        assert_eq!(tower_of(&file).unwrap(), (weights.clone(), metadata));
+
+        // Numbers of half precision have eleven bits.
+        let (rounded, _) = tower_of(&to_half(&file).unwrap()).unwrap();
+        assert_ne!(rounded, weights);
+        for (rounded, weight) in rounded.input.weights.iter().zip(&weights.input.weights) {
+            assert!(
+                (rounded - weight).abs() <= weight.abs() / 2048.0 + 1e-7,
+                "{rounded} {weight}"
+            );
+        }
+    }
+}
+
+#[test]
+fn files_that_hold_no_tower_are_refused() {
+    let metadata = metadata(9);
+    let shape = TowerShape::new(&metadata.layout, 2, 8);
+    let weights = TowerWeights::random(&metadata.layout, &shape, 1);
+    let mut model = ModelProto::decode(build(&weights, &metadata, Input::Rows).unwrap().as_slice()).unwrap();
+    let tensors = &mut model.graph.as_mut().unwrap().initializer;
+    let bias = tensors
+        .iter()
+        .position(|tensor| tensor.name() == "value.hidden.bias")
+        .unwrap();
+    let removed = tensors.remove(bias);
+    let missing = tower_of(&model.encode_to_vec()).unwrap_err();
+    assert!(
+        matches!(missing, ReadError::Missing(ref name) if name == "value.hidden.bias"),
+        "{missing}"
+    );
+
+    let mut flat = removed.clone();
+    flat.dims = vec![removed.dims[0], 1];
+    model.graph.as_mut().unwrap().initializer.push(flat);
+    let wrong = tower_of(&model.encode_to_vec()).unwrap_err();
+    assert!(matches!(wrong, ReadError::Dimensions { .. }), "{wrong}");
+
+    let layout = GeneratorGame::layout(Encoding::Plain);
+    let fish_eye = random::model(&Metadata { layout, step: 0 }, 1, 4, 1).unwrap();
+    let missing = tower_of(&fish_eye).unwrap_err();
+    assert!(
+        matches!(missing, ReadError::Missing(ref name) if name == "input.weight"),
+        "{missing}"
+    );
 }
 
 #[test]

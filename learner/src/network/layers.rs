@@ -8,7 +8,7 @@ use tch::{Kind, Tensor};
 use crate::torch::{TorchError, to_host};
 
 /// Added to the variance in a normalisation.
-const EPSILON: f64 = 1e-5;
+pub(super) const EPSILON: f64 = 1e-5;
 
 /// Choice of the statistics for normalisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,6 +20,9 @@ pub enum Mode {
     },
     /// Normalise by the running statistics.
     Evaluate,
+    /// As [`Mode::Evaluate`], and make the batch's statistics the running ones, with gain and shift changed so that the layer
+    /// computes the same as before. Training by the batch's statistics then begins where evaluation is.
+    Calibrate,
 }
 
 /// Mode and precision of a forward pass.
@@ -80,6 +83,30 @@ pub(super) struct Linear {
     bias: Tensor,
 }
 
+impl Norm {
+    /// Takes mean `m'` and variance `v'` of each channel of `sums` as the running statistics, with the gain
+    /// `g·√(v'+ε)/√(v+ε)` and the shift `s + (m'−m)·g/√(v+ε)`, which leave the layer's function unchanged.
+    fn calibrate(&self, sums: &Tensor) -> Result<(), TorchError> {
+        let _guard = tch::no_grad_guard();
+        let places = [0i64, 2, 3];
+        let sums = sums.f_to_kind(Kind::Float)?;
+        let mean = sums.f_mean_dim(places.as_slice(), false, None)?;
+        let variance = sums.f_var_dim(places.as_slice(), false, false)?;
+        let deviation = |variance: &Tensor| variance.f_add_scalar(EPSILON)?.f_sqrt();
+        let scale = self.gain.f_div(&deviation(&self.variance)?)?;
+        let shift = self.shift.f_add(&mean.f_sub(&self.mean)?.f_mul(&scale)?)?;
+        for (own, new) in [
+            (&self.gain, scale.f_mul(&deviation(&variance)?)?),
+            (&self.shift, shift),
+            (&self.mean, mean),
+            (&self.variance, variance),
+        ] {
+            own.shallow_clone().f_copy_(&new)?;
+        }
+        Ok(())
+    }
+}
+
 impl ConvNorm {
     pub(super) fn new(source: &mut NamedTensors<'_>, name: &str) -> Result<Self, TorchError> {
         Ok(Self {
@@ -94,12 +121,16 @@ impl ConvNorm {
     }
 
     pub(super) fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
+        let norm = &self.norm;
+        let sums = convolve(board, &self.weight, None, pass.kind)?;
         let (training, momentum) = match pass.mode {
             Mode::Train { momentum } => (true, momentum),
             Mode::Evaluate => (false, 0.0),
+            Mode::Calibrate => {
+                norm.calibrate(&sums)?;
+                (false, 0.0)
+            }
         };
-        let norm = &self.norm;
-        let sums = convolve(board, &self.weight, None, pass.kind)?;
         Ok(sums.f_batch_norm(
             Some(&norm.gain),
             Some(&norm.shift),

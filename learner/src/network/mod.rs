@@ -33,6 +33,7 @@
 //! | [`model`] | [`Network`]: any of them |
 //! | `tower`, `fish_eye` | the forward pass of each, and its form for export |
 //! | `pooling`, [`heads`] | parts of the tower |
+//! | [`start`] | the variables that compute what the weights of an ONNX file compute |
 
 pub mod auxiliary;
 pub mod declarations;
@@ -44,6 +45,7 @@ pub mod model;
 pub mod outputs;
 mod pooling;
 pub mod shape;
+pub mod start;
 mod tower;
 pub mod variables;
 
@@ -51,4 +53,5 @@ pub use layers::{Mode, Pass};
 pub use model::{Folded, Network};
 pub use outputs::{Outputs, ValueLogits};
 pub use shape::{NetworkShape, PolicyShape, ShapeError, TowerShape};
+pub use start::StartError;
 pub use variables::Variables;

@@ -2,13 +2,14 @@
 
 use config::LearnerConfig;
 use games::RowLayout;
+use onnx::TowerWeights;
 use proto::targets::Target;
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use crate::{
     data::{batches::HostBatch, ledger::DrawCounts, targets::Targets},
-    network::{Mode, Network, NetworkShape, Pass, inputs::Feeder},
+    network::{Mode, Network, NetworkShape, Pass, StartError, inputs::Feeder},
     torch::{TorchError, to_host},
     training::{
         average::Average,
@@ -152,13 +153,10 @@ impl Trainer {
             config.weight_decay,
             network.variables(),
         )?;
-        let mut average = (config.average_decay > 0.0)
+        let average = (config.average_decay > 0.0)
             .then(|| Average::new(shape, config.average_decay, device))
             .transpose()?;
-        if let Some(average) = &mut average {
-            average.update(network.variables(), 0)?;
-        }
-        Ok(Self {
+        let mut trainer = Self {
             network,
             optimizer,
             average,
@@ -167,7 +165,9 @@ impl Trainer {
             config: config.clone(),
             device,
             kind: Kind::Float,
-        })
+        };
+        trainer.average_first()?;
+        Ok(trainer)
     }
 
     /// Sets the precision of the tower in training; see [`Pass::kind`].
@@ -188,6 +188,39 @@ impl Trainer {
     /// Returns the network that is trained, to be changed.
     pub fn network_mut(&mut self) -> &mut Network {
         &mut self.network
+    }
+
+    /// Begins with the weights of an ONNX file instead of random ones.
+    ///
+    /// # Errors
+    /// [`StartError`] if the network has other sizes.
+    pub fn begin_with(&mut self, weights: &TowerWeights) -> Result<(), StartError> {
+        self.network.begin_with(weights)?;
+        Ok(self.average_first()?)
+    }
+
+    /// Takes the statistics of a batch for the normalisations of a network that began with the weights of an ONNX file, which has
+    /// none. What the network computes stays the same ([`Mode::Calibrate`]).
+    ///
+    /// # Errors
+    /// [`TrainError::Torch`].
+    pub fn calibrate(&mut self, batch: &HostBatch) -> Result<(), TrainError> {
+        let _guard = tch::no_grad_guard();
+        let inputs = self.feeder.batch(&batch.inputs)?;
+        let pass = Pass {
+            mode: Mode::Calibrate,
+            kind: Kind::Float,
+        };
+        self.network.forward(&inputs, pass)?;
+        Ok(self.average_first()?)
+    }
+
+    /// Makes the average that of the first weights alone.
+    fn average_first(&mut self) -> Result<(), TorchError> {
+        match &mut self.average {
+            Some(average) => average.update(self.network.variables(), 0),
+            None => Ok(()),
+        }
     }
 
     /// Trains one step on a batch.

@@ -13,5 +13,6 @@ mod killed;
 mod lease;
 mod optimizer;
 mod role;
+mod start;
 mod targets;
 mod training;
