@@ -12,7 +12,8 @@ generator game, so its network comes from a run of `minuet up`; the script plays
 The folder has the form of a checkpoint's folder: model.onnx and manifest.json. The weights in model.onnx are rounded to half precision,
 and cast to single precision when the network is loaded; a test plays with the result. The optimiser's state and the weights for further
 training stay behind. run.toml has the settings of the run; provenance.json has the experiment, the commit, what the run spent, and its
-measurements of strength. `reference` is the last opponent of the experiment that
+measurements of strength. A run that began with the weights of the network that comes with Minuet (`learner.start_from`) leaves the levels as
+they are, and its provenance contains that of the network before. `reference` is the last opponent of the experiment that
 lost four fifths of its points and has at most 1,000 visits, so that the test that plays it is short.
 """
 
@@ -75,9 +76,11 @@ def main() -> int:
 
     target = ROOT / "networks" / experiment["game"]
     versions = run / "checkpoints/versions"
+    provenance = before(run, target)
     ship(run, versions / measured["version"], target)
-    ship_levels(run, measured["spent"]["steps"], target)
-    provenance = {
+    if not provenance:
+        ship_levels(run, measured["spent"]["steps"], target)
+    provenance |= {
         "experiment": str(arguments.experiment),
         "commit": commit(),
         "seed": experiment["seeds"][0],
@@ -97,8 +100,10 @@ def ship_run(run: Path, visits: int, reference: str) -> int:
     manifest = json.loads((newest / "manifest.json").read_text())
     game = manifest["game"]
     target = ROOT / "networks" / game
+    provenance = before(run, target)
     ship(run, newest, target)
-    ship_levels(run, manifest["step"], target)
+    if not provenance:
+        ship_levels(run, manifest["step"], target)
     games = PROBLEMS if game == "generator" else GAMES
     match = ["arena", "--game", game, f"{game},visits={visits}", reference, "--games", str(games), "--json"]
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +113,7 @@ def ship_run(run: Path, visits: int, reference: str) -> int:
     score = pairing["estimate"]["score"]
     if score <= 0.5:
         return fail(f"the network scores {score} against {reference}, so it is not worth shipping")
-    provenance = {
+    provenance |= {
         "run": f"minuet up --game {game}",
         "commit": commit(),
         "seed": tomllib.loads((run / "run.toml").read_text())["run"]["seed"],
@@ -119,6 +124,17 @@ def ship_run(run: Path, visits: int, reference: str) -> int:
     }
     write_json(target / "provenance.json", provenance)
     return 0
+
+
+def before(run: Path, target: Path) -> dict:
+    """Return the provenance of the network that the run began with, as `start_from` and `before`; empty for random weights."""
+    start = tomllib.loads((run / "run.toml").read_text())["learner"].get("start_from", "")
+    if not start:
+        return {}
+    found = {"start_from": start}
+    if start == target.name:
+        found["before"] = json.loads((target / "provenance.json").read_text())
+    return found
 
 
 def result(pairing: dict) -> dict:

@@ -34,17 +34,19 @@ impl Face for Othello {
 
     const OPENING_PLIES: u32 = 6;
 
-    // Decided by lab/othello.toml, arm "proofs".
+    // Decided by lab/othello.toml, arm "proofs", and the policy target by lab/othello-policy.toml.
     const RUN_SETTINGS: &'static [&'static str] = &[
         "search.visits=32",
         "search.solver=true",
         "search.stop_when_solved=true",
         "search.exact_leaves=true",
+        "search.q_range=0.5",
         "model.value_head=wdl",
         "model.global_pooling=8",
         "learner.batch_size=128",
         "learner.samples_per_position=3.0",
         "learner.warmup_steps=50",
+        "learner.policy_target=completed-q",
         "learner.root_value_share=0.25",
         "learner.checkpoint_steps=100",
     ];
