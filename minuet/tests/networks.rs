@@ -79,7 +79,7 @@ fn each_network_beats_its_reference() {
     }
 }
 
-/// The levels are checkpoints of one run, so the last one is stronger than the first. The closest match, in chess, ended 24–6–10, so a score
+/// The levels are checkpoints of one training, so the last one is stronger than the first. The closest match, in chess, ended 24–6–10, so a score
 /// below the bound has a probability below one in a thousand.
 #[test]
 fn the_strongest_level_does_not_lose_to_the_weakest() {

@@ -9,7 +9,7 @@ use crate::beside;
 /// a container image.
 const BESIDE_EXECUTABLE: [&str; 3] = ["../../networks", "../../../networks", "../networks"];
 
-/// Level of play of a network that comes with Minuet. The weaker levels are earlier checkpoints of the same training run.
+/// Level of play of a network that comes with Minuet. The weaker levels are earlier checkpoints of its training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// After about a fiftieth of the training steps.

@@ -15,7 +15,7 @@ pub enum StartError {
     #[error("only a tower can begin with the weights of a file, and this game has the fish-eye network")]
     NoTower,
     /// The weights are those of a tower of other sizes.
-    #[error("its network is not that of [model]: {}", .0.join("; "))]
+    #[error("[model] must have the sizes of that network: {}", .0.join("; ").replace(", was ", ", [model] has "))]
     Shape(Vec<String>),
     /// The variables cannot be overwritten.
     #[error(transparent)]

@@ -168,7 +168,10 @@ async fn a_network_that_cannot_be_begun_with_is_refused_by_name() {
             "its rows are those of chess (options 0), this run trains paco-sako",
         ),
         ("generator", "it is not a tower that Minuet trained"),
-        ("paco-sako", "its network is not that of [model]: "),
+        (
+            "paco-sako",
+            "[model] must have the sizes of that network: blocks is 6, [model] has 1; filters is 72, [model] has 8",
+        ),
         ("paco-sako@best", "names no network"),
         ("http://localhost:1", "is an inference server, not a file"),
         ("nowhere/model.onnx", "cannot read nowhere/model.onnx"),
