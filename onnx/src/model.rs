@@ -209,7 +209,11 @@ pub fn entry_of(file: &[u8], key: &str) -> Result<Option<String>, MetadataError>
 /// # Errors
 /// [`MetadataError`] if the file or its metadata cannot be read. The layout is checked.
 pub fn metadata_of(file: &[u8]) -> Result<Metadata, MetadataError> {
-    let model = ModelProto::decode(file)?;
+    metadata_in(&ModelProto::decode(file)?)
+}
+
+/// Reads the metadata of a decoded file, as [`metadata_of`].
+pub(crate) fn metadata_in(model: &ModelProto) -> Result<Metadata, MetadataError> {
     let find = |key: &'static str| {
         model
             .metadata_props

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use prost::Message as _;
 
 use crate::{
-    model::{Metadata, MetadataError, metadata_of},
+    model::{Metadata, MetadataError, metadata_in},
     proto::ModelProto,
     tensor::{TensorError, floats},
     weights::{
@@ -45,8 +45,8 @@ pub enum ReadError {
 /// # Errors
 /// [`ReadError`], e.g. for a file of a fish-eye network or of 8-bit integers.
 pub fn tower_of(file: &[u8]) -> Result<(TowerWeights, Metadata), ReadError> {
-    let metadata = metadata_of(file)?;
     let model = ModelProto::decode(file).map_err(MetadataError::from)?;
+    let metadata = metadata_in(&model)?;
     let mut tensors = HashMap::new();
     for tensor in model.graph.iter().flat_map(|graph| &graph.initializer) {
         if let Some(numbers) = floats(tensor)? {

@@ -91,6 +91,35 @@ impl Heads {
         })
     }
 
+    /// Takes the weights of [`Heads::fold`]. Auxiliary heads keep theirs.
+    pub(super) fn unfold(&self, policy: &FoldedPolicy, value: &FoldedValue) -> Result<(), TorchError> {
+        match (&self.policy_output, policy) {
+            (PolicyOutput::Dense(output), FoldedPolicy::Dense { conv, linear }) => {
+                self.policy_conv.unfold(conv, None)?;
+                output.unfold(linear)?;
+            }
+            (
+                PolicyOutput::Planes(output),
+                FoldedPolicy::Planes {
+                    conv,
+                    pooling,
+                    planes,
+                },
+            ) => {
+                self.policy_conv.unfold(conv, pooling.as_ref())?;
+                output.unfold(planes)?;
+            }
+            _ => {
+                return Err(TorchError::new(
+                    "the policies of two networks have different forms",
+                ));
+            }
+        }
+        self.value_conv.unfold(&value.conv)?;
+        self.value_hidden.unfold(&value.hidden)?;
+        self.value_output.unfold(&value.output)
+    }
+
     pub(super) fn fold(&self) -> Result<(FoldedPolicy, FoldedValue), TorchError> {
         let (conv, pooling) = self.policy_conv.fold()?;
         let policy = match &self.policy_output {

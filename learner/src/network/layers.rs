@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use onnx::{Conv as FoldedConv, Linear as FoldedLinear};
 use tch::{Kind, Tensor};
 
-use crate::torch::{TorchError, to_host};
+use crate::torch::{TorchError, from_host, to_host};
 
 /// Added to the variance in a normalisation.
-pub(super) const EPSILON: f64 = 1e-5;
+const EPSILON: f64 = 1e-5;
 
 /// Choice of the statistics for normalisation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -143,6 +143,21 @@ impl ConvNorm {
         )?)
     }
 
+    /// Takes the weights of a folded convolution. The normalisation does nothing then: its gain is 1 and its shift is the bias.
+    pub(super) fn unfold(&self, conv: &FoldedConv) -> Result<(), TorchError> {
+        let norm = &self.norm;
+        overwrite(&self.weight, &conv.weights)?;
+        overwrite(&norm.shift, &conv.bias)?;
+        for (variable, value) in [
+            (&norm.gain, 1.0),
+            (&norm.mean, 0.0),
+            (&norm.variance, 1.0 - EPSILON),
+        ] {
+            overwrite(variable, &vec![value as f32; conv.outputs])?;
+        }
+        Ok(())
+    }
+
     /// Folds convolution and normalisation into one convolution with the weights `w·g/√(v+ε)` and the bias `s − m·g/√(v+ε)`.
     pub(super) fn fold(&self) -> Result<FoldedConv, TorchError> {
         let dims = ConvDims::of(&self.weight)?;
@@ -175,6 +190,11 @@ impl Conv {
 
     pub(super) fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
         convolve(board, &self.weight, Some(&self.bias), pass.kind)
+    }
+
+    pub(super) fn unfold(&self, conv: &FoldedConv) -> Result<(), TorchError> {
+        overwrite(&self.weight, &conv.weights)?;
+        overwrite(&self.bias, &conv.bias)
     }
 
     pub(super) fn fold(&self) -> Result<FoldedConv, TorchError> {
@@ -218,6 +238,11 @@ impl Linear {
             .f_add(&gather(&shared.f_to_kind(Kind::Float)?, of)?)?)
     }
 
+    pub(super) fn unfold(&self, linear: &FoldedLinear) -> Result<(), TorchError> {
+        overwrite(&self.weight, &linear.weights)?;
+        overwrite(&self.bias, &linear.bias)
+    }
+
     pub(super) fn fold(&self) -> Result<FoldedLinear, TorchError> {
         let (outputs, inputs) = self.weight.size2()?;
         Ok(FoldedLinear {
@@ -227,6 +252,14 @@ impl Linear {
             bias: to_host(&self.bias)?,
         })
     }
+}
+
+/// Overwrites a variable with as many numbers, row-major.
+fn overwrite(variable: &Tensor, numbers: &[f32]) -> Result<(), TorchError> {
+    let _guard = tch::no_grad_guard();
+    let numbers = from_host(numbers, &variable.size(), variable.device())?;
+    variable.shallow_clone().f_copy_(&numbers)?;
+    Ok(())
 }
 
 /// Returns the rows `at` (integers, any dimensions) of `table`. The gradient of a row is the sum over its uses, in a fixed order.

@@ -31,9 +31,8 @@
 //! | [`layers`] | convolution, normalisation, linear |
 //! | [`outputs`] | outputs: logits and values |
 //! | [`model`] | [`Network`]: any of them |
-//! | `tower`, `fish_eye` | the forward pass of each, and its form for export |
+//! | `tower`, `fish_eye` | the forward pass of each, its form for export, and a tower's way back from that |
 //! | `pooling`, [`heads`] | parts of the tower |
-//! | [`start`] | the variables that compute what the weights of an ONNX file compute |
 
 pub mod auxiliary;
 pub mod declarations;
@@ -45,13 +44,11 @@ pub mod model;
 pub mod outputs;
 mod pooling;
 pub mod shape;
-pub mod start;
 mod tower;
 pub mod variables;
 
 pub use layers::{Mode, Pass};
-pub use model::{Folded, Network};
+pub use model::{Folded, Network, StartError};
 pub use outputs::{Outputs, ValueLogits};
 pub use shape::{NetworkShape, PolicyShape, ShapeError, TowerShape};
-pub use start::StartError;
 pub use variables::Variables;

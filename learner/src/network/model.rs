@@ -23,6 +23,20 @@ enum Layers {
     FishEye(Box<FishEye>),
 }
 
+/// Error: a network cannot begin with given weights.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The run's network is no tower.
+    #[error("only a tower can begin with the weights of a file, and this game has the fish-eye network")]
+    NoTower,
+    /// The weights are those of a tower of other sizes.
+    #[error("[model] must have the sizes of that network: {}", .0.join("; ").replace(", was ", ", [model] has "))]
+    Shape(Vec<String>),
+    /// A torch operation failed.
+    #[error(transparent)]
+    Torch(#[from] TorchError),
+}
+
 /// Weights of a network in the form that the ONNX writer takes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Folded {
@@ -79,6 +93,22 @@ impl Network {
                 Err(TorchError::new("these are inputs of another network"))
             }
         }
+    }
+
+    /// Overwrites the weights, so that the network computes what `weights` compute. Auxiliary heads keep theirs.
+    ///
+    /// # Errors
+    /// [`StartError::Shape`] with the differences if the network has other sizes; nothing has changed then.
+    pub fn begin_with(&mut self, weights: &TowerWeights) -> Result<(), StartError> {
+        let (NetworkShape::Tower(shape), Layers::Tower(tower)) = (&self.shape, &self.layers) else {
+            return Err(StartError::NoTower);
+        };
+        let found = NetworkShape::Tower(shape.of_weights(weights));
+        let differences = found.differences(&self.shape);
+        if !differences.is_empty() {
+            return Err(StartError::Shape(differences));
+        }
+        Ok(tower.unfold(weights)?)
     }
 
     /// Copies the weights to the host, in the form that the ONNX writer takes.

@@ -55,6 +55,22 @@ impl PooledConv {
         }
     }
 
+    /// Takes the weights of [`PooledConv::fold`].
+    pub(super) fn unfold(
+        &self,
+        conv: &FoldedConv,
+        pooling: Option<&GlobalPooling>,
+    ) -> Result<(), TorchError> {
+        match (&self.pooling, pooling) {
+            (Some(own), Some(pooling)) => {
+                self.conv.unfold(&join(conv, &pooling.conv))?;
+                own.linear.unfold(&pooling.linear)
+            }
+            (None, None) => self.conv.unfold(conv),
+            _ => Err(TorchError::new("only one of two networks pools here")),
+        }
+    }
+
     pub(super) fn fold(&self) -> Result<(FoldedConv, Option<GlobalPooling>), TorchError> {
         let conv = self.conv.fold()?;
         let Some(pooling) = &self.pooling else {
@@ -87,6 +103,16 @@ impl Pooling {
         ];
         let bias = self.linear.forward(&Tensor::f_cat(&seen, 1)?, pass.kind)?;
         Ok(own.f_add(&bias.f_unsqueeze(-1)?.f_unsqueeze(-1)?)?.f_relu_()?)
+    }
+}
+
+/// Joins two convolutions of the same board: the output channels of `others` come after those of `kept`.
+fn join(kept: &FoldedConv, others: &FoldedConv) -> FoldedConv {
+    FoldedConv {
+        outputs: kept.outputs + others.outputs,
+        weights: [kept.weights.as_slice(), &others.weights].concat(),
+        bias: [kept.bias.as_slice(), &others.bias].concat(),
+        ..*kept
     }
 }
 

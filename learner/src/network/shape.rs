@@ -4,7 +4,7 @@ use std::fmt;
 
 use config::{LearnerConfig, ModelConfig, ValueHead};
 use games::{PlaneStack, PolicyHead, RowLayout, planes::SQUARES};
-use onnx::FishEyeShape;
+use onnx::{FishEyeShape, GlobalPooling, TowerWeights};
 use serde::{Deserialize, Serialize};
 
 use super::auxiliary::{AuxiliaryHeads, HEADS};
@@ -108,6 +108,47 @@ impl TowerShape {
             value_hidden: model.value_hidden,
             value_head: model.value_head,
             auxiliary: AuxiliaryHeads::of(learner),
+        }
+    }
+
+    /// Returns the sizes of a tower with these weights and with the same auxiliary heads, which no ONNX file holds.
+    pub fn of_weights(&self, weights: &TowerWeights) -> Self {
+        let number = |size: usize| size as u32;
+        let pooled = |pooling: Option<&GlobalPooling>| pooling.map_or(0, |pooling| pooling.conv.outputs);
+        let (policy, actions, pooled_in_policy) = match &weights.policy {
+            onnx::PolicyHead::Dense { conv, linear } => (
+                PolicyShape::Dense {
+                    channels: number(conv.outputs),
+                },
+                linear.outputs,
+                0,
+            ),
+            onnx::PolicyHead::Planes { pooling, planes, .. } => (
+                PolicyShape::Planes {
+                    planes: number(planes.outputs),
+                },
+                planes.outputs * SQUARES,
+                pooled(pooling.as_ref()),
+            ),
+        };
+        let blocks = weights.blocks.iter();
+        let squeezed = blocks.clone().filter_map(|block| block.gate.as_ref());
+        let pooled_in_blocks = blocks.map(|block| pooled(block.pooling.as_ref()));
+        Self {
+            planes: number(weights.input.inputs),
+            actions: number(actions),
+            blocks: number(weights.blocks.len()),
+            filters: number(weights.filters()),
+            squeeze_excitation: number(squeezed.map(|gate| gate.squeeze.outputs).max().unwrap_or(0)),
+            global_pooling: number(pooled_in_blocks.max().unwrap_or(0).max(pooled_in_policy)),
+            policy,
+            value_channels: number(weights.value.conv.outputs),
+            value_hidden: number(weights.value.hidden.outputs),
+            value_head: match weights.value.has_outcomes() {
+                true => ValueHead::Wdl,
+                false => ValueHead::Scalar,
+            },
+            auxiliary: self.auxiliary,
         }
     }
 

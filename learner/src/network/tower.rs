@@ -54,6 +54,15 @@ impl Tower {
         self.heads.forward(&board, pass)
     }
 
+    /// Takes the weights of [`Tower::fold`] of a tower of the same shape.
+    pub(super) fn unfold(&self, weights: &TowerWeights) -> Result<(), TorchError> {
+        self.input.unfold(&weights.input)?;
+        for (block, weights) in self.blocks.iter().zip(&weights.blocks) {
+            block.unfold(weights)?;
+        }
+        self.heads.unfold(&weights.policy, &weights.value)
+    }
+
     /// Returns the weights, with the normalisations folded into the convolutions.
     pub(super) fn fold(&self) -> Result<TowerWeights, TorchError> {
         let (policy, value) = self.heads.fold()?;
@@ -91,6 +100,16 @@ impl Block {
             second = squeeze_excite.forward(&second, pass)?;
         }
         Ok(second.f_add(board)?.f_relu_()?)
+    }
+
+    fn unfold(&self, weights: &FoldedBlock) -> Result<(), TorchError> {
+        self.first.unfold(&weights.first, weights.pooling.as_ref())?;
+        self.second.unfold(&weights.second)?;
+        if let (Some(own), Some(gate)) = (&self.squeeze_excite, &weights.gate) {
+            own.squeeze.unfold(&gate.squeeze)?;
+            own.excite.unfold(&gate.excite)?;
+        }
+        Ok(())
     }
 
     fn fold(&self) -> Result<FoldedBlock, TorchError> {
