@@ -12,8 +12,8 @@ generator game, so its network comes from a run of `minuet up`; the script plays
 The folder has the form of a checkpoint's folder: model.onnx and manifest.json. The weights in model.onnx are rounded to half precision,
 and cast to single precision when the network is loaded; a test plays with the result. The optimiser's state and the weights for further
 training stay behind. run.toml has the settings of the run; provenance.json has the experiment, the commit, what the run spent, and its
-measurements of strength. A run that began with the weights of the network that comes with Minuet (`learner.start_from`) leaves the levels as
-they are, and its provenance contains that of the network before. `reference` is the last opponent of the experiment that
+measurements of strength. If a run began with the weights of the network that comes with Minuet (`learner.start_from`), the network before becomes
+`medium`, `beginner` stays as it is, and the provenance contains that of the network before. `reference` is the last opponent of the experiment that
 lost four fifths of its points and has at most 1,000 visits, so that the test that plays it is short.
 """
 
@@ -76,10 +76,7 @@ def main() -> int:
 
     target = ROOT / "networks" / experiment["game"]
     versions = run / "checkpoints/versions"
-    provenance = before(run, target)
-    ship(run, versions / measured["version"], target)
-    if not provenance:
-        ship_levels(run, measured["spent"]["steps"], target)
+    provenance = ship_with_levels(run, versions / measured["version"], measured["spent"]["steps"], target)
     provenance |= {
         "experiment": str(arguments.experiment),
         "commit": commit(),
@@ -100,10 +97,7 @@ def ship_run(run: Path, visits: int, reference: str) -> int:
     manifest = json.loads((newest / "manifest.json").read_text())
     game = manifest["game"]
     target = ROOT / "networks" / game
-    provenance = before(run, target)
-    ship(run, newest, target)
-    if not provenance:
-        ship_levels(run, manifest["step"], target)
+    provenance = ship_with_levels(run, newest, manifest["step"], target)
     games = PROBLEMS if game == "generator" else GAMES
     match = ["arena", "--game", game, f"{game},visits={visits}", reference, "--games", str(games), "--json"]
     with tempfile.TemporaryDirectory() as folder:
@@ -157,6 +151,18 @@ def commit() -> str:
     """Return the short id of the commit that is checked out."""
     found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True)
     return found.stdout.strip()
+
+
+def ship_with_levels(run: Path, checkpoint: Path, last: int, target: Path) -> dict:
+    """Write a checkpoint and the levels of its run, whose training ended after `last` steps. Return what `before` returns."""
+    provenance = before(run, target)
+    if "before" in provenance:
+        for name in ("model.onnx", "manifest.json", "run.toml"):
+            shutil.copyfile(target / name, target / "medium" / name)
+    ship(run, checkpoint, target)
+    if not provenance:
+        ship_levels(run, last, target)
+    return provenance
 
 
 def ship(run: Path, checkpoint: Path, target: Path) -> None:

@@ -191,7 +191,7 @@ fn checkpoint(summary: &Summary) -> String {
         "{} ({}, {} old{serving})",
         checkpoint.version,
         if checkpoint.step == 0 {
-            "untrained"
+            "no steps yet"
         } else {
             "trained"
         },

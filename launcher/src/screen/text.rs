@@ -70,7 +70,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             positions_seen,
             ..
         } => vec![match step {
-            0 => format!("checkpoint {version}: the untrained first network"),
+            0 => format!("checkpoint {version}: the first network, before any training step"),
             _ => format!(
                 "checkpoint {version}: {} steps, {} samples",
                 count(*step as f64),
