@@ -13,8 +13,8 @@ The folder has the form of a checkpoint's folder: model.onnx and manifest.json. 
 and cast to single precision when the network is loaded; a test plays with the result. The optimiser's state and the weights for further
 training stay behind. run.toml has the settings of the run; provenance.json has the experiment, the commit, what the run spent, and its
 measurements of strength. If a run began with the weights of the network that comes with Minuet (`learner.start_from`), the network before becomes
-`medium`, `beginner` stays as it is, and the provenance contains that of the network before. `reference` is the last opponent of the experiment that
-lost four fifths of its points and has at most 1,000 visits, so that the test that plays it is short.
+`medium`, `beginner` stays as it is, and the provenance contains that of the network before. `reference` is the last opponent of the experiment,
+of a random mover and uniform UCT with at most 1,000 visits, that lost four fifths of its points. A test plays it.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ LEVELS = {"medium": 1 / 7, "beginner": 1 / 50}
 # Games against the reference of a run of `minuet up`: in a game of problems, and in a game of two players.
 PROBLEMS = 240
 GAMES = 100
-# Opponent whose match takes minutes in a test.
-SLOW = "uct,visits=10000"
+# Opponents that stay the same when a network is shipped, and whose match takes no minutes in a test.
+REFERENCES = ("random", "uct,visits=100", "uct,visits=1000")
 
 
 def main() -> int:
@@ -70,7 +70,7 @@ def main() -> int:
     if not state["ratings"]:
         return fail(f"no checkpoint of {run} was rated yet: minuet lab continues it")
     measured = state["ratings"][-1]
-    beaten = [match["against"] for match in measured["matches"] if match["score"] >= SAFE_SCORE and match["against"] != SLOW]
+    beaten = [match["against"] for match in measured["matches"] if match["score"] >= SAFE_SCORE and match["against"] in REFERENCES]
     if not beaten:
         return fail(f"the network scores {SAFE_SCORE} against no other opponent of {arguments.experiment}")
 
@@ -157,6 +157,7 @@ def ship_with_levels(run: Path, checkpoint: Path, last: int, target: Path) -> di
     """Write a checkpoint and the levels of its run, whose training ended after `last` steps. Return what `before` returns."""
     provenance = before(run, target)
     if "before" in provenance:
+        (target / "medium").mkdir(exist_ok=True)
         for name in ("model.onnx", "manifest.json", "run.toml"):
             shutil.copyfile(target / name, target / "medium" / name)
     ship(run, checkpoint, target)

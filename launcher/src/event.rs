@@ -104,7 +104,7 @@ pub enum Event {
     Checkpoint {
         /// Version.
         version: String,
-        /// Training steps; 0 for an untrained network.
+        /// Training steps; 0 for the network that training begins with.
         step: u64,
         /// Positions trained on, repeats counted.
         positions_seen: u64,
