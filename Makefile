@@ -17,6 +17,8 @@ ALL_FEATURES = otlp,s3
 # The example is empty. With it, cargo gives the libraries of others the features that `make test` gives them, so that
 # both share them. `deploy` has tests only, which need more of object_store; `python` is no program.
 CARGO_BUILD = cargo build --release --locked --workspace --exclude bench --exclude deploy --exclude python --bins --example features --features '$(FEATURES)'
+# Most tests wait most of the time.
+export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 CARGO_TEST = cargo test --release --locked --workspace --exclude python --features $(ALL_FEATURES)
 MINUET = target/release/minuet
 
@@ -56,7 +58,7 @@ fuzz: setup ## give every reader of foreign bytes INPUTS random inputs, for at m
 	MINUET_FUZZ_INPUTS=$(INPUTS) MINUET_FUZZ_SECONDS=$(SECONDS) $(CARGO_TEST) fuzz_ -- --nocapture --test-threads=1
 
 chaos: setup ## inject random faults into a small run for SECONDS; no acknowledged game may be lost
-	MINUET_CHAOS_SECONDS=$(SECONDS) $(CARGO_TEST) --test chaos -- --nocapture
+	MINUET_CHAOS_SECONDS=$(SECONDS) $(CARGO_TEST) --test program chaos:: -- --nocapture
 
 pictures: build ## take the pictures of the README and of the studio from real runs (needs chromium and chromium-driver; ten minutes)
 	@rm -rf target/picture-run
@@ -74,7 +76,7 @@ plots: build ## draw the pictures of simulated systems in the book
 		--fail inference-server@20+20 --fail replay-store@60+3 --fail learner@85+10 --seed 2 --plot docs/pictures/simulated-failures.svg
 
 pages: build ## write the generated pages of docs/reference anew
-	MINUET_WRITE_PAGES=1 $(CARGO_TEST) --test pages -- reference
+	MINUET_WRITE_PAGES=1 $(CARGO_TEST) --test program pages::
 
 lint: setup ## check formatting, doc comments, error messages, dependencies, and clippy with warnings denied
 	cargo fmt --all --check

@@ -6,10 +6,11 @@
 use std::time::Duration;
 
 /// Label of a run's first checkpoint, made before the first step of training.
-pub const UNTRAINED: &str = "untrained";
+pub const FIRST: &str = "minute-0";
 
 /// Labels of the milestones, with the minutes of training from which a checkpoint gets them, ascending.
-const MILESTONES: [(&str, u64); 18] = [
+const MILESTONES: [(&str, u64); 19] = [
+    (FIRST, 0),
     ("minute-1", 1),
     ("minute-2", 2),
     ("minute-4", 4),
@@ -34,7 +35,7 @@ const MILESTONES: [(&str, u64); 18] = [
 /// first). If several milestones lie between the two, returns the last one.
 pub fn reached(before: Option<Duration>, trained: Duration) -> Option<&'static str> {
     let Some(before) = before else {
-        return Some(UNTRAINED);
+        return Some(FIRST);
     };
     let passed = |minutes: u64| before < minutes_of(minutes) && minutes_of(minutes) <= trained;
     let found = MILESTONES.iter().rfind(|(_, minutes)| passed(*minutes));
@@ -43,7 +44,7 @@ pub fn reached(before: Option<Duration>, trained: Duration) -> Option<&'static s
 
 /// Returns the name of a milestone for people, e.g. `minute 8`; `None` if the label is not that of a milestone.
 pub fn name(label: &str) -> Option<String> {
-    let is_milestone = label == UNTRAINED || MILESTONES.iter().any(|(known, _)| *known == label);
+    let is_milestone = MILESTONES.iter().any(|(known, _)| *known == label);
     is_milestone.then(|| label.replace('-', " "))
 }
 
@@ -58,7 +59,7 @@ mod tests {
     #[test]
     fn the_first_checkpoint_after_a_time_gets_its_label() {
         let seconds = Duration::from_secs;
-        assert_eq!(reached(None, seconds(0)), Some(UNTRAINED));
+        assert_eq!(reached(None, seconds(0)), Some(FIRST));
         assert_eq!(reached(Some(seconds(0)), seconds(59)), None);
         assert_eq!(reached(Some(seconds(59)), seconds(60)), Some("minute-1"));
         assert_eq!(reached(Some(seconds(60)), seconds(119)), None);

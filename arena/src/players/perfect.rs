@@ -1,10 +1,10 @@
 //! A perfect player of Connect Four.
 
-use std::{any::Any, fmt, sync::Arc};
+use std::{any::Any, collections::HashMap, fmt, sync::Arc};
 
 use games::{
     Action, Game,
-    connect_four::{ConnectFour, solver::Solver},
+    connect_four::{COLUMNS, ConnectFour, solver::Solver},
 };
 use parking_lot::Mutex;
 use search::{Draws, GameKey, Purpose};
@@ -17,24 +17,44 @@ use super::{
 /// Memory of each solver's table in bytes.
 const TABLE_BYTES: usize = 64 << 20;
 
-/// Idle solvers. Each keeps its table of solved positions. There are as many as were ever needed at once.
+/// Number of discs below which a solved position is kept for all games, because it takes a second or more and comes often.
+const EARLY_DISCS: u32 = 12;
+
+/// For each column 1 if the player to act wins, -1 if the opponent does, 0 for a draw. `None` for columns that cannot be played.
+type Winners = [Option<i8>; COLUMNS as usize];
+
+/// Solvers that the games of a player share.
 #[derive(Clone, Default)]
-pub struct Solvers(Arc<Mutex<Vec<Solver>>>);
+pub struct Solvers(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    /// Idle solvers. Each keeps its table of solved positions. There are as many as were ever needed at once.
+    idle: Mutex<Vec<Solver>>,
+    /// Values of the columns in positions with fewer than [`EARLY_DISCS`] discs.
+    early: Mutex<HashMap<ConnectFour, Winners>>,
+}
 
 impl Solvers {
-    /// Runs `solve` with an idle solver, or with a new one.
-    pub fn with<T>(&self, solve: impl FnOnce(&mut Solver) -> T) -> T {
-        let idle = self.0.lock().pop();
+    /// Returns the values of the columns.
+    fn winners(&self, state: &ConnectFour) -> Winners {
+        if let Some(winners) = self.0.early.lock().get(state) {
+            return *winners;
+        }
+        let idle = self.0.idle.lock().pop();
         let mut solver = idle.unwrap_or_else(|| Solver::new(TABLE_BYTES));
-        let solved = solve(&mut solver);
-        self.0.lock().push(solver);
-        solved
+        let winners = solver.winners(state);
+        self.0.idle.lock().push(solver);
+        if state.discs() < EARLY_DISCS {
+            self.0.early.lock().insert(*state, winners);
+        }
+        winners
     }
 }
 
 impl fmt::Debug for Solvers {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Solvers({})", self.0.lock().len())
+        write!(formatter, "Solvers({})", self.0.idle.lock().len())
     }
 }
 
@@ -62,7 +82,7 @@ impl<G: Game> Chooser<G> for Perfect {
                 game: G::NAME,
             });
         };
-        let winners = self.solvers.with(|solver| solver.winners(state));
+        let winners = self.solvers.winners(state);
         let best = winners.iter().flatten().max();
         let optimal: Vec<Action> = (0..)
             .zip(&winners)

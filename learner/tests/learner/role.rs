@@ -110,7 +110,7 @@ async fn milestones_get_labels_that_protect_them_and_time_goes_on_after_a_restar
     let end = learner.stop().await;
     assert!(end.draft.trained_ms >= 480_000);
     let labels = repository.labels().await.unwrap();
-    assert_eq!(labels["untrained"].step(), 0);
+    assert_eq!(labels["minute-0"].step(), 0);
     assert_eq!(labels["minute-8"], end.version);
     assert_eq!(labels.len(), 3, "{labels:?}");
     let kept = repository.list().await.unwrap();

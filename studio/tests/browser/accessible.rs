@@ -55,7 +55,7 @@ fn all_pages_of_a_run_have_no_violation() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = Runtime::new().unwrap();
     runtime.block_on(stored::run(folder.path()));
-    let labels = [("untrained", 0), ("minute-1", 1)];
+    let labels = [("minute-0", 0), ("minute-1", 1)];
     runtime.block_on(trained::run(folder.path(), &[0, 100], &labels));
     fs::create_dir_all(folder.path().join("rating")).unwrap();
     fs::write(folder.path().join("rating/metrics.jsonl"), format!("{MATCH}\n")).unwrap();

@@ -11,7 +11,7 @@ use crate::{
 #[test]
 fn the_slider_moves_through_the_checkpoints_by_keys_and_the_page_fits() {
     let folder = tempfile::tempdir().unwrap();
-    let labels = [("untrained", 0), ("minute-1", 1), ("minute-8", 2)];
+    let labels = [("minute-0", 0), ("minute-1", 1), ("minute-8", 2)];
     let versions =
         Runtime::new()
             .unwrap()
@@ -36,7 +36,7 @@ fn the_slider_moves_through_the_checkpoints_by_keys_and_the_page_fits() {
     );
     browser.type_key(key::LEFT);
     browser.type_key(key::LEFT);
-    browser.wait(&named("untrained, step 0"));
+    browser.wait(&named("minute 0, step 0"));
     assert_eq!(
         browser.script("return location.search"),
         format!("?at={}", versions[0])

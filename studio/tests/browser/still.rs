@@ -17,7 +17,7 @@ fn no_page_moves_while_it_is_loaded_and_kept_current() {
     let folder = tempfile::tempdir().unwrap();
     let runtime = Runtime::new().unwrap();
     runtime.block_on(stored::run(folder.path()));
-    runtime.block_on(trained::run(folder.path(), &[0, 100], &[("untrained", 0)]));
+    runtime.block_on(trained::run(folder.path(), &[0, 100], &[("minute-0", 0)]));
     let Some(browser) = Browser::of(Some(Run::open(folder.path()).unwrap())) else {
         return;
     };

@@ -19,17 +19,12 @@ async fn a_run_without_checkpoints_says_what_will_come_and_draws_the_positions()
 #[tokio::test]
 async fn milestones_have_names_here_and_among_the_opponents_and_a_checkpoint_that_is_gone_is_explained() {
     let folder = tempfile::tempdir().unwrap();
-    let versions = trained::run(
-        folder.path(),
-        &[0, 100, 200],
-        &[("untrained", 0), ("minute-8", 1)],
-    )
-    .await;
+    let versions = trained::run(folder.path(), &[0, 100, 200], &[("minute-0", 0), ("minute-8", 1)]).await;
     let site = Site::of(folder).await;
     let page = site.get("/learn").await.body;
     assert!(page.contains("<b>step 200 (latest)</b>"), "{page}");
     for (version, name) in [
-        (&versions[0], ">untrained</a>"),
+        (&versions[0], ">minute 0</a>"),
         (&versions[1], ">minute 8</a>"),
         (&versions[2], ">newest</a>"),
     ] {
@@ -40,7 +35,7 @@ async fn milestones_have_names_here_and_among_the_opponents_and_a_checkpoint_tha
     assert!(older.contains("<b>minute 8, step 100</b>"), "{older}");
     let play = site.get("/play").await.body;
     assert!(play.contains(">minute 8, step 100</option>"), "{play}");
-    assert!(play.contains(">untrained, step 0</option>"), "{play}");
+    assert!(play.contains(">minute 0, step 0</option>"), "{play}");
 
     let gone = site.get("/learn?at=000000000300-00000000").await;
     assert_eq!(gone.status, 404);
@@ -52,7 +47,7 @@ async fn milestones_have_names_here_and_among_the_opponents_and_a_checkpoint_tha
 #[tokio::test]
 async fn the_stream_brings_raw_and_searched_figures_and_curves_over_all_checkpoints() {
     let folder = tempfile::tempdir().unwrap();
-    trained::run(folder.path(), &[0, 100, 200], &[("untrained", 0)]).await;
+    trained::run(folder.path(), &[0, 100, 200], &[("minute-0", 0)]).await;
     let site = Site::of(folder).await;
     let mut stream = site
         .open(&format!("GET /learn/live HTTP/1.1\nHost: {}", site.address))

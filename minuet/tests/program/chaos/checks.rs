@@ -10,9 +10,9 @@ use checkpoints::Repository;
 use onnx::model::metadata_of;
 use serde_json::Value;
 
-use crate::{
+use super::faults::FaultCounts;
+use crate::support::{
     acknowledged::{Acknowledged, Stored},
-    faults::FaultCounts,
     run::Run,
 };
 

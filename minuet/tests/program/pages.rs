@@ -2,8 +2,6 @@
 //!
 //! `make pages` writes the generated pages anew.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::{
     collections::BTreeSet,
     fs,

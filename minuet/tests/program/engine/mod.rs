@@ -1,10 +1,6 @@
 //! `minuet uci` with python-chess, `minuet play` and `minuet query` through a pipe, and the Python client of the guide.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 mod guide;
-#[path = "../support/served.rs"]
-mod served;
 
 use std::{
     io::Write as _,
@@ -46,7 +42,7 @@ fn python_chess_drives_the_engine() {
     };
     let folder = tempfile::tempdir().unwrap();
     let done = Command::new(python)
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/engine/drive.py"))
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/engine/drive.py"))
         .arg("check")
         .arg(env!("CARGO_BIN_EXE_minuet"))
         .arg(network::<Chess>(folder.path()))

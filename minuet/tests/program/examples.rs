@@ -1,11 +1,6 @@
 //! The examples of README.md and of the guide run: every command of their `console` blocks succeeds, and prints what the page shows
 //! below it. [`NOT_RUN`] is the complete list of commands that are left out.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-#[path = "support/run.rs"]
-mod run;
-
 use std::{
     collections::BTreeSet,
     fmt::Write as _,
@@ -16,6 +11,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use crate::support::run::{Run, tiny_run};
 use checkpoints::{Draft, LATEST, MODEL, Repository};
 use games::{
     Game,
@@ -23,7 +19,6 @@ use games::{
 };
 use onnx::Metadata;
 use proto::ids::hex;
-use run::{Run, tiny_run};
 
 /// Commands that are not run, by their beginning, and why.
 const NOT_RUN: [(&str, &str); 23] = [

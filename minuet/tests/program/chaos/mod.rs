@@ -9,26 +9,23 @@
 //! | [`faults`] | the faults |
 //! | [`checks`] | the checks |
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-#[path = "../support/acknowledged.rs"]
-mod acknowledged;
 mod checks;
 mod connections;
 mod faults;
-#[path = "../support/run.rs"]
-mod run;
 
 use std::{
     os::unix::fs::symlink,
     time::{Duration, Instant},
 };
 
+use crate::support::{
+    acknowledged,
+    run::{Run, tiny_run},
+};
 use checks::RunChecks;
 use faults::{Fault, FaultCounts};
 use rand::{Rng as _, SeedableRng as _, seq::SliceRandom as _};
 use rand_chacha::ChaCha8Rng;
-use run::{Run, tiny_run};
 use test_support::SmallDisk;
 
 /// Pairs of `replay.max_uses` and `learner.samples_per_position`. If both are equal, a store that was killed and has counted ahead

@@ -1,7 +1,5 @@
 //! `minuet plan` against this machine: a plan from figures that were measured one by one predicts a whole self-play.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::{
     fs,
     process::{Command, Output},

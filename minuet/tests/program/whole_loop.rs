@@ -1,29 +1,19 @@
 //! The whole loop as a user runs it: `minuet up` with real processes and a tiny network.
-//!
-//! The tests need the roles' binaries beside `minuet`, which `make test` builds first.
-
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-#[path = "support/acknowledged.rs"]
-mod acknowledged;
-#[path = "support/growing.rs"]
-mod growing;
-#[path = "support/metrics.rs"]
-mod metrics;
-#[path = "support/run.rs"]
-mod run;
-#[cfg(feature = "s3")]
-#[path = "../../checkpoints/tests/common/server.rs"]
-mod server;
 
 use std::{collections::BTreeSet, path::Path, process::Command};
 
-use acknowledged::{Acknowledged, Stored};
 use games::{
     Action, Game,
     generator::{End, GeneratorGame, Rules},
 };
-use run::{Run, tiny_run};
+
+#[cfg(feature = "s3")]
+use crate::support::server;
+use crate::support::{
+    acknowledged::{self, Acknowledged, Stored},
+    metrics,
+    run::{Run, tiny_run},
+};
 
 #[test]
 fn actors_play_and_the_server_serves_what_the_learner_publishes() {

@@ -1,7 +1,5 @@
 //! Networks that come with Minuet: each is played by its game's name, and beats the reference in its `provenance.json`.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
 use std::{
     collections::BTreeSet,
     fs,

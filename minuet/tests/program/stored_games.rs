@@ -1,10 +1,5 @@
 //! `minuet games` on a real run, running and stopped: games are listed, checked, copied to another run, read by NumPy, deleted.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-#[path = "support/run.rs"]
-mod run;
-
 use std::{
     collections::BTreeSet,
     fs,
@@ -12,7 +7,7 @@ use std::{
     process::{Command, Output},
 };
 
-use run::{Run, tiny_run};
+use crate::support::run::{Run, tiny_run};
 use serde_json::Value;
 
 /// Runs `minuet games … --run folder`.

@@ -11,7 +11,8 @@ use std::{
 
 use test_support::SmallDisk;
 
-use crate::{connections, run::Run};
+use super::connections;
+use crate::support::run::Run;
 
 /// Free space on a full disk, less than `replay.min_free_mib`.
 const LEFT_KIB: u64 = 512;

@@ -1,11 +1,7 @@
 //! `minuet games` on the damaged store of a stopped run: damage is reported with its count and exit status 3, nothing is changed, and
 //! `--repair` mends.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-#[path = "../../replay-store/tests/common/synthetic.rs"]
-mod synthetic;
-
+use crate::support::synthetic;
 use std::{
     collections::BTreeMap,
     fs,

@@ -11,7 +11,7 @@ use checkpoints::{Manifest, Repository, Version};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::run::{Run, tiny_run};
+use crate::support::run::{Run, tiny_run};
 
 /// A running `minuet grow --json`. Dropping it kills it.
 struct Grow {

@@ -1,7 +1,5 @@
 //! `scripts/gpu/measure.sh --dry-run`: everything that the script does on a machine with a GPU, on the CPU with tiny networks.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::{fs, path::Path, process::Command};
 
 #[test]

@@ -10,7 +10,7 @@ use config::RunConfig;
 use games::{Game as _, RowLayout, Symmetry, connect_four::ConnectFour};
 use onnx::{TowerShape, TowerWeights};
 
-use super::served::Served;
+use crate::support::served::Served;
 
 /// The address in docs/guide/programs.md.
 const ADDRESS: &str = "127.0.0.1:50051";

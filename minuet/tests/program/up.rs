@@ -1,7 +1,5 @@
 //! `minuet up` as a process, with fake roles that crash on demand: supervision, stopping, events and exit codes.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
 use std::{
     fs,
     io::{BufRead, BufReader, Lines, Read},

@@ -1,7 +1,5 @@
 //! `minuet studio` without a run: random games of every game over HTTP, which `minuet rules` repeats.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,

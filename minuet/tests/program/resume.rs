@@ -1,11 +1,7 @@
 //! A learner that is killed again and again, on a real replay store that is killed too while games keep coming, publishes bit for bit
 //! the checkpoints of a learner that is never killed.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
-
-#[path = "../../replay-store/tests/common/synthetic.rs"]
-mod synthetic;
-
+use crate::support::synthetic;
 use std::{
     collections::BTreeMap,
     fs,

@@ -1,7 +1,5 @@
 //! Faults of what a run learns: each raises its alarm in `minuet doctor --run`, and a healthy run raises none.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::{fs, net::SocketAddr, path::Path, process::Command, time::SystemTime};
 
 use games::{Game as _, connect_four::ConnectFour};
@@ -16,18 +14,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-#[allow(dead_code, reason = "the tests of the studio use all of it")]
-#[path = "../../studio/tests/common/run_at_work.rs"]
-mod run_at_work;
-#[allow(dead_code, reason = "the client of the guide asks for the version too")]
-#[path = "support/served.rs"]
-mod served;
-#[allow(dead_code, reason = "the tests of the studio use all of it")]
-#[path = "../../studio/tests/http/stored.rs"]
-mod stored;
-
-use run_at_work::RunAtWork;
-use served::Served;
+use crate::support::{run_at_work::RunAtWork, served::Served, stored};
 
 /// Alarms about what a run learns.
 const LEARNING: [&str; 7] = [

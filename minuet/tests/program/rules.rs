@@ -1,7 +1,5 @@
 //! `minuet rules` and `minuet perft` as processes, through pipes.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::{
     io::{BufRead, BufReader, Write},
     process::{Command, Output, Stdio},

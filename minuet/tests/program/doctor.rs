@@ -1,7 +1,5 @@
 //! `minuet doctor` on real faults: each is found, with what to do, and nothing else is.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::{
     fs,
     net::TcpListener,
