@@ -1,4 +1,4 @@
-//! What several tests share.
+//! Parts that several tests share.
 
 #![allow(
     dead_code,
