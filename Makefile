@@ -17,7 +17,7 @@ ALL_FEATURES = otlp,s3
 # The example is empty. With it, cargo gives the libraries of others the features that `make test` gives them, so that
 # both share them. `deploy` has tests only, which need more of object_store; `python` is no program.
 CARGO_BUILD = cargo build --release --locked --workspace --exclude bench --exclude deploy --exclude python --bins --example features --features '$(FEATURES)'
-# Most tests wait most of the time.
+# Number of tests of a program at a time: two for each core, because most tests wait for processes most of the time.
 export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 CARGO_TEST = cargo test --release --locked --workspace --exclude python --features $(ALL_FEATURES)
 MINUET = target/release/minuet
@@ -76,7 +76,7 @@ plots: build ## draw the pictures of simulated systems in the book
 		--fail inference-server@20+20 --fail replay-store@60+3 --fail learner@85+10 --seed 2 --plot docs/pictures/simulated-failures.svg
 
 pages: build ## write the generated pages of docs/reference anew
-	MINUET_WRITE_PAGES=1 $(CARGO_TEST) --test program pages::
+	MINUET_WRITE_PAGES=1 $(CARGO_TEST) --test program -- --exact pages::configuration_reference_is_the_template pages::command_reference_is_the_help
 
 lint: setup ## check formatting, doc comments, error messages, dependencies, and clippy with warnings denied
 	cargo fmt --all --check

@@ -17,7 +17,8 @@ use super::{
 /// Memory of each solver's table in bytes.
 const TABLE_BYTES: usize = 64 << 20;
 
-/// Number of discs below which a solved position is kept for all games, because it takes a second or more and comes often.
+/// Number of discs below which the values of a position are kept for all games. Many games meet it, and solving it takes from half a second
+/// to many minutes.
 const EARLY_DISCS: u32 = 12;
 
 /// For each column 1 if the player to act wins, -1 if the opponent does, 0 for a draw. `None` for columns that cannot be played.

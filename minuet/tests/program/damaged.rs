@@ -1,7 +1,6 @@
 //! `minuet games` on the damaged store of a stopped run: damage is reported with its count and exit status 3, nothing is changed, and
 //! `--repair` mends.
 
-use crate::support::synthetic;
 use std::{
     collections::BTreeMap,
     fs,
@@ -10,6 +9,8 @@ use std::{
 };
 
 use proto::v1::Game;
+
+use crate::support::synthetic;
 use replay_store::{exchange::archive::Reader, settings::Settings, store::Store};
 
 const GAMES: u64 = 20;

@@ -11,7 +11,6 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::support::run::{Run, tiny_run};
 use checkpoints::{Draft, LATEST, MODEL, Repository};
 use games::{
     Game,
@@ -19,6 +18,8 @@ use games::{
 };
 use onnx::Metadata;
 use proto::ids::hex;
+
+use crate::support::run::{Run, tiny_run};
 
 /// Commands that are not run, by their beginning, and why.
 const NOT_RUN: [(&str, &str); 23] = [

@@ -1,7 +1,6 @@
 //! A learner that is killed again and again, on a real replay store that is killed too while games keep coming, publishes bit for bit
 //! the checkpoints of a learner that is never killed.
 
-use crate::support::synthetic;
 use std::{
     collections::BTreeMap,
     fs,
@@ -19,6 +18,8 @@ use checkpoints::Repository;
 use config::{LearnerConfig, ModelConfig, Precision, RunConfig};
 use proto::v1::{StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
 use tokio::time::{sleep, timeout};
+
+use crate::support::{run::program_of, synthetic};
 use tonic::transport::Channel;
 
 /// Longest wait; a test that waits this long is assumed to hang.
@@ -36,13 +37,7 @@ struct Role(Child);
 
 impl Role {
     fn start(role: &str, config: &Path) -> Self {
-        let binary = Path::new(env!("CARGO_BIN_EXE_minuet")).with_file_name(format!("minuet-{role}"));
-        assert!(
-            binary.exists(),
-            "{} is not built: run make test, or cargo build --bins first",
-            binary.display()
-        );
-        let child = Command::new(binary)
+        let child = Command::new(program_of(role))
             .arg("--config")
             .arg(config)
             .env("MINUET_LOG", "warn")

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 use serde_json::{Value, json};
@@ -18,13 +18,18 @@ fn minuet(arguments: &[&str]) -> Command {
     command
 }
 
-/// Writes lines to `minuet rules`, and returns its output.
-fn answers(input: &[u8]) -> Vec<Value> {
-    let mut child = minuet(&["rules"])
+/// Starts `minuet rules` with pipes.
+fn rules() -> Child {
+    minuet(&["rules"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
-        .unwrap();
+        .unwrap()
+}
+
+/// Writes lines to `minuet rules`, and returns its output.
+fn answers(input: &[u8]) -> Vec<Value> {
+    let mut child = rules();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
     let writer = std::thread::spawn(move || stdin.write_all(&input).unwrap());
@@ -194,11 +199,7 @@ fn a_united_king_is_a_victory() {
 /// A client that waits for each answer before it sends the next request.
 #[test]
 fn answers_come_line_by_line() {
-    let mut child = minuet(&["rules"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = rules();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     for id in 0..50 {

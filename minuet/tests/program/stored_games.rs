@@ -7,8 +7,9 @@ use std::{
     process::{Command, Output},
 };
 
-use crate::support::run::{Run, tiny_run};
 use serde_json::Value;
+
+use crate::support::run::{Run, tiny_run};
 
 /// Runs `minuet games … --run folder`.
 fn games(folder: &Path, arguments: &[&str]) -> Output {

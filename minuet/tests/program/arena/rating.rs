@@ -3,8 +3,7 @@
 
 use std::{
     fs,
-    io::{Read as _, Write as _},
-    net::{TcpListener, TcpStream},
+    net::TcpListener,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
     time::{Duration, Instant},
@@ -20,9 +19,10 @@ use games::{
 };
 use onnx::{Input, Metadata, PolicyHead, TowerShape, TowerWeights};
 use serde_json::{Value, json};
+use test_support::SmallDisk;
 use tokio_util::sync::CancellationToken;
 
-use test_support::SmallDisk;
+use crate::support::metrics;
 
 /// Longest wait; a test that waits this long is assumed to hang.
 const TIMEOUT: Duration = Duration::from_secs(240);
@@ -159,7 +159,7 @@ impl Place {
 
     /// Returns a sample of the metrics page, e.g. `minuet_rating_elo{checkpoint="best"}`.
     fn sample(&self, name: &str) -> Option<f64> {
-        let page = self.page();
+        let page = metrics::page(&self.config.rating.metrics);
         let mut found = page
             .lines()
             .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -170,21 +170,6 @@ impl Place {
         self.runtime
             .block_on(self.repository.set_label(BEST, to))
             .unwrap();
-    }
-
-    /// Returns the metrics page; empty while the role does not answer.
-    fn page(&self) -> String {
-        let read = || -> std::io::Result<String> {
-            let mut stream = TcpStream::connect(&self.config.rating.metrics)?;
-            write!(
-                stream,
-                "GET /metrics HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n"
-            )?;
-            let mut page = String::new();
-            stream.read_to_string(&mut page)?;
-            Ok(page)
-        };
-        read().unwrap_or_default()
     }
 }
 

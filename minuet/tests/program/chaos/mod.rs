@@ -18,15 +18,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::support::{
-    acknowledged,
-    run::{Run, tiny_run},
-};
 use checks::RunChecks;
 use faults::{Fault, FaultCounts};
 use rand::{Rng as _, SeedableRng as _, seq::SliceRandom as _};
 use rand_chacha::ChaCha8Rng;
 use test_support::SmallDisk;
+
+use crate::support::{
+    acknowledged,
+    run::{Run, tiny_run},
+};
 
 /// Pairs of `replay.max_uses` and `learner.samples_per_position`. If both are equal, a store that was killed and has counted ahead
 /// holds batches back. The numbers are small, so that a learner which shares its processor with actors reaches them.

@@ -96,9 +96,9 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|letter: char| !(letter.is_ascii_alphanumeric() || letter == '_' || letter == ':'))
 }
 
-/// Returns the names on a page; none while the process does not answer.
-fn exported(address: &str) -> Vec<String> {
-    let page = || -> std::io::Result<String> {
+/// Returns a metrics page; empty while the process does not answer.
+pub fn page(address: &str) -> String {
+    let read = || -> std::io::Result<String> {
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
         write!(
@@ -109,7 +109,12 @@ fn exported(address: &str) -> Vec<String> {
         stream.read_to_string(&mut page)?;
         Ok(page)
     };
-    let page = page().unwrap_or_default();
+    read().unwrap_or_default()
+}
+
+/// Returns the names on a page; none while the process does not answer.
+fn exported(address: &str) -> Vec<String> {
+    let page = page(address);
     let samples = page.lines().filter(|line| !line.starts_with('#'));
     samples
         .filter_map(|line| words(line).next().map(str::to_owned))

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     io::{BufRead as _, BufReader},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
@@ -15,6 +15,17 @@ use serde_json::Value;
 /// Longest wait; a test that waits this long is assumed to hang.
 const TIMEOUT: Duration = Duration::from_secs(300);
 const PAGE: u32 = 500;
+
+/// Returns the path of a role's program, beside `minuet`.
+pub fn program_of(role: &str) -> PathBuf {
+    let program = Path::new(env!("CARGO_BIN_EXE_minuet")).with_file_name(format!("minuet-{role}"));
+    assert!(
+        program.exists(),
+        "{} is not built: run make test, or cargo build --release --bins first",
+        program.display()
+    );
+    program
+}
 
 /// Returns settings of a run that publishes a trained checkpoint within seconds.
 pub fn tiny_run() -> Vec<&'static str> {
@@ -82,16 +93,10 @@ impl Run {
         variables: &[(&str, &str)],
         arguments: &[&str],
     ) -> Self {
-        let minuet = Path::new(env!("CARGO_BIN_EXE_minuet"));
         for role in ["actor", "inference-server", "replay-store", "learner"] {
-            let binary = minuet.with_file_name(format!("minuet-{role}"));
-            assert!(
-                binary.exists(),
-                "{} is not built: run make test, or cargo build --release --bins first",
-                binary.display()
-            );
+            program_of(role);
         }
-        let mut command = Command::new(minuet);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
         command
             .args(["up", "--no-studio", "--json", "--game", game, "--run"])
             .arg(folder)
