@@ -21,8 +21,11 @@ const TABLE_BYTES: usize = 64 << 20;
 /// to many minutes.
 const EARLY_DISCS: u32 = 12;
 
-/// For each column 1 if the player to act wins, -1 if the opponent does, 0 for a draw. `None` for columns that cannot be played.
-type Winners = [Option<i8>; COLUMNS as usize];
+/// Number of discs from which the player puts off a loss as long as it can. Before, that would take minutes for each position.
+const PUT_OFF_DISCS: u32 = 8;
+
+/// A number for each column, greater for better ones. `None` for columns that cannot be played.
+type Values = [Option<i8>; COLUMNS as usize];
 
 /// Solvers that the games of a player share.
 #[derive(Clone, Default)]
@@ -33,23 +36,27 @@ struct Shared {
     /// Idle solvers. Each keeps its table of solved positions. There are as many as were ever needed at once.
     idle: Mutex<Vec<Solver>>,
     /// Values of the columns in positions with fewer than [`EARLY_DISCS`] discs.
-    early: Mutex<HashMap<ConnectFour, Winners>>,
+    early: Mutex<HashMap<ConnectFour, Values>>,
 }
 
 impl Solvers {
-    /// Returns the values of the columns.
-    fn winners(&self, state: &ConnectFour) -> Winners {
-        if let Some(winners) = self.0.early.lock().get(state) {
-            return *winners;
+    /// Returns the values of the columns: 1 if the player to act wins, -1 if the opponent does, 0 for a draw, or scores if every
+    /// column loses.
+    fn values(&self, state: &ConnectFour) -> Values {
+        if let Some(values) = self.0.early.lock().get(state) {
+            return *values;
         }
         let idle = self.0.idle.lock().pop();
         let mut solver = idle.unwrap_or_else(|| Solver::new(TABLE_BYTES));
-        let winners = solver.winners(state);
+        let mut values = solver.winners(state);
+        if state.discs() >= PUT_OFF_DISCS && values.iter().flatten().all(|&winner| winner < 0) {
+            values = solver.scores(state);
+        }
         self.0.idle.lock().push(solver);
         if state.discs() < EARLY_DISCS {
-            self.0.early.lock().insert(*state, winners);
+            self.0.early.lock().insert(*state, values);
         }
-        winners
+        values
     }
 }
 
@@ -59,7 +66,8 @@ impl fmt::Debug for Solvers {
     }
 }
 
-/// Plays a column that keeps the value of the position (a win stays a win, a draw a draw), drawn at random from all such columns.
+/// Plays a column that keeps the value of the position (a win stays a win, a draw a draw), drawn at random from all such columns. From
+/// eight discs on it loses as late as it can.
 #[derive(Debug)]
 pub struct Perfect {
     solvers: Solvers,
@@ -83,11 +91,11 @@ impl<G: Game> Chooser<G> for Perfect {
                 game: G::NAME,
             });
         };
-        let winners = self.solvers.winners(state);
-        let best = winners.iter().flatten().max();
+        let values = self.solvers.values(state);
+        let best = values.iter().flatten().max();
         let optimal: Vec<Action> = (0..)
-            .zip(&winners)
-            .filter(|(_, winner)| winner.is_some() && winner.as_ref() == best)
+            .zip(&values)
+            .filter(|(_, value)| value.is_some() && value.as_ref() == best)
             .map(|(column, _)| column)
             .collect();
         let mut draws = Draws::new(self.key, game.actions.len() as u32, Purpose::Choice);

@@ -314,20 +314,28 @@ fn luna_has_equal_priors_and_the_values_of_wins_within_a_turn() {
 fn a_perfect_player_never_loses_value_and_its_games_can_be_read_back() {
     let home = tempfile::tempdir().unwrap();
     let mut networks = common::networks();
-    let pair = Match::<ConnectFour>::new(&["perfect", "uct,visits=50"], 6, 16, &mut networks);
+    let pair = Match::<ConnectFour>::new(&["perfect", "uct,visits=50"], 10, 16, &mut networks);
     let records = pair.play(home.path(), 1, 4);
     let mut solver = Solver::new(8 << 20);
+    let mut lost = 0;
     for record in &records {
         let mut state = ConnectFour::EMPTY;
         for (number, &action) in record.actions.iter().enumerate() {
             let is_perfect = record.players[state.to_move().index()] == 0;
             if number >= record.opening && is_perfect {
                 let winners = solver.winners(&state);
-                assert_eq!(winners[action as usize], winners.iter().flatten().max().copied());
+                let best = winners.iter().flatten().max().copied();
+                assert_eq!(winners[action as usize], best);
+                if best == Some(-1) {
+                    lost += 1;
+                    let scores = solver.scores(&state);
+                    assert_eq!(scores[action as usize], scores.iter().flatten().max().copied());
+                }
             }
             state.play(action).unwrap();
         }
     }
+    assert!(lost > 0, "the perfect player was never lost");
     // The numbers in the text are those of the games.
     let text = notation::text(&pair.plan, records.iter());
     let read: Vec<Vec<u32>> = text

@@ -72,7 +72,7 @@ A turn may be entered in parts; undo takes back the last part.";
     const OPTIONS: u32 = 1;
 
     // Decided by lab/paco-sako.toml, arm "solver-warm". The temperature is 1 throughout: proofs keep a drawn action from being a known
-    // loss.
+    // loss. In lab/paco-policy.toml completed Q had no gain.
     const RUN_SETTINGS: &'static [&'static str] = &[
         "search.visits=32",
         "search.solver=true",
