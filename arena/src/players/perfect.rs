@@ -21,7 +21,7 @@ const TABLE_BYTES: usize = 64 << 20;
 /// to many minutes.
 const EARLY_DISCS: u32 = 12;
 
-/// Number of discs from which the player puts off a loss as long as it can. Before, that would take minutes for each position.
+/// Number of discs from which the player loses as late as it can. With fewer, scores take minutes for each position.
 const PUT_OFF_DISCS: u32 = 8;
 
 /// A number for each column, greater for better ones. `None` for columns that cannot be played.

@@ -18,7 +18,7 @@ Players, each with settings after commas:
   uct                                            UCT with uniform evaluations
   luna                                           the same for Paco Ŝako, but it sees wins within a turn and threats of them
   random                                         any legal action
-  perfect                                        Connect Four without a mistake; it loses as late as it can
+  perfect                                        Connect Four without a mistake; from eight discs on it loses as late as it can
   uci:PROGRAM                                    a chess engine; nodes=, movetime=, depth=, option.NAME=
   gtp:PROGRAM                                    an Othello engine, e.g. \"gtp:gtp-rhino --level=3\"
   Searches take visits=, leaves=, exploration=, first-play=, symmetry=, reuse=, temperature=; everybody takes name=
