@@ -29,7 +29,7 @@ const FORMS: [&str; 2] = ["eager", "compiled"];
 Examples:
   minuet bench training --json
   minuet bench training --blocks 6 --batch 512
-  minuet bench training --set model.global_pooling=16 --set learner.opponent_policy_weight=0.15
+  minuet bench training --set model.global_pooling=16 --set model.value_head=wdl
   minuet bench training --python \"$(python3 scripts/python_env.py torch)\"   (against PyTorch; fetches 3 GB the first time)")]
 pub struct Arguments {
     /// Game whose positions are trained on.
@@ -47,7 +47,7 @@ pub struct Arguments {
     /// Device, as in `learner.device`.
     #[arg(long, default_value = "cpu", value_parser = ["cpu", "cuda"])]
     device: String,
-    /// Set another key of the learner, e.g. learner.opponent_policy_weight=0.15. (The network in PyTorch is the plain tower.)
+    /// Set another key of the learner, e.g. model.value_head="wdl". (The network in PyTorch is the plain tower.)
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "python")]
     settings: Vec<String>,
     /// Python interpreter with PyTorch, for the comparison.

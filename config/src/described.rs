@@ -58,12 +58,7 @@ pub fn described(config: &RunConfig) -> Vec<Section> {
 /// Returns true if training cannot continue with another value of a key, named by its full path: it resumes from a checkpoint of the
 /// same game, the same rows and the same network only.
 pub fn is_fixed(path: &str) -> bool {
-    const HEADS: [&str; 3] = [
-        "learner.opponent_policy_weight",
-        "learner.moves_left_weight",
-        "learner.soft_policy_weight",
-    ];
-    path.starts_with("model.") || ["game.name", "game.options"].contains(&path) || HEADS.contains(&path)
+    path.starts_with("model.") || ["game.name", "game.options"].contains(&path)
 }
 
 /// Returns the doc comment of a key.
@@ -137,14 +132,7 @@ mod tests {
                 .map(|key| format!("{}.{}", section.name, key.name));
             fixed.extend(paths.filter(|path| is_fixed(path)));
         }
-        for path in [
-            "game.name",
-            "game.options",
-            "model.blocks",
-            "learner.moves_left_weight",
-            "learner.opponent_policy_weight",
-            "learner.soft_policy_weight",
-        ] {
+        for path in ["game.name", "game.options", "model.blocks"] {
             assert!(fixed.iter().any(|found| found == path), "{path}");
         }
         assert!(!fixed.iter().any(|path| path == "search.visits"));

@@ -41,27 +41,8 @@ pub struct LearnerConfig {
     /// out the noise of the root; search.q_scale and search.q_range determine s. Games recorded without action values keep the
     /// visits.
     pub policy_target: PolicyTarget,
-    /// Mix the root values of this and later positions into the value target, the result of the game last: each later turn
-    /// has 1 - 1 / value_horizon_turns times the weight of the turn before. At least 1 (this root value alone); 0: the result
-    /// alone.
-    pub value_horizon_turns: f32,
     /// Share of the search's root value in the value target, 0 to 1; the rest is the game's final result.
     pub root_value_share: f32,
-    /// Repair value targets before a mistake: where the value of the best action exceeds that of the played one by more than
-    /// this, the game counts as ended there with the value of the best action. Above 0, on the scale from -1 to 1 (a loss to a
-    /// win), at most 2; 0: no repair. Games recorded without action values are not repaired.
-    pub blunder_threshold: f32,
-    /// Weight of the loss of a second policy head, which predicts the search policy of the opponent's reply (KataGo: 0.15).
-    /// 0: no such head. The head only helps to train the tower and is not exported. Must be 0 for the fish-eye network.
-    pub opponent_policy_weight: f64,
-    /// Weight of the loss of a head that predicts the number of remaining actions (as in Leela Chess Zero). 0: no such head.
-    /// The head only helps to train the tower and is not exported. Must be 0 for the fish-eye network.
-    pub moves_left_weight: f64,
-    /// Weight of the loss of a second policy head for the flattened policy target: its shares to the power of 1/4, scaled to the
-    /// sum 1 (KataGo: 8). It teaches the tower about actions that are seldom visited; with learner.policy_target = "visits" these
-    /// are mostly noise. 0: no such head. The head only helps to train the tower and is not exported. Must be 0 for the fish-eye
-    /// network.
-    pub soft_policy_weight: f64,
     /// Apply a random symmetry of the game to each sample, if its position has symmetries (true or false).
     pub symmetries: bool,
     /// Network whose weights a new run begins with: an ONNX file, a run (runs/chess@best), or a game (chess) for the network that
@@ -150,9 +131,6 @@ pub struct ModelConfig {
     pub blocks: u32,
     /// Filters of each convolution, 1 to 1024; in the fish-eye network all other widths are proportional to it.
     pub filters: u32,
-    /// Squeeze-excitation in each block: channels of the squeeze layer, at most `filters`; 0: none. Must be 0 for the fish-eye
-    /// network.
-    pub squeeze_excitation: u32,
     /// Global pooling (KataGo) in two of the blocks and in a policy head of planes: number of channels whose mean and
     /// maximum over the board are added to the other channels, below `filters`; 0: none. Must be 0 for the fish-eye network.
     pub global_pooling: u32,
@@ -181,12 +159,7 @@ impl Default for LearnerConfig {
             max_gradient_norm: 5.0,
             value_weight: 1.0,
             policy_target: PolicyTarget::Visits,
-            value_horizon_turns: 0.0,
             root_value_share: 0.0,
-            blunder_threshold: 0.0,
-            opponent_policy_weight: 0.0,
-            moves_left_weight: 0.0,
-            soft_policy_weight: 0.0,
             symmetries: true,
             start_from: String::new(),
             min_positions: 1_500,
@@ -204,7 +177,6 @@ impl Default for ModelConfig {
         Self {
             blocks: 4,
             filters: 64,
-            squeeze_excitation: 0,
             global_pooling: 0,
             value_head: ValueHead::Scalar,
             value_hidden: 256,
@@ -257,29 +229,15 @@ impl LearnerConfig {
             "learner.max_gradient_norm",
             "must not be negative",
         )?;
-        for (key, weight) in [
-            ("learner.value_weight", self.value_weight),
-            ("learner.opponent_policy_weight", self.opponent_policy_weight),
-            ("learner.moves_left_weight", self.moves_left_weight),
-            ("learner.soft_policy_weight", self.soft_policy_weight),
-        ] {
-            let is_weight = weight >= 0.0 && weight.is_finite();
-            require(is_weight, key, "must be 0 or a positive number")?;
-        }
         require(
-            self.value_horizon_turns == 0.0 || (1.0..f32::INFINITY).contains(&self.value_horizon_turns),
-            "learner.value_horizon_turns",
-            "must be 0 or a number of at least 1",
+            self.value_weight >= 0.0 && self.value_weight.is_finite(),
+            "learner.value_weight",
+            "must be 0 or a positive number",
         )?;
         require(
             (0.0..=1.0).contains(&self.root_value_share),
             "learner.root_value_share",
             "must be between 0 and 1",
-        )?;
-        require(
-            (0.0..=2.0).contains(&self.blunder_threshold),
-            "learner.blunder_threshold",
-            "must be between 0 and 2",
         )?;
         require(
             (0.0..1.0).contains(&self.average_decay),
@@ -315,11 +273,6 @@ impl ModelConfig {
             (1..=1024).contains(&self.filters),
             "model.filters",
             "must be between 1 and 1024",
-        )?;
-        require(
-            self.squeeze_excitation <= self.filters,
-            "model.squeeze_excitation",
-            "must be at most model.filters",
         )?;
         require(
             self.global_pooling < self.filters,

@@ -98,9 +98,8 @@ fn the_graphs_expansion_equals_the_layouts() {
 fn a_towers_outputs_equal_its_plain_evaluation() {
     for layout in layouts() {
         // The model has another output for win, draw and loss, which the server ignores.
-        for (squeeze, pooling, outcomes) in [(0, 0, false), (4, 0, false), (0, 5, true), (4, 3, true)] {
+        for (pooling, outcomes) in [(0, false), (5, true), (3, true)] {
             let shape = TowerShape {
-                squeeze,
                 pooling,
                 outcomes,
                 ..TowerShape::new(&layout, 2, 12)

@@ -52,7 +52,7 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
         let folder = LearnerFolder::lock(&config.learner.folder)?;
         let repository = Repository::open(&config.checkpoints.store)?;
         let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
-        let shape = NetworkShape::new(&config.model, &config.learner, &game.layout)?;
+        let shape = NetworkShape::new(&config.model, &game.layout)?;
         let line = &config.checkpoints.line;
         let Some(lease) = lease::acquire(&repository, line, &folder, &metrics, &shutdown)
             .await
@@ -117,10 +117,8 @@ async fn train(
     };
     let packer = Packer::new(game.layout.clone(), symmetries, config.run.seed)
         .with_completed_q(completed_q(&config))
-        .with_value_horizon(config.learner.value_horizon_turns)
         .with_root_values(config.learner.root_value_share)
-        .with_blunder_threshold(config.learner.blunder_threshold)
-        .with_targets(shape.targets(), &game.other_side);
+        .with_outcomes(shape.has_outcomes());
     let link = Connector::new(&config.security).link(config.replay.store_address()?)?;
     let retention = Retention::new(&config.checkpoints, link.clone());
     let source = Source::new(

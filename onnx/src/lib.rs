@@ -70,6 +70,4 @@ pub use fish_eye::{EncoderWeights, ExampleWeights, FishEyeShape, FishEyeWeights}
 pub use model::{Input, Metadata, build, metadata_of};
 pub use random::TowerShape;
 pub use read::{ReadError, tower_of};
-pub use weights::{
-    Block, Conv, GlobalPooling, Linear, PolicyHead, SqueezeExcitation, TowerError, TowerWeights, ValueHead,
-};
+pub use weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, TowerError, TowerWeights, ValueHead};

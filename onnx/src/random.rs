@@ -8,7 +8,7 @@ use crate::{
     draw::Draw,
     fish_eye::{self, FishEyeShape, FishEyeWeights},
     model::{self, Input, Metadata},
-    weights::{Block, PolicyHead, SqueezeExcitation, TowerError, TowerWeights, ValueHead, pooled_blocks},
+    weights::{Block, PolicyHead, TowerError, TowerWeights, ValueHead, pooled_blocks},
 };
 
 /// Sizes of a tower.
@@ -18,8 +18,6 @@ pub struct TowerShape {
     pub blocks: usize,
     /// Number of channels of the tower.
     pub filters: usize,
-    /// Number of channels of each block's squeeze; 0: no squeeze-excitation.
-    pub squeeze: usize,
     /// Number of channels that are pooled over the board, in [`pooled_blocks`] and in a policy of planes; 0: none.
     pub pooling: usize,
     /// Number of channels of the dense policy head; 0: the policy is planes (the actions must be a multiple of 64).
@@ -39,7 +37,6 @@ impl TowerShape {
         Self {
             blocks,
             filters,
-            squeeze: 0,
             pooling: 0,
             policy_channels: if is_planes { 0 } else { 32 },
             value_channels: 8,
@@ -90,10 +87,6 @@ impl TowerWeights {
                     first: draw.conv(filters.saturating_sub(pooled(number)), filters, 3, 1.0),
                     pooling: draw.pooling(filters, pooled(number)),
                     second: draw.conv(filters, filters.saturating_sub(pooled(number)), 3, calm),
-                    gate: (shape.squeeze > 0).then(|| SqueezeExcitation {
-                        squeeze: draw.linear(shape.squeeze, filters, 1.0),
-                        excite: draw.linear(filters, shape.squeeze, 1.0),
-                    }),
                 })
                 .collect(),
             policy: if shape.policy_channels == 0 {

@@ -8,10 +8,7 @@ use crate::{
     model::{Metadata, MetadataError, metadata_in},
     proto::ModelProto,
     tensor::{TensorError, floats},
-    weights::{
-        Block, Conv, GlobalPooling, Linear, PolicyHead, SqueezeExcitation, TowerError, TowerWeights,
-        ValueHead,
-    },
+    weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, TowerError, TowerWeights, ValueHead},
 };
 
 /// Error: a file does not hold the weights of a tower.
@@ -146,19 +143,10 @@ impl Layers {
     fn block(&mut self, block: &str) -> Result<Block, ReadError> {
         let (first, pooling) = self.pooled(&format!("{block}.first"))?;
         let second = self.conv(&format!("{block}.second"))?;
-        let squeeze = format!("{block}.squeeze");
-        let gate = match self.has(&squeeze) {
-            true => Some(SqueezeExcitation {
-                squeeze: self.linear_as_conv(&squeeze)?,
-                excite: self.linear_as_conv(&format!("{block}.excite"))?,
-            }),
-            false => None,
-        };
         Ok(Block {
             first,
             pooling,
             second,
-            gate,
         })
     }
 

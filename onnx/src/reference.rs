@@ -70,18 +70,7 @@ fn pooled(weights: &Conv, pooling: Option<&GlobalPooling>, board: &[f32]) -> Vec
 
 fn block(weights: &Block, board: &[f32]) -> Vec<f32> {
     let first = pooled(&weights.first, weights.pooling.as_ref(), board);
-    let mut second = conv(&weights.second, &first);
-    if let Some(gate) = &weights.gate {
-        let means: Vec<f32> = second
-            .chunks(SQUARES)
-            .map(|plane| plane.iter().sum::<f32>() / SQUARES as f32)
-            .collect();
-        let excited = linear(&gate.excite, &relu(linear(&gate.squeeze, &means)));
-        for (plane, scale) in second.chunks_mut(SQUARES).zip(excited) {
-            let scale = 1.0 / (1.0 + (-scale).exp());
-            plane.iter_mut().for_each(|value| *value *= scale);
-        }
-    }
+    let second = conv(&weights.second, &first);
     relu(second.iter().zip(board).map(|(new, skip)| new + skip).collect())
 }
 

@@ -4,7 +4,7 @@ use games::planes::SQUARES;
 
 use crate::{
     graph::{Attribute, Graph, Value},
-    weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, SqueezeExcitation, TowerWeights, ValueHead},
+    weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, TowerWeights, ValueHead},
 };
 
 /// Outputs of a tower.
@@ -37,10 +37,7 @@ pub fn tower(graph: &mut Graph, weights: &TowerWeights, planes: &Value) -> Heads
 fn block(graph: &mut Graph, name: &str, weights: &Block, board: &Value) -> Value {
     let pooling = weights.pooling.as_ref();
     let first = pooled(graph, &format!("{name}.first"), &weights.first, pooling, board);
-    let mut second = conv(graph, &format!("{name}.second"), &weights.second, &first);
-    if let Some(weights) = &weights.gate {
-        second = gate(graph, name, weights, &second);
-    }
+    let second = conv(graph, &format!("{name}.second"), &weights.second, &first);
     let sum = graph.node("Add", &format!("{name}.skip"), &[&second, board], &[]);
     relu(graph, name, &sum)
 }
@@ -66,25 +63,6 @@ fn pooled(
         own = graph.node("Add", &format!("{name}.add"), &[&own, &bias], &[]);
     }
     relu(graph, name, &own)
-}
-
-fn gate(graph: &mut Graph, name: &str, weights: &SqueezeExcitation, board: &Value) -> Value {
-    let mean = graph.node("GlobalAveragePool", &format!("{name}.mean"), &[board], &[]);
-    let squeezed = conv(
-        graph,
-        &format!("{name}.squeeze"),
-        &as_conv(&weights.squeeze),
-        &mean,
-    );
-    let squeezed = relu(graph, &format!("{name}.squeeze"), &squeezed);
-    let excited = conv(
-        graph,
-        &format!("{name}.excite"),
-        &as_conv(&weights.excite),
-        &squeezed,
-    );
-    let scale = graph.node("Sigmoid", &format!("{name}.scale"), &[&excited], &[]);
-    graph.node("Mul", &format!("{name}.gate"), &[board, &scale], &[])
 }
 
 fn policy(graph: &mut Graph, head: &PolicyHead, board: &Value) -> Value {

@@ -30,16 +30,6 @@ pub struct Linear {
     pub bias: Vec<f32>,
 }
 
-/// Squeeze-excitation: the block's channels are scaled by `sigmoid(excite(relu(squeeze(mean over the board))))`
-/// before the skip is added (Hu et al., 2018).
-#[derive(Clone, Debug, PartialEq)]
-pub struct SqueezeExcitation {
-    /// First layer: filters → squeezed channels.
-    pub squeeze: Linear,
-    /// Second layer: squeezed channels → filters.
-    pub excite: Linear,
-}
-
 /// Global pooling (Wu, 2019) beside a convolution `beside`: `relu(beside(x) + linear(mean and maximum of relu(conv(x))))`,
 /// with mean and maximum over the board. Wu's third number, a mean scaled by the board's size, is left out, because the
 /// board is always 8×8.
@@ -57,7 +47,7 @@ pub fn pooled_blocks(blocks: usize) -> [usize; 2] {
     [blocks / 3, 2 * blocks / 3]
 }
 
-/// Residual block: `relu(x + gate(second(relu(first(x)))))`. The output of the global pooling is added to `first(x)`.
+/// Residual block: `relu(x + second(relu(first(x))))`. The output of the global pooling is added to `first(x)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     /// Convolution 3×3, filters → filters that are not pooled.
@@ -66,8 +56,6 @@ pub struct Block {
     pub pooling: Option<GlobalPooling>,
     /// Convolution 3×3, filters that are not pooled → filters.
     pub second: Conv,
-    /// Squeeze-excitation, if the block has it.
-    pub gate: Option<SqueezeExcitation>,
 }
 
 /// Policy head: from the filters of the tower to one logit for each action.
@@ -264,19 +252,6 @@ impl TowerWeights {
             if let Some(pooling) = &block.pooling {
                 let expected = (block.first.outputs, 2 * pooling.conv.outputs);
                 linear(&format!("block{number}.pooling"), &pooling.linear, expected);
-            }
-            if let Some(gate) = &block.gate {
-                let squeezed = gate.squeeze.outputs;
-                linear(
-                    &format!("block{number}.squeeze"),
-                    &gate.squeeze,
-                    (squeezed, filters),
-                );
-                linear(
-                    &format!("block{number}.excite"),
-                    &gate.excite,
-                    (filters, squeezed),
-                );
             }
         }
         match &self.policy {

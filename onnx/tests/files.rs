@@ -52,10 +52,9 @@ fn metadata(actions: u32) -> Metadata {
 
 #[test]
 fn weights_are_read_back_as_they_were_written() {
-    for (actions, squeeze, pooling, outcomes) in [(9, 0, 0, false), (128, 4, 3, true), (9, 2, 2, true)] {
+    for (actions, pooling, outcomes) in [(9, 0, false), (128, 3, true), (9, 2, true)] {
         let metadata = metadata(actions);
         let shape = TowerShape {
-            squeeze,
             pooling,
             outcomes,
             ..TowerShape::new(&metadata.layout, 3, 8)
@@ -111,14 +110,13 @@ fn files_that_hold_no_tower_are_refused() {
 
 #[test]
 fn nodes_come_in_order_and_names_are_unique() {
-    for (actions, squeeze, pooling, outcomes, input) in [
-        (9, 0, 0, false, Input::Rows),
-        (128, 4, 3, true, Input::Rows),
-        (9, 2, 2, true, Input::Planes),
+    for (actions, pooling, outcomes, input) in [
+        (9, 0, false, Input::Rows),
+        (128, 3, true, Input::Rows),
+        (9, 2, true, Input::Planes),
     ] {
         let metadata = metadata(actions);
         let shape = TowerShape {
-            squeeze,
             pooling,
             outcomes,
             ..TowerShape::new(&metadata.layout, 2, 8)

@@ -281,18 +281,6 @@ impl Batch {
             self.positions as usize,
         )
     }
-
-    /// Returns the sparse policies of the other player's replies: policy indices and visits.
-    ///
-    /// # Errors
-    /// [`ColumnError`] if the columns do not have the lengths that the counts give them.
-    pub fn reply_columns(&self) -> Result<SparsePolicies<'_>, ColumnError> {
-        SparsePolicies::new(
-            ["reply_counts", "reply_actions", "reply_visits"],
-            [&self.reply_counts, &self.reply_actions, &self.reply_visits],
-            self.positions as usize,
-        )
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@
 //! | [`decisions`] | results of searches in games and batches |
 //! | [`ids`] | ids of games as text |
 //! | [`endings`] | endings of games that no rule gives |
-//! | [`targets`] | training targets beside policy and value, by name |
 //! | [`priors`] | packing of priors in [`v1::EvaluateReply::priors`] |
 //! | [`bounded`] | a codec that limits the memory of a decoded message |
 
@@ -23,7 +22,6 @@ pub mod endings;
 mod fuzz;
 pub mod ids;
 pub mod priors;
-pub mod targets;
 
 /// `minuet.v1`: the evaluation service and the replay store.
 ///

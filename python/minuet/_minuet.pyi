@@ -218,9 +218,7 @@ class StoreClient:
         first_batch: int,
         min_positions: int,
         purpose: str,
-        targets: Sequence[str],
         decisions: bool,
-        value_horizon_turns: float,
         seconds: float,
     ) -> BatchStream: ...
 

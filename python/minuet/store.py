@@ -163,10 +163,6 @@ class SampleBatch(Searched):
     results: NDArray[np.float32]
     #: Places in the batch of positions whose game has no result, because it reached the limit of actions: uint32.
     undecided: NDArray[np.uint32]
-    #: Probabilities of a win and of a loss for the player to act, from the result and later root values: float32 [n] each. Empty
-    #: unless `value_horizon_turns` was given.
-    future_wins: NDArray[np.float32]
-    future_losses: NDArray[np.float32]
     #: Number of each position's game in the store: uint64 [n].
     games: NDArray[np.uint64]
     #: Number of each position in its game: uint32 [n].
@@ -175,8 +171,6 @@ class SampleBatch(Searched):
     positions_inserted: int
     #: Trainable positions in the window.
     window_positions: int
-    #: Targets that were asked for by name.
-    targets: dict[str, dict[str, NDArray[Any]]]
 
 
 class ReplayStore:
@@ -240,14 +234,12 @@ class ReplayStore:
         first_batch: int = 0,
         min_positions: int = 0,
         purpose: str = "training",
-        targets: Sequence[str] = (),
         decisions: bool = False,
-        value_horizon_turns: float = 0.0,
     ) -> Iterator[SampleBatch]:
         """Training batches, drawn from the window as the store's settings say. Batch k depends on `seed`, `first_batch` + k and the
         window only. The first batch waits until the window holds `min_positions`. `purpose` is `training`, `held-out` or `trained`.
-        `decisions` asks for priors, values of actions and evaluations, `value_horizon_turns` (1 or more) for `future_wins` and
-        `future_losses`. Raises ServerError if the store is too old for what was asked, or away for longer than `timeout`.
+        With `decisions`, the batches have priors, values of actions and evaluations. Raises ServerError if the store is away for
+        longer than `timeout`.
         """
         stream = self._client.sample(
             batch_size,
@@ -256,17 +248,11 @@ class ReplayStore:
             first_batch,
             min_positions,
             purpose,
-            list(targets),
             decisions,
-            value_horizon_turns,
             self.timeout,
         )
         for fields in stream:
-            batch = SampleBatch(**_searched(fields))
-            has_future = len(batch.future_wins) == len(batch.future_losses) == batch.positions
-            if (decisions and batch.decisions is None) or (value_horizon_turns and not has_future):
-                raise ServerError(f"server {self.address} does not send what was asked for: it is older than this version of minuet")
-            yield batch
+            yield SampleBatch(**_searched(fields))
 
     def __repr__(self) -> str:
         return f"<minuet.ReplayStore {self.address}>"

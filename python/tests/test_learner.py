@@ -187,7 +187,7 @@ class Learning(unittest.TestCase):
 
     def test_batches_bring_what_the_searches_found(self):
         options = {"seed": 6, "purpose": "trained"}
-        (batch,) = self.store.sample(300, 1, decisions=True, value_horizon_turns=1.0, **options)
+        (batch,) = self.store.sample(300, 1, decisions=True, **options)
         records = {record.sequence: record for record in self.store.records()}
         priors, values = batch.priors(7), batch.action_values(7)
         for number, (sequence, ply) in enumerate(zip(batch.games.tolist(), batch.plies.tolist())):
@@ -195,9 +195,6 @@ class Learning(unittest.TestCase):
             np.testing.assert_array_equal(priors[number], record.priors(7)[ply])
             np.testing.assert_array_equal(values[number], record.action_values(7)[ply])
             self.assertEqual(batch.decisions.evaluations[number], record.decisions.evaluations[ply])
-        # A horizon of one turn leaves the position's own root value.
-        np.testing.assert_allclose(batch.future_wins - batch.future_losses, batch.root_values, atol=1e-5)
-        np.testing.assert_array_equal(batch.future_wins * batch.future_losses, 0.0)
         (plain,) = self.store.sample(300, 1, **options)
         self.assertIsNone(plain.decisions)
         with self.assertRaisesRegex(minuet.EvaluationError, "decisions=True"):
@@ -257,9 +254,9 @@ class Learning(unittest.TestCase):
         self.learner.wait_for(1500)
         store = str(Path(self.folder) / "rust")
         self.run_.start(
-            "learner", f'checkpoints.store="{store}"', "model.blocks=3", "model.filters=16", "model.squeeze_excitation=4",
+            "learner", f'checkpoints.store="{store}"', "model.blocks=3", "model.filters=16",
             "model.global_pooling=4", 'model.value_head="wdl"', "learner.batch_size=64", "learner.min_positions=1000",
-            "learner.checkpoint_steps=10", 'learner.device="cpu"', "learner.threads=1", "learner.opponent_policy_weight=0.1",
+            "learner.checkpoint_steps=10", 'learner.device="cpu"', "learner.threads=1",
             'learner.precision="f32"', 'learner.folder="rust-learner"',
         )  # fmt: skip
 

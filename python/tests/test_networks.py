@@ -17,9 +17,9 @@ from minuet.torch.publishing import positions
 
 SHAPES = {
     "connect-four": {"policy": {"dense": {"channels": 8}}, "value_head": "scalar"},
-    "othello": {"policy": {"dense": {"channels": 8}}, "value_head": "wdl", "squeeze_excitation": 4},
+    "othello": {"policy": {"dense": {"channels": 8}}, "value_head": "wdl"},
     "chess": {"policy": {"planes": {"planes": 73}}, "value_head": "scalar", "global_pooling": 4},
-    "paco-sako": {"policy": {"dense": {"channels": 8}}, "value_head": "wdl", "squeeze_excitation": 4, "global_pooling": 4},
+    "paco-sako": {"policy": {"dense": {"channels": 8}}, "value_head": "wdl", "global_pooling": 4},
 }
 
 
@@ -30,7 +30,6 @@ def tower(name, **more):
         "actions": game.actions,
         "blocks": 3,
         "filters": 12,
-        "squeeze_excitation": 0,
         "value_channels": 2,
         "value_hidden": 16,
         **SHAPES[name],

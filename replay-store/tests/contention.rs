@@ -67,7 +67,6 @@ async fn eight_appenders_and_four_samplers_get_consistent_results() {
                         seed,
                         first_batch,
                         min_positions: 200,
-                        auxiliary: false,
                         purpose: Purpose::Training.into(),
                         line: 0,
                         ..SampleRequest::default()

@@ -100,7 +100,6 @@ pub fn othello_like() -> RowLayout {
 /// Returns a network of random weights.
 pub fn tower(layout: &RowLayout, seed: u64) -> TowerWeights {
     let shape = TowerShape {
-        squeeze: 4,
         ..TowerShape::new(layout, 1, 8)
     };
     TowerWeights::random(layout, &shape, seed)

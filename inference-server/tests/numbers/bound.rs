@@ -205,7 +205,6 @@ fn half_precision_is_near_f32_and_differs_from_it() {
         (othello_like(), Input::Planes),
     ] {
         let shape = TowerShape {
-            squeeze: 4,
             pooling: 8,
             outcomes: layout == chess_like(),
             ..TowerShape::new(&layout, 4, 32)

@@ -1,6 +1,6 @@
 //! Training batches in host memory, checked and packed.
 
-use proto::{columns::ColumnError, targets::Target};
+use proto::columns::ColumnError;
 
 use crate::data::{
     expanded::{HostCandidates, HostInput},
@@ -31,8 +31,6 @@ pub struct HostBatch {
     pub results: Vec<f32>,
     /// Value targets as probabilities of win, draw and loss, for networks with such a head: `[positions, 3]`.
     pub outcomes: Option<Vec<f32>>,
-    /// Targets of the network's auxiliary heads.
-    pub auxiliary: Vec<(Target, HostTarget)>,
     /// Positions ever inserted into the store when the batch was drawn, as the store counts them.
     pub positions_inserted: u64,
     /// Positions ever inserted, including those in earlier stores of the run. Samples are counted against this number.
@@ -41,32 +39,6 @@ pub struct HostBatch {
     pub forgone: u64,
     /// Positions in the store's window.
     pub window_positions: u64,
-}
-
-/// A target of all samples of a batch.
-#[derive(Clone, Debug, PartialEq)]
-pub enum HostTarget {
-    /// One number for each sample.
-    Numbers(Vec<f32>),
-    /// Sparse policies. Samples without one do not count in the loss.
-    Policies(Policies),
-}
-
-/// Targets that the heads of a network are trained towards, beside policy and value.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HeadTargets {
-    /// True if the value head predicts the probabilities of a win, a draw and a loss.
-    pub outcomes: bool,
-    /// Targets of the auxiliary heads.
-    pub auxiliary: Vec<Target>,
-}
-
-impl HostBatch {
-    /// Returns the target of an auxiliary head; `None` if the batch was packed without it.
-    pub fn auxiliary(&self, target: Target) -> Option<&HostTarget> {
-        let found = self.auxiliary.iter().find(|(found, _)| *found == target);
-        found.map(|(_, column)| column)
-    }
 }
 
 /// Error: a batch cannot be trained on.
@@ -83,16 +55,6 @@ pub enum BatchError {
     /// The packing thread ended.
     #[error("packing failed: {0}")]
     Packing(String),
-    /// The store repairs results by another threshold than it was asked for, which a store of an earlier release does.
-    #[error(
-        "the results are repaired by the threshold {found}, learner.blunder_threshold is {expected}: the replay store is too old for it"
-    )]
-    Repair {
-        /// Threshold of the batch; 0: no repair.
-        found: String,
-        /// Threshold of the run.
-        expected: String,
-    },
     /// The lengths of the columns do not add up.
     #[error(transparent)]
     Length(#[from] ColumnError),

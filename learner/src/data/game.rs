@@ -2,7 +2,7 @@
 
 use config::GameConfig;
 use games::{
-    Game, OtherSide, RowLayout, RowSymmetries, StartError, Symmetry,
+    Game, RowLayout, RowSymmetries, StartError, Symmetry,
     registry::{self, UnknownGame, Visitor},
 };
 use rand::{Rng as _, SeedableRng as _};
@@ -20,8 +20,6 @@ pub struct TrainingGame {
     pub layout: RowLayout,
     /// Symmetries of its rows and policies.
     pub symmetries: RowSymmetries,
-    /// Conversion of the opponent's policies to the point of view of the player to act.
-    pub other_side: OtherSide,
     /// Concatenated rows of the start position and of random play.
     pub rows: Vec<u32>,
 }
@@ -103,7 +101,6 @@ impl Visitor for Maker<'_> {
         Ok(TrainingGame {
             layout,
             symmetries: G::row_symmetries(encoding),
-            other_side: G::other_side(encoding),
             rows,
         })
     }

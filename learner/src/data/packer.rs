@@ -4,14 +4,14 @@
 //! (Silver et al., 2018) to each sample's row and policy indices. The symmetry is drawn from the run's seed, the batch's number
 //! and the sample's index, so that a batch drawn again gets equal symmetries.
 
-use games::{OtherSide, RowLayout, RowSymmetries};
-use proto::{targets::Target, v1};
+use games::{RowLayout, RowSymmetries};
+use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use search::CompletedQ;
 
 use crate::data::{
-    batches::{BatchError, HeadTargets, HostBatch},
+    batches::{BatchError, HostBatch},
     packing::{Packing, PackingRules},
     selection,
 };
@@ -34,11 +34,8 @@ impl Packer {
                 layout,
                 symmetries,
                 completed_q: None,
-                value_horizon: 0.0,
-                blunder_threshold: 0.0,
                 root_value_share: 0.0,
-                targets: HeadTargets::default(),
-                other_side: OtherSide::default(),
+                has_outcomes: false,
             },
             seed: seed ^ SYMMETRY_DRAWS,
         }
@@ -60,59 +57,16 @@ impl Packer {
         self
     }
 
-    /// Sets the horizon, in turns, of the mixture of results with later root values; 0: results alone.
-    #[must_use]
-    pub fn with_value_horizon(mut self, turns: f32) -> Self {
-        self.rules.value_horizon = turns;
-        self
-    }
-
-    /// Sets the excess of the best action's value over the played one's, above which results are repaired; 0: they are not.
-    #[must_use]
-    pub fn with_blunder_threshold(mut self, threshold: f32) -> Self {
-        self.rules.blunder_threshold = threshold;
-        self
-    }
-
-    /// Returns the threshold by which the results of batches must be repaired; 0: they are not.
-    pub fn blunder_threshold(&self) -> f32 {
-        self.rules.blunder_threshold
-    }
-
     /// True if batches must have the results of searches.
     pub fn wants_decisions(&self) -> bool {
         self.rules.completed_q.is_some()
     }
 
-    /// Returns the horizon of the mixed values that batches must have; 0: none.
-    pub fn value_horizon(&self) -> f32 {
-        self.rules.value_horizon
-    }
-
-    /// Adds the targets of a network's heads. `other_side` is that of the rows' representation.
+    /// Sets whether value targets are the probabilities of a win, a draw and a loss.
     #[must_use]
-    pub fn with_targets(mut self, targets: HeadTargets, other_side: &OtherSide) -> Self {
-        self.rules.targets = targets;
-        self.rules.other_side = other_side.clone();
+    pub fn with_outcomes(mut self, has_outcomes: bool) -> Self {
+        self.rules.has_outcomes = has_outcomes;
         self
-    }
-
-    /// True if the fields of earlier releases (`SampleRequest.auxiliary`) contain a target that is needed. A store of an earlier release
-    /// sends these fields; a newer store sends named columns.
-    pub fn wants_auxiliary(&self) -> bool {
-        self.sent_targets().next().is_some()
-    }
-
-    /// Returns the names of the targets that a store is asked for.
-    pub fn target_names(&self) -> Vec<String> {
-        self.sent_targets()
-            .map(|target| target.name().to_owned())
-            .collect()
-    }
-
-    fn sent_targets(&self) -> impl Iterator<Item = Target> {
-        let targets = self.rules.targets.auxiliary.iter().copied();
-        targets.filter(|target| target.is_sent())
     }
 
     /// Checks and packs a batch, and leaves out invalid samples. Returns the packed batch and the error of each invalid sample.

@@ -1,22 +1,15 @@
 //! Packs one batch: checks each sample, applies its symmetry and appends it to the arrays.
-//!
-//! The other player's reply comes from the wire in that player's view. Packing converts it to the view of the sample's row
-//! ([`games::OtherSide`]) and applies the row's symmetry, so that convolutions over the row's board see the reply at its
-//! squares.
 
-use std::borrow::Cow;
-
-use games::{OtherSide, RowLayout, RowSymmetries, Symmetry, codec::Candidates};
+use games::{RowLayout, RowSymmetries, Symmetry, codec::Candidates};
 use proto::{
-    columns::{ColumnError, Ragged, SparsePolicies, check_length},
+    columns::{Ragged, SparsePolicies, check_length},
     decisions::{Decision, DecisionColumns},
-    targets::{Shape, Target},
     v1,
 };
 use search::CompletedQ;
 
 use crate::data::{
-    batches::{BatchError, HeadTargets, HostBatch, HostTarget},
+    batches::{BatchError, HostBatch},
     completed_q,
     expanded::BatchExpander,
     outcomes,
@@ -35,16 +28,10 @@ pub(crate) struct PackingRules {
     pub(crate) symmetries: RowSymmetries,
     /// Computation of policy targets from the values of actions; `None`: targets are the visits.
     pub(crate) completed_q: Option<CompletedQ>,
-    /// Horizon in turns of the mixture of results with later root values; 0: results alone.
-    pub(crate) value_horizon: f32,
-    /// Threshold by which results must be repaired; 0: they are not.
-    pub(crate) blunder_threshold: f32,
     /// Share (0 to 1) of the search's root value in the value targets.
     pub(crate) root_value_share: f32,
-    /// Targets of the network's heads.
-    pub(crate) targets: HeadTargets,
-    /// Conversion of the other player's policies to the view of the player to act.
-    pub(crate) other_side: OtherSide,
+    /// True if value targets are the probabilities of a win, a draw and a loss.
+    pub(crate) has_outcomes: bool,
 }
 
 /// A batch that is being packed, sample by sample.
@@ -58,40 +45,11 @@ pub(crate) struct Packing<'a> {
     decisions: Option<DecisionColumns<'a>>,
     /// Places of the samples without a result that have not been reached yet.
     undecided: std::slice::Iter<'a, u32>,
-    /// Parallel to the batch's auxiliary targets.
-    auxiliary: Vec<WireTarget<'a>>,
     expander: BatchExpander,
     /// Sample of each entry of the policy targets.
     samples: Vec<usize>,
     /// Least value that a position can have.
     least: f32,
-}
-
-/// A target of a batch, as received.
-enum WireTarget<'a> {
-    Numbers(Cow<'a, [f32]>),
-    Policies(SparsePolicies<'a>),
-    /// Computed from the policy target.
-    Softened,
-}
-
-impl<'a> WireTarget<'a> {
-    fn new(batch: &'a v1::Batch, target: Target) -> Result<Self, ColumnError> {
-        Ok(match target.shape() {
-            Shape::Number => Self::Numbers(batch.number_target(target)?),
-            Shape::OpponentPolicy => Self::Policies(batch.policy_target(target)?),
-            Shape::OwnPolicy => Self::Softened,
-        })
-    }
-
-    /// Returns an empty target with room for all samples.
-    fn room(&self) -> HostTarget {
-        match self {
-            Self::Numbers(numbers) => HostTarget::Numbers(Vec::with_capacity(numbers.len())),
-            Self::Policies(policies) => HostTarget::Policies(Policies::with_capacity(policies.entries())),
-            Self::Softened => HostTarget::Policies(Policies::default()),
-        }
-    }
 }
 
 impl<'a> Packing<'a> {
@@ -100,14 +58,8 @@ impl<'a> Packing<'a> {
     /// # Errors
     /// [`BatchError::Length`] if the lengths do not fit each other.
     pub(crate) fn new(rules: &'a PackingRules, batch: &'a v1::Batch) -> Result<Self, BatchError> {
-        let (layout, wanted) = (&rules.layout, &rules.targets);
+        let layout = &rules.layout;
         let positions = batch.positions as usize;
-        if batch.blunder_threshold != rules.blunder_threshold {
-            return Err(BatchError::Repair {
-                found: batch.blunder_threshold.to_string(),
-                expected: rules.blunder_threshold.to_string(),
-            });
-        }
         let rows = batch.row_columns(layout.row_len())?;
         let row_ends = rows.clone().scan(0, |end, row| {
             *end += row.len();
@@ -116,16 +68,7 @@ impl<'a> Packing<'a> {
         let policy = batch.policy_columns()?;
         check_length("results", batch.results.len(), positions)?;
         check_length("root_values", batch.root_values.len(), positions)?;
-        if rules.value_horizon > 0.0 {
-            check_length("future_wins", batch.future_wins.len(), positions)?;
-            check_length("future_losses", batch.future_losses.len(), positions)?;
-        }
         let decisions = rules.completed_q.map(|_| batch.decision_columns()).transpose()?;
-        let auxiliary = wanted
-            .auxiliary
-            .iter()
-            .map(|&target| WireTarget::new(batch, target))
-            .collect::<Result<Vec<_>, ColumnError>>()?;
         let targets = policy.entries();
         Ok(Self {
             rules,
@@ -140,13 +83,7 @@ impl<'a> Packing<'a> {
                 candidates: None,
                 policy: Policies::with_capacity(targets),
                 results: Vec::with_capacity(positions),
-                outcomes: wanted.outcomes.then(|| Vec::with_capacity(3 * positions)),
-                auxiliary: wanted
-                    .auxiliary
-                    .iter()
-                    .copied()
-                    .zip(auxiliary.iter().map(WireTarget::room))
-                    .collect(),
+                outcomes: rules.has_outcomes.then(|| Vec::with_capacity(3 * positions)),
                 positions_inserted: batch.positions_inserted,
                 inserted: batch.positions_inserted,
                 forgone: 0,
@@ -156,7 +93,6 @@ impl<'a> Packing<'a> {
             policy,
             decisions,
             undecided: batch.undecided.iter(),
-            auxiliary,
             expander: BatchExpander::new(layout),
             samples: Vec::with_capacity(targets),
             least: layout.codec().lowest_value(),
@@ -169,10 +105,7 @@ impl<'a> Packing<'a> {
     /// Reason why the sample is invalid.
     pub(crate) fn push(&mut self, sample: usize, draw: impl FnOnce(u8) -> u8) -> Result<(), String> {
         let PackingRules {
-            layout,
-            symmetries,
-            other_side,
-            ..
+            layout, symmetries, ..
         } = self.rules;
         let packed = &mut self.packed;
         let row = self.rows.next().unwrap_or_default();
@@ -187,7 +120,6 @@ impl<'a> Packing<'a> {
             let turned = symmetries.turn_action(symmetry, action);
             place(layout, candidates.as_ref(), turned)
         };
-        let before = packed.policy.at.len();
         match (self.rules.completed_q, decision.filter(Decision::is_searched)) {
             (Some(rule), Some(decision)) if !visited.0.is_empty() => {
                 let shares = completed_q::target(rule, visited.1, &decision)?;
@@ -197,27 +129,6 @@ impl<'a> Packing<'a> {
             _ => packed.policy.push(visited, own_place)?,
         }
         self.samples.resize(packed.policy.at.len(), sample);
-        let first = sample * layout.actions as usize;
-        let place = |action| {
-            let turned = symmetries.turn_action(symmetry, other_side.entry(action));
-            place(layout, None, turned).map(|place| first + place)
-        };
-        for ((target, found), column) in packed.auxiliary.iter_mut().zip(&mut self.auxiliary) {
-            match (found, column) {
-                (HostTarget::Numbers(found), WireTarget::Numbers(numbers)) => {
-                    found.extend(numbers.get(sample));
-                }
-                (HostTarget::Policies(found), WireTarget::Policies(policies)) => found
-                    .push(policies.next().unwrap_or_default(), place)
-                    .map_err(|reason| format!("{}: {reason}", target.name()))?,
-                (HostTarget::Policies(soft), WireTarget::Softened) => {
-                    soft.push_softened(&packed.policy, before, first)?;
-                }
-                // The columns were made from one list of targets.
-                (HostTarget::Numbers(_), WireTarget::Policies(_) | WireTarget::Softened)
-                | (HostTarget::Policies(_), WireTarget::Numbers(_)) => {}
-            }
-        }
         self.push_value(sample, !visited.0.is_empty())
     }
 
@@ -238,23 +149,12 @@ impl<'a> Packing<'a> {
         } else {
             0.0
         };
-        let (value, outcomes) = if self.rules.value_horizon > 0.0 {
-            let (win, loss) = (self.batch.future_wins[sample], self.batch.future_losses[sample]);
-            let is_share = |share: f32| (0.0..=1.0 + VALUE_SLACK).contains(&share);
-            if ![win, loss, win + loss].into_iter().all(is_share) {
-                return Err(format!(
-                    "{win} and {loss} are not the probabilities of a win and of a loss"
-                ));
-            }
-            let outcomes = [win, (1.0 - win - loss).max(0.0), loss];
-            (in_range("mixed value", win - loss)?, Some(outcomes))
-        } else if is_undecided {
-            // There is no result, and a value of a search is in its place.
-            (result, Some(outcomes::of_value(result)))
-        } else {
-            (result, outcomes::of_result(result))
+        // A game without a result has its root value in place of the result.
+        let outcomes = match is_undecided {
+            true => Some(outcomes::of_value(result)),
+            false => outcomes::of_result(result),
         };
-        self.packed.results.push(value + share * (root_value - value));
+        self.packed.results.push(result + share * (root_value - result));
         if let Some(targets) = &mut self.packed.outcomes {
             let outcomes = outcomes.ok_or_else(|| {
                 format!(
@@ -270,11 +170,6 @@ impl<'a> Packing<'a> {
     pub(crate) fn finish(self) -> HostBatch {
         let mut packed = self.packed;
         packed.policy.finish();
-        for (_, target) in &mut packed.auxiliary {
-            if let HostTarget::Policies(policies) = target {
-                policies.finish();
-            }
-        }
         (packed.inputs, packed.candidates) = self.expander.finish();
         let actions = self.rules.layout.actions as usize;
         let width = packed

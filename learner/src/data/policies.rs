@@ -66,26 +66,6 @@ impl Policies {
         Ok(())
     }
 
-    /// Adds a flattened form of the entries of `policy` from the one with index `first` on, which are those of one sample: their shares to
-    /// the power of a quarter, scaled to the sum 1. Each place is `start` and the place in `policy`. Adds no sample if there are no such
-    /// entries.
-    pub(crate) fn push_softened(&mut self, policy: &Self, first: usize, start: usize) -> Result<(), String> {
-        let places = policy.at.get(first..).unwrap_or_default();
-        let soft: Vec<f64> = policy.share[policy.share.len() - places.len()..]
-            .iter()
-            .map(|&share| f64::from(share).powf(0.25))
-            .collect();
-        if soft.is_empty() {
-            return Ok(());
-        }
-        let sum: f64 = soft.iter().sum();
-        let shares = places
-            .iter()
-            .zip(soft)
-            .map(|(&at, share)| (at as u32, share / sum));
-        self.push_shares(shares, |at| Ok(start + at as usize))
-    }
-
     /// Converts the sum of entropies to their mean, after the last sample was added.
     pub(crate) fn finish(&mut self) {
         self.entropy /= self.samples.max(1) as f64;

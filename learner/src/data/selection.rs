@@ -1,9 +1,6 @@
 //! Selects samples of a batch as it came over the wire, for a batch with invalid samples.
 
-use proto::{
-    decisions::Recorder,
-    v1::{Batch, TargetColumn},
-};
+use proto::{decisions::Recorder, v1::Batch};
 
 /// Returns a batch of the given samples, in ascending order, of `batch`. The lengths of the columns must fit each other.
 pub(crate) fn select(batch: &Batch, samples: &[usize]) -> Batch {
@@ -26,21 +23,6 @@ pub(crate) fn select(batch: &Batch, samples: &[usize]) -> Batch {
         root_values: plain(&batch.root_values, samples),
         game_sequences: plain(&batch.game_sequences, samples),
         plies: plain(&batch.plies, samples),
-        reply_counts: plain(&batch.reply_counts, samples),
-        reply_actions: column(&batch.reply_actions, &batch.reply_counts),
-        reply_visits: column(&batch.reply_visits, &batch.reply_counts),
-        moves_left: plain(&batch.moves_left, samples),
-        targets: batch
-            .targets
-            .iter()
-            .map(|target| TargetColumn {
-                name: target.name.clone(),
-                numbers: plain(&target.numbers, samples),
-                counts: plain(&target.counts, samples),
-                actions: column(&target.actions, &target.counts),
-                visits: column(&target.visits, &target.counts),
-            })
-            .collect(),
         number: batch.number,
         positions_inserted: batch.positions_inserted,
         window_positions: batch.window_positions,
@@ -60,9 +42,6 @@ pub(crate) fn select(batch: &Batch, samples: &[usize]) -> Batch {
             .filter(|&(_, &sample)| batch.undecided.binary_search(&(sample as u32)).is_ok())
             .map(|(place, _)| place)
             .collect(),
-        future_wins: plain(&batch.future_wins, samples),
-        future_losses: plain(&batch.future_losses, samples),
-        blunder_threshold: batch.blunder_threshold,
     }
 }
 
@@ -126,16 +105,7 @@ mod tests {
             root_values: vec![0.1, 0.2, 0.3],
             game_sequences: vec![7, 8, 9],
             plies: vec![0, 1, 2],
-            targets: vec![TargetColumn {
-                name: "a".into(),
-                counts: vec![1, 1, 2],
-                actions: vec![20, 21, 22, 23],
-                visits: vec![1, 2, 3, 4],
-                ..TargetColumn::default()
-            }],
             undecided: vec![0, 2],
-            future_wins: vec![0.5, 0.25, 0.0],
-            future_losses: vec![0.0, 0.25, 0.5],
             decisions: Some(decisions(&[(2, 20), (0, 21), (1, 22)])),
             ..Batch::default()
         };
@@ -151,16 +121,7 @@ mod tests {
             root_values: vec![0.1, 0.3],
             game_sequences: vec![7, 9],
             plies: vec![0, 2],
-            targets: vec![TargetColumn {
-                name: "a".into(),
-                counts: vec![1, 2],
-                actions: vec![20, 22, 23],
-                visits: vec![1, 3, 4],
-                ..TargetColumn::default()
-            }],
             undecided: vec![0, 1],
-            future_wins: vec![0.5, 0.0],
-            future_losses: vec![0.0, 0.5],
             decisions: Some(decisions(&[(2, 20), (1, 22)])),
             ..Batch::default()
         };

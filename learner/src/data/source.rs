@@ -260,13 +260,9 @@ impl Source {
             seed: self.seed,
             first_batch: self.next_batch,
             min_positions: self.min_positions,
-            auxiliary: self.packer.wants_auxiliary(),
             purpose: Purpose::Training.into(),
-            targets: self.packer.target_names(),
             line: self.line,
             decisions: self.packer.wants_decisions(),
-            value_horizon_turns: self.packer.value_horizon(),
-            blunder_threshold: self.packer.blunder_threshold(),
         }
     }
 

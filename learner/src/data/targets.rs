@@ -1,13 +1,9 @@
 //! Training targets of a batch on the training device.
 
-use proto::targets::Target;
 use tch::{Device, Tensor};
 
 use crate::{
-    data::{
-        batches::{HostBatch, HostTarget},
-        policies::Policies,
-    },
+    data::{batches::HostBatch, policies::Policies},
     torch::{TorchError, from_host},
 };
 
@@ -22,17 +18,6 @@ pub struct Targets {
     pub results: Tensor,
     /// Value targets as probabilities of a win, a draw and a loss, f32 `[batch, 3]`, for networks with such a head.
     pub outcomes: Option<Tensor>,
-    /// Targets of the auxiliary heads.
-    pub auxiliary: Vec<(Target, AuxiliaryTarget)>,
-}
-
-/// A target of an auxiliary head on the training device.
-#[derive(Debug)]
-pub enum AuxiliaryTarget {
-    /// One number for each sample, f32 `[batch]`.
-    Numbers(Tensor),
-    /// Sparse policies over the head's logits.
-    Policies(PolicyTargets),
 }
 
 /// Sparse distributions over the entries of a matrix of logits.
@@ -73,21 +58,11 @@ impl Targets {
         });
         let outcomes = batch.outcomes.as_ref();
         let outcomes = outcomes.map(|numbers| from_host(numbers, &[count, 3], device));
-        let auxiliary = batch.auxiliary.iter().map(|(target, column)| {
-            let column = match column {
-                HostTarget::Numbers(numbers) => AuxiliaryTarget::Numbers(list(numbers, device)?),
-                HostTarget::Policies(policies) => {
-                    AuxiliaryTarget::Policies(PolicyTargets::new(policies, device)?)
-                }
-            };
-            Ok((*target, column))
-        });
         Ok(Self {
             policy: PolicyTargets::new(&batch.policy, device)?,
             candidates: candidates.transpose()?,
             results: list(&batch.results, device)?,
             outcomes: outcomes.transpose()?,
-            auxiliary: auxiliary.collect::<Result<_, TorchError>>()?,
         })
     }
 }

@@ -14,8 +14,6 @@ use rand::SeedableRng as _;
 use rand_chacha::ChaCha20Rng;
 use rand_distr::{Distribution as _, Normal};
 
-use proto::targets::Shape;
-
 use super::{NetworkShape, PolicyShape, TowerShape};
 
 /// Scale of the first weights of the last layers of a tower's policy and value, relative to He's.
@@ -67,18 +65,21 @@ fn tower(list: &mut Declarations, shape: &TowerShape) {
         list.conv_norm(&format!("block{block}.first"), filters, filters, 3, 1.0);
         let kept = list.pooling(&format!("block{block}.pooling"), filters, shape.pooled_in(block));
         list.conv_norm(&format!("block{block}.second"), filters, kept, 3, 0.0);
-        let squeezed = shape.squeeze_excitation;
-        if squeezed > 0 {
-            list.linear(&format!("block{block}.squeeze"), squeezed, filters, 1.0);
-            list.linear(&format!("block{block}.excite"), filters, squeezed, LAST_LAYER);
-        }
     }
     match shape.policy {
         PolicyShape::Dense { channels } => list.conv_norm("policy", channels, filters, 1, 1.0),
         PolicyShape::Planes { .. } => list.conv_norm("policy", filters, filters, 3, 1.0),
     }
     let kept = list.pooling("policy.pooling", filters, shape.pooled_in_policy());
-    policy_output(list, "policy.output", shape, kept, SERVED_LAYER);
+    match shape.policy {
+        PolicyShape::Dense { channels } => {
+            list.linear("policy.output", shape.actions, channels * squares, SERVED_LAYER);
+        }
+        PolicyShape::Planes { planes } => {
+            list.conv("policy.output", planes, kept, 3, SERVED_LAYER);
+            list.constant("policy.output.bias", planes, Purpose::Plain, 0.0);
+        }
+    }
     let channels = shape.value_channels;
     list.conv_norm("value", channels, filters, 1, 1.0);
     list.linear("value.hidden", shape.value_hidden, channels * squares, 1.0);
@@ -87,28 +88,6 @@ fn tower(list: &mut Declarations, shape: &TowerShape) {
         ValueHead::Wdl => 3,
     };
     list.linear("value.output", outputs, shape.value_hidden, SERVED_LAYER);
-    for head in shape.auxiliary.iter() {
-        let name = head.output_name();
-        match head.target.shape() {
-            Shape::OpponentPolicy | Shape::OwnPolicy => {
-                policy_output(list, &name, shape, kept, LAST_LAYER);
-            }
-            Shape::Number => list.linear(&name, 1, shape.value_hidden, LAST_LAYER),
-        }
-    }
-}
-
-/// Declares the last layer of a policy head; `channels` is the number of input channels of a convolutional one.
-fn policy_output(list: &mut Declarations, name: &str, shape: &TowerShape, channels: u32, scale: f32) {
-    match shape.policy {
-        PolicyShape::Dense { channels } => {
-            list.linear(name, shape.actions, channels * SQUARES as u32, scale);
-        }
-        PolicyShape::Planes { planes } => {
-            list.conv(name, planes, channels, 3, scale);
-            list.constant(&format!("{name}.bias"), planes, Purpose::Plain, 0.0);
-        }
-    }
 }
 
 /// Declares the layers of a fish-eye network. Their names are those of [`FishEyeShape::layers`].

@@ -103,7 +103,6 @@ impl FishEye {
             logits,
             values: value_logits.f_sigmoid()?,
             value_logits: Some(ValueLogits::Sigmoid(value_logits)),
-            auxiliary: Vec::new(),
         })
     }
 

@@ -1,16 +1,13 @@
-//! The heads over a tower: policy, value, and auxiliary heads (KataGo's reply of the other player and soft policy, Leela Chess
-//! Zero's moves left). An auxiliary head shares all but its last layer with the policy or the value head and is not exported.
+//! The heads over a tower: policy and value.
 //!
 //! The fully connected layers always compute in f32: they cost little, and bf16 would round a value to 8 bits.
 
 use config::ValueHead;
 use onnx::{PolicyHead as FoldedPolicy, ValueHead as FoldedValue};
-use proto::targets::Shape;
 use tch::{Kind, Tensor};
 
 use super::{
     Outputs, Pass, PolicyShape, TowerShape, ValueLogits,
-    auxiliary::AuxiliaryHead,
     layers::{Conv, ConvNorm, Linear, NamedTensors},
     pooling::PooledConv,
 };
@@ -25,8 +22,6 @@ pub(super) struct Heads {
     value_hidden: Linear,
     value_output: Linear,
     value_head: ValueHead,
-    auxiliary_policies: Vec<(&'static AuxiliaryHead, PolicyOutput)>,
-    auxiliary_numbers: Vec<(&'static AuxiliaryHead, Linear)>,
 }
 
 /// The last layer of a policy.
@@ -38,16 +33,6 @@ enum PolicyOutput {
 
 impl Heads {
     pub(super) fn new(shape: &TowerShape, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
-        let (mut auxiliary_policies, mut auxiliary_numbers) = (Vec::new(), Vec::new());
-        for head in shape.auxiliary.iter() {
-            let name = head.output_name();
-            match head.target.shape() {
-                Shape::OpponentPolicy | Shape::OwnPolicy => {
-                    auxiliary_policies.push((head, PolicyOutput::new(shape, from, &name)?))
-                }
-                Shape::Number => auxiliary_numbers.push((head, Linear::new(from, &name)?)),
-            }
-        }
         Ok(Self {
             policy_conv: PooledConv::new(from, "policy", "policy.pooling", shape.pooled_in_policy())?,
             policy_output: PolicyOutput::new(shape, from, "policy.output")?,
@@ -55,8 +40,6 @@ impl Heads {
             value_hidden: Linear::new(from, "value.hidden")?,
             value_output: Linear::new(from, "value.output")?,
             value_head: shape.value_head,
-            auxiliary_policies,
-            auxiliary_numbers,
         })
     }
 
@@ -64,17 +47,9 @@ impl Heads {
     pub(super) fn forward(&self, board: &Tensor, pass: Pass) -> Result<Outputs, TorchError> {
         let policy = self.policy_conv.forward(board, pass)?;
         let logits = self.policy_output.forward(&policy, pass)?;
-        let mut auxiliary = Vec::new();
-        for (head, output) in &self.auxiliary_policies {
-            auxiliary.push((*head, output.forward(&policy, pass)?));
-        }
         let value = flatten(&self.value_conv.forward(board, pass)?.f_relu_()?)?;
         let hidden = self.value_hidden.forward(&value, Kind::Float)?.f_relu_()?;
         let output = self.value_output.forward(&hidden, Kind::Float)?;
-        for (head, linear) in &self.auxiliary_numbers {
-            let units = linear.forward(&hidden, Kind::Float)?.f_softplus()?;
-            auxiliary.push((*head, units.f_mul_scalar(head.unit)?.f_flatten(0, -1)?));
-        }
         let (values, value_logits) = match self.value_head {
             ValueHead::Scalar => (output.f_tanh()?.f_flatten(0, -1)?, None),
             ValueHead::Wdl => {
@@ -87,11 +62,10 @@ impl Heads {
             logits,
             values,
             value_logits,
-            auxiliary,
         })
     }
 
-    /// Takes the weights of [`Heads::fold`]. Auxiliary heads keep theirs.
+    /// Takes the weights of [`Heads::fold`].
     pub(super) fn unfold(&self, policy: &FoldedPolicy, value: &FoldedValue) -> Result<(), TorchError> {
         match (&self.policy_output, policy) {
             (PolicyOutput::Dense(output), FoldedPolicy::Dense { conv, linear }) => {

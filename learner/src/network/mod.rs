@@ -2,13 +2,10 @@
 //! [`onnx::fish_eye`] defines.
 //!
 //! ```text
-//! planes ─ conv3×3 ─ BN ─ ReLU ─ B × [ conv3×3 ─ BN ─ (GP) ─ ReLU ─ conv3×3 ─ BN ─ (SE) ─ + skip ─ ReLU ]
-//!   ├ policy, dense:  conv1×1 to 32 ─ BN ─ ReLU ┬ linear to the actions
-//!   │                                           └ (the same for the other player's reply)
-//!   ├ policy, planes: conv3×3 ─ BN ─ (GP) ─ ReLU ┬ conv3×3 to actions/64 planes
-//!   │                                            └ (the same for the other player's reply)
-//!   └ value:          conv1×1 to 4 ─ BN ─ ReLU ─ linear ─ ReLU ┬ linear to 1 ─ tanh, or linear to 3 ─ softmax
-//!                                                              └ (linear to 1 ─ softplus: moves left)
+//! planes ─ conv3×3 ─ BN ─ ReLU ─ B × [ conv3×3 ─ BN ─ (GP) ─ ReLU ─ conv3×3 ─ BN ─ + skip ─ ReLU ]
+//!   ├ policy, dense:  conv1×1 to 32 ─ BN ─ ReLU ─ linear to the actions
+//!   ├ policy, planes: conv3×3 ─ BN ─ (GP) ─ ReLU ─ conv3×3 to actions/64 planes
+//!   └ value:          conv1×1 to 4 ─ BN ─ ReLU ─ linear ─ ReLU ─ linear to 1 ─ tanh, or linear to 3 ─ softmax
 //!
 //! fish-eye, policy network ─ subtrees rolled up level by level ─ context, path and view of each part, grids of each position, its examples
 //!   └ linear ─ ReLU ─ linear to the moves, for every part
@@ -16,14 +13,12 @@
 //!   └ linear ─ ReLU ─ linear to 1 ─ sigmoid (with `model.shared`, the layers before these are those of the policy)
 //! ```
 //!
-//! Elements in brackets are optional: squeeze-excitation, global pooling (in two blocks,
-//! [`onnx::weights::pooled_blocks`]), and heads that train the tower and are not exported.
+//! The element in brackets is optional: global pooling, in two blocks ([`onnx::weights::pooled_blocks`]) and in a policy of planes.
 //!
 //! The layout of the rows decides which of the two networks is trained ([`NetworkShape::new`]).
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`auxiliary`] | the list of auxiliary heads |
 //! | [`shape`] | sizes: [`NetworkShape`] |
 //! | [`inputs`] | inputs on the training device |
 //! | [`declarations`] | every variable: name, dimensions, first values |
@@ -34,7 +29,6 @@
 //! | `tower`, `fish_eye` | the forward pass of each, its form for export, and a tower's way back from that |
 //! | `pooling`, [`heads`] | parts of the tower |
 
-pub mod auxiliary;
 pub mod declarations;
 mod fish_eye;
 pub mod heads;

@@ -4,8 +4,8 @@ use onnx::{FishEyeWeights, TowerWeights};
 use tch::Device;
 
 use super::{
-    NetworkShape, Outputs, Pass, Variables, declarations::declarations, fish_eye::FishEye, inputs::Inputs,
-    layers::NamedTensors, tower::Tower,
+    NetworkShape, Outputs, Pass, TowerShape, Variables, declarations::declarations, fish_eye::FishEye,
+    inputs::Inputs, layers::NamedTensors, tower::Tower,
 };
 use crate::torch::TorchError;
 
@@ -95,15 +95,15 @@ impl Network {
         }
     }
 
-    /// Overwrites the weights, so that the network computes what `weights` compute. Auxiliary heads keep theirs.
+    /// Overwrites the weights, so that the network computes what `weights` compute.
     ///
     /// # Errors
     /// [`StartError::Shape`] with the differences if the network has other sizes; nothing has changed then.
     pub fn begin_with(&mut self, weights: &TowerWeights) -> Result<(), StartError> {
-        let (NetworkShape::Tower(shape), Layers::Tower(tower)) = (&self.shape, &self.layers) else {
+        let Layers::Tower(tower) = &self.layers else {
             return Err(StartError::NoTower);
         };
-        let found = NetworkShape::Tower(shape.of_weights(weights));
+        let found = NetworkShape::Tower(TowerShape::of_weights(weights));
         let differences = found.differences(&self.shape);
         if !differences.is_empty() {
             return Err(StartError::Shape(differences));

@@ -2,8 +2,6 @@
 
 use tch::Tensor;
 
-use super::auxiliary::AuxiliaryHead;
-
 /// Outputs of a forward pass.
 #[derive(Debug)]
 pub struct Outputs {
@@ -14,8 +12,6 @@ pub struct Outputs {
     pub values: Tensor,
     /// Logits from which the values are computed, if the loss of the value is a function of them.
     pub value_logits: Option<ValueLogits>,
-    /// Outputs of the auxiliary heads: logits f32 `[batch, actions]` from the side of the player to act, or numbers f32 `[batch]` above 0.
-    pub auxiliary: Vec<(&'static AuxiliaryHead, Tensor)>,
 }
 
 /// Logits from which values are computed.

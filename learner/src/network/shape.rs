@@ -2,13 +2,10 @@
 
 use std::fmt;
 
-use config::{LearnerConfig, ModelConfig, ValueHead};
+use config::{ModelConfig, ValueHead};
 use games::{PlaneStack, PolicyHead, RowLayout, planes::SQUARES};
 use onnx::{FishEyeShape, GlobalPooling, TowerWeights};
 use serde::{Deserialize, Serialize};
-
-use super::auxiliary::{AuxiliaryHeads, HEADS};
-use crate::data::batches::HeadTargets;
 
 /// Channels between the tower and a dense policy's linear layer.
 const POLICY_CHANNELS: u32 = 32;
@@ -26,7 +23,7 @@ pub enum NetworkShape {
     FishEye(FishEyeShape),
 }
 
-/// Error: `[model]` or `[learner]` does not fit the game.
+/// Error: `[model]` does not fit the game.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` must be {wanted} for {game}: {reason}")]
 pub struct ShapeError {
@@ -51,10 +48,7 @@ pub struct TowerShape {
     pub blocks: u32,
     /// Channels of the tower.
     pub filters: u32,
-    /// Channels of the squeeze in each block; 0: no squeeze-excitation.
-    pub squeeze_excitation: u32,
     /// Channels that are pooled over the board, in [`onnx::weights::pooled_blocks`] and in a policy of planes; 0: none.
-    #[serde(default)]
     pub global_pooling: u32,
     /// The policy head.
     pub policy: PolicyShape,
@@ -63,11 +57,7 @@ pub struct TowerShape {
     /// Width of the value head's hidden layer.
     pub value_hidden: u32,
     /// Output of the value head.
-    #[serde(default)]
     pub value_head: ValueHead,
-    /// Auxiliary heads. An unknown part of a shape is an error of this field, because it takes all further keys.
-    #[serde(flatten)]
-    pub auxiliary: AuxiliaryHeads,
 }
 
 /// The two forms of policy head.
@@ -87,14 +77,13 @@ pub enum PolicyShape {
 }
 
 impl TowerShape {
-    /// Returns the tower of `[model]`, with the layout's kind of policy head and the auxiliary heads of `[learner]`.
-    fn new(model: &ModelConfig, learner: &LearnerConfig, stack: &PlaneStack, layout: &RowLayout) -> Self {
+    /// Returns the tower of `[model]`, with the layout's kind of policy head.
+    fn new(model: &ModelConfig, stack: &PlaneStack, layout: &RowLayout) -> Self {
         Self {
             planes: stack.planes,
             actions: layout.actions,
             blocks: model.blocks,
             filters: model.filters,
-            squeeze_excitation: model.squeeze_excitation,
             global_pooling: model.global_pooling,
             policy: match layout.policy_head {
                 PolicyHead::Planes => PolicyShape::Planes {
@@ -107,12 +96,11 @@ impl TowerShape {
             value_channels: VALUE_CHANNELS,
             value_hidden: model.value_hidden,
             value_head: model.value_head,
-            auxiliary: AuxiliaryHeads::of(learner),
         }
     }
 
-    /// Returns the sizes of a tower with these weights and with the same auxiliary heads, which no ONNX file holds.
-    pub fn of_weights(&self, weights: &TowerWeights) -> Self {
+    /// Returns the sizes of a tower with these weights.
+    pub fn of_weights(weights: &TowerWeights) -> Self {
         let number = |size: usize| size as u32;
         let pooled = |pooling: Option<&GlobalPooling>| pooling.map_or(0, |pooling| pooling.conv.outputs);
         let (policy, actions, pooled_in_policy) = match &weights.policy {
@@ -131,15 +119,12 @@ impl TowerShape {
                 pooled(pooling.as_ref()),
             ),
         };
-        let blocks = weights.blocks.iter();
-        let squeezed = blocks.clone().filter_map(|block| block.gate.as_ref());
-        let pooled_in_blocks = blocks.map(|block| pooled(block.pooling.as_ref()));
+        let pooled_in_blocks = weights.blocks.iter().map(|block| pooled(block.pooling.as_ref()));
         Self {
             planes: number(weights.input.inputs),
             actions: number(actions),
             blocks: number(weights.blocks.len()),
             filters: number(weights.filters()),
-            squeeze_excitation: number(squeezed.map(|gate| gate.squeeze.outputs).max().unwrap_or(0)),
             global_pooling: number(pooled_in_blocks.max().unwrap_or(0).max(pooled_in_policy)),
             policy,
             value_channels: number(weights.value.conv.outputs),
@@ -148,7 +133,6 @@ impl TowerShape {
                 true => ValueHead::Wdl,
                 false => ValueHead::Scalar,
             },
-            auxiliary: self.auxiliary,
         }
     }
 
@@ -170,12 +154,11 @@ impl TowerShape {
 }
 
 impl NetworkShape {
-    /// Returns the network that `[model]` describes, for rows of this layout, with the auxiliary heads that `[learner]` gives a
-    /// weight.
+    /// Returns the network that `[model]` describes, for rows of this layout.
     ///
     /// # Errors
-    /// [`ShapeError`] if `[model]` or `[learner]` asks for a part that the network over such rows does not have.
-    pub fn new(model: &ModelConfig, learner: &LearnerConfig, layout: &RowLayout) -> Result<Self, ShapeError> {
+    /// [`ShapeError`] if `[model]` asks for a part that the network over such rows does not have.
+    pub fn new(model: &ModelConfig, layout: &RowLayout) -> Result<Self, ShapeError> {
         let shape = match (layout.stack(), FishEyeShape::of(layout)) {
             (Ok(_), _) if !model.shared => {
                 return Err(ShapeError {
@@ -185,7 +168,7 @@ impl NetworkShape {
                     reason: "its policy and its value are heads of one tower",
                 });
             }
-            (Ok(stack), _) => return Ok(Self::Tower(TowerShape::new(model, learner, stack, layout))),
+            (Ok(stack), _) => return Ok(Self::Tower(TowerShape::new(model, stack, layout))),
             (Err(_), Some(shape)) => shape,
             (Err(_), None) => {
                 return Err(ShapeError {
@@ -198,24 +181,11 @@ impl NetworkShape {
         };
         let no_blocks = "the fish-eye network has no residual blocks";
         let one_player = "it has one player, whose results are scores";
-        let no_head = "the fish-eye network has no auxiliary heads";
         let has_outcomes = model.value_head != ValueHead::Scalar;
         for (is_asked, key, wanted, reason) in [
-            (
-                model.squeeze_excitation > 0,
-                "model.squeeze_excitation",
-                "0",
-                no_blocks,
-            ),
             (model.global_pooling > 0, "model.global_pooling", "0", no_blocks),
             (has_outcomes, "model.value_head", "\"scalar\"", one_player),
-        ]
-        .into_iter()
-        .chain(
-            HEADS
-                .iter()
-                .map(|head| ((head.weight)(learner) > 0.0, head.weight_key, "0", no_head)),
-        ) {
+        ] {
             if is_asked {
                 return Err(ShapeError {
                     key,
@@ -233,15 +203,9 @@ impl NetworkShape {
         }))
     }
 
-    /// Returns the targets of the heads, beside policy and value.
-    pub fn targets(&self) -> HeadTargets {
-        match self {
-            Self::Tower(tower) => HeadTargets {
-                outcomes: tower.value_head == ValueHead::Wdl,
-                auxiliary: tower.auxiliary.iter().map(|head| head.target).collect(),
-            },
-            Self::FishEye(_) => HeadTargets::default(),
-        }
+    /// True if the value head predicts the probabilities of a win, a draw and a loss.
+    pub fn has_outcomes(&self) -> bool {
+        matches!(self, Self::Tower(tower) if tower.value_head == ValueHead::Wdl)
     }
 
     /// Returns the differences from another shape, as `filters is 64, was 128`.
@@ -310,8 +274,7 @@ mod tests {
 
     #[test]
     fn the_layout_names_the_policy_head() {
-        let learner = LearnerConfig::default();
-        let policy = |layout: &RowLayout| match NetworkShape::new(&ModelConfig::default(), &learner, layout) {
+        let policy = |layout: &RowLayout| match NetworkShape::new(&ModelConfig::default(), layout) {
             Ok(NetworkShape::Tower(tower)) => tower.policy,
             other => panic!("{other:?}"),
         };
@@ -333,7 +296,7 @@ mod tests {
                 filters,
                 ..ModelConfig::default()
             };
-            NetworkShape::new(&model, &LearnerConfig::default(), layout).unwrap()
+            NetworkShape::new(&model, layout).unwrap()
         };
         let (small, large) = (of(64, &layout(7)), of(128, &layout(7)));
         assert!(small.differences(&small).is_empty());
@@ -342,23 +305,11 @@ mod tests {
             value_head: ValueHead::Wdl,
             ..ModelConfig::default()
         };
-        let heads = LearnerConfig {
-            moves_left_weight: 0.1,
-            ..LearnerConfig::default()
-        };
-        let more = NetworkShape::new(&more, &heads, &layout(7)).unwrap();
-        // Checkpoints from before there were such heads have none.
-        let mut old = serde_json::to_value(&small).unwrap();
-        for key in ["global_pooling", "value_head", "opponent_policy", "moves_left"] {
-            old.as_object_mut().unwrap().remove(key).unwrap();
-        }
-        let old: NetworkShape = serde_json::from_value(old).unwrap();
-        assert_eq!(old, small);
-        let differences = [
-            "moves_left is true, was false",
-            "value_head is \"wdl\", was \"scalar\"",
-        ];
-        assert_eq!(more.differences(&old), differences);
+        let more = NetworkShape::new(&more, &layout(7)).unwrap();
+        assert_eq!(
+            more.differences(&small),
+            ["value_head is \"wdl\", was \"scalar\""]
+        );
         assert!(
             !of(64, &GeneratorGame::layout(Encoding::Plain))
                 .differences(&small)
@@ -374,8 +325,7 @@ mod tests {
             value_hidden: 128,
             ..ModelConfig::default()
         };
-        let learner = LearnerConfig::default();
-        let shape = NetworkShape::new(&model, &learner, &trees).unwrap();
+        let shape = NetworkShape::new(&model, &trees).unwrap();
         let NetworkShape::FishEye(found) = &shape else {
             panic!("{shape:?}");
         };
@@ -384,49 +334,38 @@ mod tests {
             shared: false,
             ..model.clone()
         };
-        let separate = NetworkShape::new(&two, &learner, &trees).unwrap();
+        let separate = NetworkShape::new(&two, &trees).unwrap();
         assert_eq!(separate.differences(&shape), ["shared is false, there was none"]);
         let tasks = GeneratorGame::layout(Encoding::Examples);
-        let with_examples = NetworkShape::new(&model, &learner, &tasks).unwrap();
+        let with_examples = NetworkShape::new(&model, &tasks).unwrap();
         assert_eq!(
             with_examples.differences(&shape),
             ["examples is 128, there was none"]
         );
         assert!(with_examples.to_string().ends_with(", examples"));
-        let error = NetworkShape::new(&two, &learner, &layout(7)).unwrap_err();
+        let error = NetworkShape::new(&two, &layout(7)).unwrap_err();
         assert!(
             error.to_string().starts_with("`model.shared` must be true"),
             "{error}"
         );
-        let tower = NetworkShape::new(&model, &learner, &layout(7)).unwrap();
+        let tower = NetworkShape::new(&model, &layout(7)).unwrap();
         for shape in [shape.clone(), separate, tower] {
             let json = serde_json::to_value(&shape).unwrap();
             assert_eq!(serde_json::from_value::<NetworkShape>(json).unwrap(), shape);
         }
-        type Change = fn(&mut ModelConfig, &mut LearnerConfig);
-        let changes: [(&str, Change); 5] = [
-            ("`model.squeeze_excitation` must be 0", |model, _| {
-                model.squeeze_excitation = 4;
-            }),
-            ("`model.global_pooling` must be 0", |model, _| {
+        type Change = fn(&mut ModelConfig);
+        let changes: [(&str, Change); 2] = [
+            ("`model.global_pooling` must be 0", |model| {
                 model.global_pooling = 4
             }),
-            ("`model.value_head` must be \"scalar\"", |model, _| {
+            ("`model.value_head` must be \"scalar\"", |model| {
                 model.value_head = ValueHead::Wdl;
-            }),
-            ("`learner.opponent_policy_weight` must be 0", |_, learner| {
-                learner.opponent_policy_weight = 0.15;
-            }),
-            ("`learner.moves_left_weight` must be 0", |_, learner| {
-                learner.moves_left_weight = 0.1;
             }),
         ];
         for (beginning, change) in changes {
-            let (mut model, mut learner) = (model.clone(), learner.clone());
-            change(&mut model, &mut learner);
-            let error = NetworkShape::new(&model, &learner, &trees)
-                .unwrap_err()
-                .to_string();
+            let mut model = model.clone();
+            change(&mut model);
+            let error = NetworkShape::new(&model, &trees).unwrap_err().to_string();
             assert!(error.starts_with(beginning), "{error}");
         }
     }

@@ -1,12 +1,12 @@
 //! The residual tower: its forward pass, and its folded form for export.
 
-use onnx::{Block as FoldedBlock, SqueezeExcitation, TowerWeights};
+use onnx::{Block as FoldedBlock, TowerWeights};
 use tch::Tensor;
 
 use super::{
     Outputs, Pass, TowerShape,
     heads::Heads,
-    layers::{ConvNorm, Linear, NamedTensors},
+    layers::{ConvNorm, NamedTensors},
     pooling::PooledConv,
 };
 use crate::torch::TorchError;
@@ -23,14 +23,6 @@ pub(super) struct Tower {
 struct Block {
     first: PooledConv,
     second: ConvNorm,
-    squeeze_excite: Option<SqueezeExcite>,
-}
-
-/// Squeeze-excitation (Hu et al., 2018).
-#[derive(Debug)]
-struct SqueezeExcite {
-    squeeze: Linear,
-    excite: Linear,
 }
 
 impl Tower {
@@ -78,63 +70,30 @@ impl Tower {
 impl Block {
     fn new(shape: &TowerShape, source: &mut NamedTensors<'_>, number: u32) -> Result<Self, TorchError> {
         let name = |part: &str| format!("block{number}.{part}");
-        let squeeze_excite = match shape.squeeze_excitation {
-            0 => None,
-            _ => Some(SqueezeExcite {
-                squeeze: Linear::new(source, &name("squeeze"))?,
-                excite: Linear::new(source, &name("excite"))?,
-            }),
-        };
         let pooled = shape.pooled_in(number);
         Ok(Self {
             first: PooledConv::new(source, &name("first"), &name("pooling"), pooled)?,
             second: ConvNorm::new(source, &name("second"))?,
-            squeeze_excite,
         })
     }
 
     fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
         let first = self.first.forward(board, pass)?;
-        let mut second = self.second.forward(&first, pass)?;
-        if let Some(squeeze_excite) = &self.squeeze_excite {
-            second = squeeze_excite.forward(&second, pass)?;
-        }
+        let second = self.second.forward(&first, pass)?;
         Ok(second.f_add(board)?.f_relu_()?)
     }
 
     fn unfold(&self, weights: &FoldedBlock) -> Result<(), TorchError> {
         self.first.unfold(&weights.first, weights.pooling.as_ref())?;
-        self.second.unfold(&weights.second)?;
-        if let (Some(own), Some(gate)) = (&self.squeeze_excite, &weights.gate) {
-            own.squeeze.unfold(&gate.squeeze)?;
-            own.excite.unfold(&gate.excite)?;
-        }
-        Ok(())
+        self.second.unfold(&weights.second)
     }
 
     fn fold(&self) -> Result<FoldedBlock, TorchError> {
-        let squeeze_excite = match &self.squeeze_excite {
-            None => None,
-            Some(squeeze_excite) => Some(SqueezeExcitation {
-                squeeze: squeeze_excite.squeeze.fold()?,
-                excite: squeeze_excite.excite.fold()?,
-            }),
-        };
         let (first, pooling) = self.first.fold()?;
         Ok(FoldedBlock {
             first,
             pooling,
             second: self.second.fold()?,
-            gate: squeeze_excite,
         })
-    }
-}
-
-impl SqueezeExcite {
-    fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
-        let means = board.f_mean_dim([2i64, 3].as_slice(), false, None)?;
-        let squeezed = self.squeeze.forward(&means, pass.kind)?.f_relu_()?;
-        let scale = self.excite.forward(&squeezed, pass.kind)?.f_sigmoid()?;
-        Ok(board.f_mul(&scale.f_unsqueeze(-1)?.f_unsqueeze(-1)?)?)
     }
 }

@@ -2,20 +2,16 @@
 //! squared error of the value. A network that predicts the probabilities of win, draw and loss is trained by their cross-entropy
 //! instead. The optimiser applies the weight decay.
 //!
-//! Auxiliary heads add cross-entropy with the visits of the other player's reply (KataGo, Wu 2019) and with the flattened policy
-//! target (KataGo), and the Huber loss of the actions left (Leela Chess Zero), each by its weight.
-//!
 //! In the fish-eye network the softmax is over the candidates of each position, and the value, a sigmoid, is trained by binary
 //! cross-entropy. Cross-entropy and squared error have the same minimum, the mean. But most positions of unsolved problems
 //! have the value 0, where the sigmoid is flat: with squared error, a network that always predicts 0 would get almost no
 //! gradient from the few positions with another value.
 
 use config::LearnerConfig;
-use proto::targets::Target;
 use tch::{Kind, Reduction, Tensor};
 
 use crate::{
-    data::targets::{AuxiliaryTarget, CandidateTensors, PolicyTargets, Targets},
+    data::targets::{CandidateTensors, PolicyTargets, Targets},
     network::{Outputs, ValueLogits},
     torch::TorchError,
 };
@@ -29,17 +25,14 @@ pub struct Losses {
     pub value: Tensor,
     /// Mean squared error of the value, if `value` is a cross-entropy of win, draw and loss. Not trained.
     pub squared_error: Option<Tensor>,
-    /// Losses of the auxiliary heads: mean cross-entropy in nats over the samples that have a policy, or mean Huber loss of a number in
-    /// its head's unit.
-    pub auxiliary: Vec<(Target, Tensor)>,
-    /// Sum of all but `squared_error`, each with its weight.
+    /// Sum of policy loss and weighted value loss.
     pub total: Tensor,
 }
 
 /// Computes the losses of a batch.
 ///
 /// # Errors
-/// [`TorchError`], also if the batch has no target for a head of the network.
+/// [`TorchError`], also if the batch has no outcomes and the network predicts them.
 pub fn losses(outputs: &Outputs, targets: &Targets, weights: &LearnerConfig) -> Result<Losses, TorchError> {
     let log_probabilities = match &targets.candidates {
         None => outputs.logits.f_log_softmax(-1, Kind::Float)?,
@@ -47,33 +40,11 @@ pub fn losses(outputs: &Outputs, targets: &Targets, weights: &LearnerConfig) -> 
     };
     let policy = cross_entropy(&log_probabilities, &targets.policy)?;
     let (value, squared_error) = value_loss(outputs, targets)?;
-    let mut total = policy.f_add(&value.f_mul_scalar(weights.value_weight)?)?;
-    let mut auxiliary = Vec::new();
-    for (head, output) in &outputs.auxiliary {
-        let target = targets
-            .auxiliary
-            .iter()
-            .find(|(target, _)| *target == head.target);
-        let loss = match target {
-            Some((_, AuxiliaryTarget::Policies(policies))) => {
-                cross_entropy(&output.f_log_softmax(-1, Kind::Float)?, policies)?
-            }
-            Some((_, AuxiliaryTarget::Numbers(truth))) => {
-                let per_unit = 1.0 / head.unit;
-                let predicted = output.f_mul_scalar(per_unit)?;
-                let truth = truth.f_mul_scalar(per_unit)?;
-                predicted.f_huber_loss(&truth, Reduction::Mean, head.bend / head.unit)?
-            }
-            None => return Err(missing_target(head.target.name())),
-        };
-        total = total.f_add(&loss.f_mul_scalar((head.weight)(weights))?)?;
-        auxiliary.push((head.target, loss));
-    }
+    let total = policy.f_add(&value.f_mul_scalar(weights.value_weight)?)?;
     Ok(Losses {
         policy,
         value,
         squared_error,
-        auxiliary,
         total,
     })
 }
@@ -93,10 +64,9 @@ fn value_loss(outputs: &Outputs, targets: &Targets) -> Result<(Tensor, Option<Te
             (loss, None)
         }
         Some(ValueLogits::Outcomes(logits)) => {
-            let truth = targets
-                .outcomes
-                .as_ref()
-                .ok_or_else(|| missing_target("outcomes"))?;
+            let truth = targets.outcomes.as_ref().ok_or_else(|| {
+                TorchError::new("the batch has no outcomes, which the network's value head needs")
+            })?;
             let each = logits.f_log_softmax(1, Kind::Float)?.f_mul(truth)?;
             let loss = each
                 .f_sum_dim_intlist([1i64].as_slice(), false, Kind::Float)?
@@ -105,12 +75,6 @@ fn value_loss(outputs: &Outputs, targets: &Targets) -> Result<(Tensor, Option<Te
             (loss, Some(squared_error()?.f_detach()?))
         }
     })
-}
-
-fn missing_target(name: &str) -> TorchError {
-    TorchError::new(&format!(
-        "the batch has no targets `{name}`, which a head of the network needs"
-    ))
 }
 
 /// Returns the mean cross-entropy over the samples that have a target. Gathering the few searched actions costs less than a dense

@@ -1,14 +1,13 @@
 //! Reports training: metrics, and every ten seconds a log line, a line of `metrics.jsonl` and scalars for TensorBoard.
 
 use std::{
-    collections::BTreeMap,
     io,
     path::Path,
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use service::figures::{EventFile, Lines};
 
 use crate::{
@@ -31,8 +30,8 @@ struct Line {
     steps: u64,
     policy_loss: f64,
     value_loss: f64,
-    #[serde(flatten, serialize_with = "named_losses")]
-    parts: BTreeMap<&'static str, f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value_squared_error: Option<f64>,
     loss: f64,
     target_entropy: f64,
     gradient_norm: f64,
@@ -93,9 +92,9 @@ impl Reporter {
         line.samples += report.samples as u64;
         line.policy_loss += report.policy_loss;
         line.value_loss += report.value_loss;
-        for (head, loss) in parts(report) {
-            *line.parts.entry(head).or_default() += loss;
-            self.metrics.set_loss(head, loss);
+        if let Some(loss) = report.value_squared_error {
+            *line.value_squared_error.get_or_insert_default() += loss;
+            self.metrics.set_loss(SQUARED_ERROR, loss);
         }
         line.loss += report.loss;
         line.target_entropy += report.target_entropy;
@@ -169,7 +168,7 @@ impl Reporter {
             &mut line.gradient_norm,
         ]
         .into_iter()
-        .chain(line.parts.values_mut())
+        .chain(&mut line.value_squared_error)
         {
             *sum /= steps;
         }
@@ -203,11 +202,6 @@ impl Reporter {
         if line.steps == 0 {
             return Ok(());
         }
-        let parts: Vec<(String, f64)> = line
-            .parts
-            .iter()
-            .map(|(head, &loss)| (format!("loss/{head}"), loss))
-            .collect();
         let mut scalars = vec![
             ("loss/policy", line.policy_loss),
             (
@@ -222,27 +216,12 @@ impl Reporter {
             ("samples_per_position", line.samples_per_position),
             ("waiting_seconds", line.waiting_seconds),
         ];
-        scalars.extend(parts.iter().map(|(name, loss)| (name.as_str(), *loss)));
+        scalars.extend(
+            line.value_squared_error
+                .map(|loss| ("loss/value_squared_error", loss)),
+        );
         self.events.scalars(line.step, &scalars)
     }
-}
-
-/// Returns the losses that only some networks have: name of the head, and loss.
-fn parts(report: &StepReport) -> impl Iterator<Item = (&'static str, f64)> {
-    let squared_error = report.value_squared_error.map(|loss| (SQUARED_ERROR, loss));
-    let auxiliary = report
-        .auxiliary
-        .iter()
-        .map(|(target, loss)| (target.name(), loss));
-    squared_error.into_iter().chain(auxiliary)
-}
-
-/// Serialises the losses by head as `<head>_loss`; the squared error has no suffix.
-fn named_losses<S: Serializer>(parts: &BTreeMap<&'static str, f64>, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(parts.iter().map(|(&head, loss)| match head {
-        SQUARED_ERROR => (head.to_owned(), loss),
-        head => (format!("{head}_loss"), loss),
-    }))
 }
 
 fn rounded(number: f64) -> f64 {
@@ -251,25 +230,18 @@ fn rounded(number: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use proto::targets::Target;
-
     use super::*;
-    use crate::training::train::AuxiliaryLosses;
 
     #[test]
     fn a_line_contains_the_means_since_the_last_line() {
         let folder = tempfile::tempdir().unwrap();
         let mut reporter = Reporter::open(folder.path(), Arc::default()).unwrap();
         for (step, policy_loss) in [(1, 4.0), (2, 2.0)] {
-            let mut auxiliary = AuxiliaryLosses::default();
-            auxiliary.set(Target::OpponentPolicy, policy_loss / 2.0);
-            auxiliary.set(Target::MovesLeft, 0.25);
             let report = StepReport {
                 step,
                 policy_loss,
                 value_loss: 1.0,
                 value_squared_error: None,
-                auxiliary,
                 loss: policy_loss + 1.0,
                 target_entropy: 0.5,
                 gradient_norm: 1.0,
@@ -287,8 +259,6 @@ mod tests {
             .collect();
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[0]["policy_loss"], 3.0);
-        assert_eq!(lines[0]["opponent_policy_loss"], 1.5);
-        assert_eq!(lines[0]["moves_left_loss"], 0.25);
         // A network without outcomes has no squared error beside its value loss.
         assert!(lines[0].get("value_squared_error").is_none());
         assert_eq!(lines[0]["samples"], 20);

@@ -12,10 +12,7 @@ use std::{
 use anyhow::Context as _;
 use config::{self, Override, RunConfig};
 use games::{RowLayout, RowSymmetries};
-use proto::{
-    targets::Target,
-    v1::{self, TargetColumn},
-};
+use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
 use serde::Serialize;
@@ -66,7 +63,7 @@ fn work(arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
     let device = device::choose(config.learner.device)?;
     device::set_threads(config.learner.threads);
     let game = TrainingGame::new(&config.game, BATCHES * config.learner.batch_size, config.run.seed)?;
-    let shape = NetworkShape::new(&config.model, &config.learner, &game.layout)?;
+    let shape = NetworkShape::new(&config.model, &game.layout)?;
     let batches = batches(&config, &game, &shape)?;
     let mut trainer = Trainer::new(&shape, &game.layout, &config.learner, config.run.seed, device)?;
     let precision = Precision::configured(config.learner.precision)
@@ -109,7 +106,7 @@ fn batches(config: &RunConfig, game: &TrainingGame, shape: &NetworkShape) -> any
     let row_len = stack.row_len();
     let mut draw = ChaCha20Rng::seed_from_u64(config.run.seed);
     let packer = Packer::new(game.layout.clone(), RowSymmetries::none(), config.run.seed)
-        .with_targets(shape.targets(), &game.other_side);
+        .with_outcomes(shape.has_outcomes());
     (0..BATCHES)
         .map(|number| {
             let rows = game.rows.chunks(row_len).cycle().skip(number * size).take(size);
@@ -132,7 +129,6 @@ fn targets(layout: &RowLayout, rows: Vec<u32>, positions: usize, draw: &mut ChaC
         plies: vec![0; positions],
         ..v1::Batch::default()
     };
-    let mut numbers = Vec::with_capacity(positions);
     for _ in 0..positions {
         let first = draw.random_range(0..layout.actions);
         batch
@@ -140,17 +136,6 @@ fn targets(layout: &RowLayout, rows: Vec<u32>, positions: usize, draw: &mut ChaC
             .extend((0..count).map(|place| (first + place) % layout.actions));
         batch.visits.extend((0..count).map(|_| draw.random_range(1..100)));
         batch.results.push(f32::from(draw.random_range(-1i8..=1)));
-        numbers.push(draw.random_range(1..100) as f32);
     }
-    // Targets of all auxiliary heads.
-    batch.targets = Target::ALL
-        .map(|target| TargetColumn {
-            name: target.name().into(),
-            numbers: numbers.clone(),
-            counts: batch.visit_counts.clone(),
-            actions: batch.visit_actions.clone(),
-            visits: batch.visits.clone(),
-        })
-        .into();
     batch
 }

@@ -3,7 +3,6 @@
 use config::LearnerConfig;
 use games::RowLayout;
 use onnx::TowerWeights;
-use proto::targets::Target;
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
@@ -51,8 +50,6 @@ pub struct StepReport {
     pub value_loss: f64,
     /// Mean squared error of the value, if `value_loss` is a cross-entropy of win, draw and loss.
     pub value_squared_error: Option<f64>,
-    /// Losses of the auxiliary heads that the network has; see [`crate::training::loss::Losses::auxiliary`].
-    pub auxiliary: AuxiliaryLosses,
     /// Weighted sum of the losses, which the step minimises.
     pub loss: f64,
     /// The policy loss that a perfect network would have.
@@ -63,35 +60,6 @@ pub struct StepReport {
     pub learning_rate: f64,
     /// Number of samples in the batch.
     pub samples: usize,
-}
-
-/// Losses of the auxiliary heads in a step.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct AuxiliaryLosses([Option<f64>; Target::ALL.len()]);
-
-impl AuxiliaryLosses {
-    /// Returns the loss of the head with this target; `None` if the network has no such head.
-    pub fn get(&self, target: Target) -> Option<f64> {
-        self.iter()
-            .find(|(found, _)| *found == target)
-            .map(|(_, loss)| loss)
-    }
-
-    /// Iterates over the heads that the network has.
-    pub fn iter(&self) -> impl Iterator<Item = (Target, f64)> {
-        Target::ALL
-            .into_iter()
-            .zip(self.0)
-            .filter_map(|(target, loss)| Some((target, loss?)))
-    }
-
-    pub(crate) fn set(&mut self, target: Target, loss: f64) {
-        for (found, own) in Target::ALL.iter().zip(&mut self.0) {
-            if *found == target {
-                *own = Some(loss);
-            }
-        }
-    }
 }
 
 /// Losses of the published network on a batch, in evaluation mode, in f32.
@@ -237,21 +205,13 @@ impl Trainer {
         let mut gradients = self.gradients(&losses.total)?;
         let norm = norm(&gradients)?;
         let always = [&losses.total, &losses.policy, &losses.value, &norm];
-        let all: Vec<&Tensor> = always
-            .into_iter()
-            .chain(&losses.squared_error)
-            .chain(losses.auxiliary.iter().map(|(_, loss)| loss))
-            .collect();
+        let all: Vec<&Tensor> = always.into_iter().chain(&losses.squared_error).collect();
         // The only point where the host waits for the device.
         let numbers = to_host(&Tensor::f_stack(&all, 0).map_err(TorchError::from)?)?;
         let mut numbers = numbers.into_iter().map(f64::from);
         let [loss, policy_loss, value_loss, gradient_norm] =
             always.map(|_| numbers.next().unwrap_or(f64::NAN));
-        let value_squared_error = losses.squared_error.as_ref().and_then(|_| numbers.next());
-        let mut auxiliary = AuxiliaryLosses::default();
-        for ((target, _), loss) in losses.auxiliary.iter().zip(numbers) {
-            auxiliary.set(*target, loss);
-        }
+        let value_squared_error = numbers.next();
         if !loss.is_finite() || !gradient_norm.is_finite() {
             return Err(TrainError::Diverged {
                 step: self.progress.step + 1,
@@ -279,7 +239,6 @@ impl Trainer {
             policy_loss,
             value_loss,
             value_squared_error,
-            auxiliary,
             loss,
             target_entropy: batch.policy.entropy,
             gradient_norm,

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use crate::common::{batch, batch_for, layout, model, settings, trainer};
-use config::{LearnerConfig, ModelConfig, ValueHead};
+use config::{ModelConfig, ValueHead};
 use games::RowLayout;
 use learner::{
-    network::{Folded, NetworkShape},
+    network::Folded,
     publishing::{
         export::export,
         proof::{ProofError, Prover},
@@ -29,11 +29,10 @@ fn trained(layout: &RowLayout, model: &ModelConfig) -> Trainer {
 #[test]
 fn exports_of_every_form_of_network_are_proven() {
     let prover = Prover::load(Path::new("")).unwrap();
-    for (actions, squeeze_excitation, global_pooling) in [(9, 0, 0), (9, 3, 0), (73 * 64, 2, 5)] {
+    for (actions, global_pooling) in [(9, 0), (73 * 64, 5)] {
         let layout = layout(actions);
         let model = ModelConfig {
             blocks: 2,
-            squeeze_excitation,
             global_pooling,
             ..model()
         };
@@ -57,33 +56,23 @@ fn outputs(file: &[u8]) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The export contains no auxiliary heads.
     #[test]
     fn exports_of_every_combination_of_parts_are_proven(
         actions in prop::sample::select(vec![9_u32, 128]),
         blocks in 1_u32..5,
         filters in 2_u32..12,
         pooled in 0.0_f64..1.0,
-        squeeze in 0_u32..3,
         has_outcomes: bool,
-        has_auxiliary: bool,
     ) {
         let layout = layout(actions);
-        let weight = if has_auxiliary { 0.2 } else { 0.0 };
         let model = ModelConfig {
             blocks,
             filters,
-            squeeze_excitation: squeeze.min(filters),
             global_pooling: (pooled * f64::from(filters)) as u32,
             value_head: if has_outcomes { ValueHead::Wdl } else { ValueHead::Scalar },
             ..model()
         };
-        let settings = LearnerConfig {
-            opponent_policy_weight: weight,
-            moves_left_weight: weight,
-            ..settings()
-        };
-        let mut trainer = trainer(&layout, &model, &settings, 3);
+        let mut trainer = trainer(&layout, &model, &settings(), 3);
         for number in 0..3 {
             let batch = batch_for(&trainer, &layout, 16, 9, number);
             trainer.step(&batch).unwrap();
@@ -95,10 +84,6 @@ proptest! {
         prop_assert_eq!(agreement.positions, 20);
         let expected = ["policy_logits", "value", "wdl"];
         prop_assert_eq!(outputs(&file), &expected[..if has_outcomes { 3 } else { 2 }]);
-        let count = trainer.network().variables().by_name().len();
-        let without = NetworkShape::new(&model, &LearnerConfig::default(), &layout).unwrap();
-        let own = learner::network::declarations::declarations(&without, 1).len();
-        prop_assert_eq!(count, own + if has_auxiliary { 4 } else { 0 });
     }
 }
 
@@ -107,7 +92,6 @@ fn a_wrong_number_anywhere_is_found() {
     let prover = Prover::load(Path::new("")).unwrap();
     let layout = layout(9);
     let model = ModelConfig {
-        squeeze_excitation: 3,
         global_pooling: 3,
         ..model()
     };
@@ -127,7 +111,7 @@ fn a_wrong_number_anywhere_is_found() {
         prover.prove(&file, trainer.network(), &layout, &rows)
     };
     tamper(&|_| {}, &layout).unwrap();
-    let changes: [&dyn Fn(&mut TowerWeights); 8] = [
+    let changes: [&dyn Fn(&mut TowerWeights); 7] = [
         &|weights| {
             if let Some(pooling) = &mut weights.blocks[0].pooling {
                 pooling.conv.bias.iter_mut().for_each(|bias| *bias += 1.0);
@@ -150,11 +134,6 @@ fn a_wrong_number_anywhere_is_found() {
                 .weights
                 .iter_mut()
                 .for_each(|w| *w *= 1.05)
-        },
-        &|weights| {
-            if let Some(gate) = &mut weights.blocks[0].gate {
-                gate.excite.bias.iter_mut().for_each(|bias| *bias += 0.5);
-            }
         },
         &|weights| {
             if let PolicyHead::Dense { linear, .. } = &mut weights.policy {

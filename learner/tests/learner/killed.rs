@@ -11,7 +11,7 @@ use checkpoints::{LATEST, Manifest, Repository};
 use config::{RunConfig, template};
 
 use crate::common::{
-    all_heads,
+    all_parts,
     run::{TIMEOUT, config, start_store},
     store::State,
 };
@@ -72,7 +72,7 @@ async fn kills_change_no_bit() {
         let state = Arc::new(State::default());
         let (address, _stop) = start_store(&state).await;
         let mut config = config(home.path(), &address);
-        (config.model, config.learner) = all_heads(&config.model, &config.learner);
+        config.model = all_parts(&config.model);
         config.learner.average_decay = 0.9;
         config.learner.health = String::new();
         config.learner.metrics = String::new();

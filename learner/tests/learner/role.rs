@@ -8,7 +8,7 @@ use std::{
 };
 
 use crate::common::{
-    all_heads,
+    all_parts,
     run::{Learner, TIMEOUT, config, start_store},
     store::{self, State},
 };
@@ -27,7 +27,7 @@ async fn a_restart_changes_no_bit() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restart_changes_no_bit_with_every_head() {
+async fn a_restart_changes_no_bit_with_every_part() {
     restart(GameConfig::default(), true).await;
 }
 
@@ -41,7 +41,7 @@ async fn a_restart_changes_no_bit_in_the_generator_game() {
     restart(generator, false).await;
 }
 
-async fn restart(game: GameConfig, with_all_heads: bool) {
+async fn restart(game: GameConfig, with_all_parts: bool) {
     let state = || {
         Arc::new(State {
             game: game.clone(),
@@ -51,8 +51,8 @@ async fn restart(game: GameConfig, with_all_heads: bool) {
     let config = |home: &Path, address: &str| {
         let mut config = config(home, address);
         config.game = game.clone();
-        if with_all_heads {
-            (config.model, config.learner) = all_heads(&config.model, &config.learner);
+        if with_all_parts {
+            config.model = all_parts(&config.model);
         }
         config
     };
@@ -258,11 +258,6 @@ async fn a_configuration_that_does_not_fit_is_an_error_with_the_reason() {
     wider.model.filters = 16;
     let reason = Learner::start(wider).fails().await;
     assert!(reason.contains("filters is 16, was 8"), "{reason}");
-
-    let mut more_heads = config(home.path(), &address);
-    more_heads.learner.opponent_policy_weight = 0.15;
-    let reason = Learner::start(more_heads).fails().await;
-    assert!(reason.contains("opponent_policy is true, was false"), "{reason}");
 
     let mut other_rows = config(home.path(), &address);
     other_rows.game.options = 3;

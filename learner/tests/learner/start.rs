@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use crate::common::{
-    all_heads, batch_for, layout, model,
+    all_parts, batch_for, layout, model,
     run::{Learner, config, start_store},
     settings,
     store::State,
@@ -60,7 +60,7 @@ fn the_first_network_computes_what_the_file_computes_before_and_after_its_statis
     let prover = Prover::load(Path::new("")).unwrap();
     for actions in [9, 128] {
         let layout = layout(actions);
-        let (model, settings) = all_heads(&model(), &settings());
+        let (model, settings) = (all_parts(&model()), settings());
         let (file, weights) = trained(&layout, &model, &settings);
         let mut next = trainer(&layout, &model, &settings, 77);
         assert_ne!(fold(&next), weights);

@@ -2,14 +2,9 @@
 
 use crate::common::{layout, packer, wire_batch};
 use games::{Game as _, RowSymmetries, Symmetry, connect_four::ConnectFour};
-use learner::data::{
-    batches::{BatchError, HeadTargets, HostTarget},
-    completed_q,
-    packer::Packer,
-};
+use learner::data::{batches::BatchError, completed_q, packer::Packer};
 use proto::{
     decisions::{DecisionColumns, Entry, Recorder},
-    targets::Target,
     v1::{Batch, DecisionKind, Decisions},
 };
 use search::CompletedQ;
@@ -215,69 +210,6 @@ fn shares_stand_at_the_policy_indices_of_their_actions_in_each_symmetry() {
     assert_eq!(images.len(), 2, "both images are drawn");
 }
 
-/// The shares are computed from the policy target of the same batch. A position without visits has neither policy.
-#[test]
-fn the_soft_policy_is_the_policy_target_to_the_power_of_a_quarter() {
-    let heads = HeadTargets {
-        outcomes: false,
-        auxiliary: vec![Target::SoftPolicy],
-    };
-    for rule in [None, Some(EVEN)] {
-        for number in 0..4 {
-            let mut batch = Batch {
-                number,
-                ..wire(DecisionKind::Searched)
-            };
-            let packer = connect_four(ConnectFour::row_symmetries(()))
-                .with_completed_q(rule)
-                .with_targets(heads.clone(), &Default::default());
-            assert!(packer.target_names().is_empty() && !packer.wants_auxiliary());
-            let packed = packer.pack(&batch).unwrap();
-            let Some(HostTarget::Policies(soft)) = packed.auxiliary(Target::SoftPolicy) else {
-                panic!("no soft policy");
-            };
-            assert_eq!((&soft.at, soft.samples), (&packed.policy.at, 2));
-            let mut entropy = 0.0;
-            for sample in 0..2 {
-                let own = |at: &i64| *at / 7 == sample;
-                let roots: Vec<f64> = packed
-                    .policy
-                    .at
-                    .iter()
-                    .zip(&packed.policy.share)
-                    .filter(|(at, _)| own(at))
-                    .map(|(_, &share)| f64::from(share).sqrt().sqrt())
-                    .collect();
-                let sum: f64 = roots.iter().sum();
-                let expected: Vec<f64> = roots.iter().map(|root| root / sum).collect();
-                let found = soft.at.iter().zip(&soft.share).filter(|(at, _)| own(at));
-                let found: Vec<f64> = found.map(|(_, &share)| share.into()).collect();
-                assert_near(&found, &expected, 1e-6);
-                entropy -= expected.iter().map(|share| share * share.ln()).sum::<f64>();
-            }
-            assert!((soft.entropy - entropy / 2.0).abs() < 1e-5);
-            assert!(soft.entropy >= packed.policy.entropy);
-            // A position that was not searched has no policy of either kind.
-            batch.visit_counts = vec![2, 0];
-            batch.visit_actions.truncate(2);
-            batch.visits.truncate(2);
-            let columns = columns(
-                DecisionKind::Searched,
-                &[
-                    (&[(0.5, 0.5), (0.25, -0.25)], &[], 0.25),
-                    (&[], &[(2, 0.25)], 0.0),
-                ],
-            );
-            batch.decisions = Some(columns);
-            let packed = packer.pack(&batch).unwrap();
-            let Some(HostTarget::Policies(soft)) = packed.auxiliary(Target::SoftPolicy) else {
-                panic!("no soft policy");
-            };
-            assert_eq!((soft.samples, soft.at.len(), packed.policy.samples), (1, 2, 1));
-        }
-    }
-}
-
 /// The cases are solutions, positions of earlier releases, and a learner that is trained towards visits.
 #[test]
 fn positions_without_values_of_a_search_keep_their_visits() {
@@ -326,11 +258,7 @@ fn positions_of_games_without_a_result_take_their_root_value() {
     let mut batch = wire_batch(&layout, 3, 5, 0);
     (batch.results, batch.root_values) = (vec![1.0, 0.25, -1.0], vec![0.5, 0.25, 0.5]);
     batch.undecided = vec![1];
-    let heads = HeadTargets {
-        outcomes: true,
-        auxiliary: Vec::new(),
-    };
-    let wdl = packer(&layout).with_targets(heads, &Default::default());
+    let wdl = packer(&layout).with_outcomes(true);
     let packed = wdl.clone().with_root_values(0.5).pack(&batch).unwrap();
     assert_eq!(packed.results, [0.75, 0.25, -0.25]);
     let outcomes = packed.outcomes.unwrap();
@@ -345,73 +273,4 @@ fn positions_of_games_without_a_result_take_their_root_value() {
     batch.rows[0] = 4_000_000_000;
     let (packed, errors) = wdl.pack_valid(&batch).unwrap();
     assert_eq!((packed.results.as_slice(), errors.len()), (&[0.25, -1.0][..], 1));
-}
-
-#[test]
-fn repaired_results_are_mixed_with_root_values_and_become_outcomes() {
-    let layout = layout(9);
-    let mut batch = wire_batch(&layout, 2, 5, 0);
-    (batch.results, batch.root_values) = (vec![-0.5, 1.0], vec![0.25, 0.5]);
-    (batch.undecided, batch.blunder_threshold) = (vec![0], 0.75);
-    let heads = HeadTargets {
-        outcomes: true,
-        auxiliary: Vec::new(),
-    };
-    let repairing = packer(&layout)
-        .with_targets(heads, &Default::default())
-        .with_blunder_threshold(0.75);
-    assert_eq!(repairing.blunder_threshold(), 0.75);
-    let packed = repairing.pack(&batch).unwrap();
-    assert_eq!(packed.results, [-0.5, 1.0]);
-    assert_eq!(packed.outcomes.unwrap(), [0.0, 0.5, 0.5, 1.0, 0.0, 0.0]);
-    // A quarter of the target is the root value: 0.25 is a win in one of four cases.
-    let packed = repairing.clone().with_root_values(0.25).pack(&batch).unwrap();
-    assert_eq!(packed.results, [-0.3125, 0.875]);
-    assert_eq!(
-        packed.outcomes.unwrap(),
-        [0.0625, 0.5625, 0.375, 0.875, 0.125, 0.0]
-    );
-    // A store that does not know repairs sends no threshold.
-    let error = packer(&layout).pack(&batch).unwrap_err();
-    assert!(matches!(error, BatchError::Repair { .. }), "{error}");
-    batch.blunder_threshold = 0.0;
-    assert!(repairing.pack(&batch).is_err());
-}
-
-#[test]
-fn mixed_values_replace_results() {
-    let layout = layout(9);
-    let mut batch = wire_batch(&layout, 2, 5, 0);
-    (batch.results, batch.root_values) = (vec![1.0, -1.0], vec![0.0, 0.5]);
-    (batch.future_wins, batch.future_losses) = (vec![0.75, 0.25], vec![0.125, 0.75]);
-    let heads = HeadTargets {
-        outcomes: true,
-        auxiliary: Vec::new(),
-    };
-    let mixing = packer(&layout)
-        .with_targets(heads, &Default::default())
-        .with_value_horizon(6.0);
-    assert_eq!(mixing.value_horizon(), 6.0);
-    let packed = mixing.pack(&batch).unwrap();
-    assert_eq!(packed.results, [0.625, -0.5]);
-    assert_eq!(packed.outcomes.unwrap(), [0.75, 0.125, 0.125, 0.25, 0.0, 0.75]);
-    let packed = mixing.clone().with_root_values(0.5).pack(&batch).unwrap();
-    assert_eq!(packed.results, [0.3125, 0.0]);
-    for (wins, field) in [
-        (vec![0.5], "future_wins"),
-        (vec![0.5, f32::NAN], ""),
-        (vec![0.5, 0.5], ""),
-    ] {
-        let changed = Batch {
-            future_wins: wins,
-            ..batch.clone()
-        };
-        match mixing.pack(&changed).unwrap_err() {
-            BatchError::Length(error) => assert_eq!(error.column, field),
-            error => assert!(
-                field.is_empty() && error.to_string().contains("probabilities"),
-                "{error}"
-            ),
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! Training steps: a batch can be memorised, training resumes bit for bit, and losses that are not finite are refused.
 
-use crate::common::{all_heads, batch, batch_for, layout, model, settings, trainer};
+use crate::common::{all_parts, batch, batch_for, layout, model, settings, trainer};
 use config::{LearnerConfig, ModelConfig, Optimizer};
 use learner::{
     data::store_view::ValidationBatches,
@@ -24,15 +24,10 @@ use tch::Device;
 /// With this network, the first search of a run is UCT with equal priors and values of 0.
 #[test]
 fn the_first_network_is_exactly_uniform() {
-    let (all, heads) = all_heads(&model(), &settings());
-    for (actions, model, settings) in [
-        (9, model(), settings()),
-        (73 * 64, model(), settings()),
-        (9, all.clone(), heads.clone()),
-        (73 * 64, all, heads),
-    ] {
+    let all = all_parts(&model());
+    for (actions, model) in [(9, model()), (73 * 64, model()), (9, all.clone()), (73 * 64, all)] {
         let layout = layout(actions);
-        let trainer = trainer(&layout, &model, &settings, 1);
+        let trainer = trainer(&layout, &model, &settings(), 1);
         let rows = batch(&layout, 16, 1, 0).rows;
         let inputs = Feeder::new(&layout, Device::Cpu).unwrap().rows(&rows).unwrap();
         let outputs = tch::no_grad(|| trainer.network().forward(&inputs, Pass::EVALUATE).unwrap());
@@ -94,19 +89,10 @@ fn memorised_games_show_as_a_gap_to_held_out_games() {
 
 #[test]
 fn training_resumes_bit_for_bit() {
-    let gated = ModelConfig {
-        squeeze_excitation: 4,
-        ..model()
-    };
-    let (all_model, all_settings) = all_heads(&model(), &settings());
-    for (optimizer, model, settings) in [
-        (Optimizer::Adamw, gated, settings()),
-        (Optimizer::Sgd, model(), settings()),
-        (Optimizer::Adamw, all_model, all_settings),
-    ] {
+    for (optimizer, model) in [(Optimizer::Sgd, model()), (Optimizer::Adamw, all_parts(&model()))] {
         let settings = LearnerConfig {
             optimizer,
-            ..settings
+            ..settings()
         };
         let mut through = trainer(&layout(9), &model, &settings, 1);
         train(&mut through, 0..10);

@@ -51,22 +51,17 @@ def pooled(pooling: nn.Linear | None, board: Tensor) -> Tensor:
 
 
 class Block(nn.Module):
-    """A residual block, with squeeze-excitation and global pooling where the shape has them."""
+    """A residual block, with global pooling where the shape has it."""
 
-    def __init__(self, filters: int, squeezed: int, pooled_channels: int) -> None:
+    def __init__(self, filters: int, pooled_channels: int) -> None:
         super().__init__()
         kept = filters - pooled_channels
         self.first = ConvNorm(filters, filters, 3)
         self.pooling = nn.Linear(2 * pooled_channels, kept) if pooled_channels else None
         self.second = ConvNorm(kept, filters, 3)
-        self.squeeze = nn.Linear(filters, squeezed) if squeezed else None
-        self.excite = nn.Linear(squeezed, filters) if squeezed else None
 
     def forward(self, board: Tensor) -> Tensor:
         second = self.second(pooled(self.pooling, self.first(board)))
-        if self.squeeze is not None and self.excite is not None:
-            scale = torch.sigmoid(self.excite(functional.relu(self.squeeze(second.mean((2, 3))))))
-            second = second * scale[:, :, None, None]
         return functional.relu(second + board)
 
 
@@ -80,7 +75,7 @@ class Head(ConvNorm):
 
 class Tower(nn.Module):
     """The network of `shape`, the `network` of a manifest. Planes, float32 [n, planes, 8, 8], give logits, float32 [n, actions], and
-    values for the player to act, float32 [n, 1]. Auxiliary heads, which only train, are left out.
+    values for the player to act, float32 [n, 1].
     """
 
     #: Manifest and row layout of the checkpoint, in networks of `load_network`.
@@ -97,7 +92,7 @@ class Tower(nn.Module):
         self.blocks = blocks
         for number in range(blocks):
             channels = pooled_channels if number in pooled_blocks else 0
-            self.add_module(f"block{number}", Block(filters, shape["squeeze_excitation"], channels))
+            self.add_module(f"block{number}", Block(filters, channels))
         dense = shape["policy"].get("dense")
         if dense is not None:
             self.policy = Head(filters, dense["channels"], 1)

@@ -5,7 +5,7 @@ use proto::{
     columns::ColumnError,
     decisions::Halves,
     ids::hex,
-    v1::{Batch, DecisionKind, Decisions, Game, GameResult, GameSummary, StatsReply, TargetColumn},
+    v1::{Batch, DecisionKind, Decisions, Game, GameResult, GameSummary, StatsReply},
 };
 use pyo3::{
     prelude::*,
@@ -23,8 +23,6 @@ pub fn of_batch<'py>(py: Python<'py>, address: &str, mut batch: Batch) -> PyResu
         of_decisions(py, address, batch.decisions.take(), columns)?,
     )?;
     fields.set_item("undecided", batch.undecided.into_pyarray(py))?;
-    fields.set_item("future_wins", batch.future_wins.into_pyarray(py))?;
-    fields.set_item("future_losses", batch.future_losses.into_pyarray(py))?;
     fields.set_item("number", batch.number)?;
     fields.set_item("game", batch.game)?;
     fields.set_item("options", batch.options)?;
@@ -40,20 +38,6 @@ pub fn of_batch<'py>(py: Python<'py>, address: &str, mut batch: Batch) -> PyResu
     fields.set_item("plies", batch.plies.into_pyarray(py))?;
     fields.set_item("positions_inserted", batch.positions_inserted)?;
     fields.set_item("window_positions", batch.window_positions)?;
-    let targets = PyDict::new(py);
-    for column in batch.targets {
-        targets.set_item(column.name.clone(), of_target(py, column)?)?;
-    }
-    fields.set_item("targets", targets)?;
-    Ok(fields)
-}
-
-fn of_target(py: Python<'_>, column: TargetColumn) -> PyResult<Bound<'_, PyDict>> {
-    let fields = PyDict::new(py);
-    fields.set_item("numbers", column.numbers.into_pyarray(py))?;
-    fields.set_item("counts", column.counts.into_pyarray(py))?;
-    fields.set_item("entries", column.actions.into_pyarray(py))?;
-    fields.set_item("visits", column.visits.into_pyarray(py))?;
     Ok(fields)
 }
 

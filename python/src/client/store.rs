@@ -190,9 +190,7 @@ impl StoreClient {
         first_batch: u64,
         min_positions: u64,
         purpose: &str,
-        targets: Vec<String>,
         decisions: bool,
-        value_horizon_turns: f32,
         seconds: f64,
     ) -> PyResult<BatchStream> {
         let purpose = match purpose {
@@ -212,9 +210,7 @@ impl StoreClient {
             first_batch,
             min_positions,
             purpose: purpose.into(),
-            targets,
             decisions,
-            value_horizon_turns,
             ..SampleRequest::default()
         };
         Stream::open(py, &self.client, request, duration(seconds)).map(BatchStream)

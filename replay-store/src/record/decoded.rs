@@ -3,16 +3,10 @@
 use proto::{
     columns::ColumnError,
     decisions::Recorder,
-    targets::Target,
-    v1::{Batch, Game, GameResult, TargetColumn},
+    v1::{Batch, Game},
 };
 
-use crate::record::{
-    blunders::Judgement,
-    decisions::Kept,
-    surprise::Surprise,
-    values::{self, End, Step},
-};
+use crate::record::{decisions::Kept, surprise::Surprise};
 
 /// A column of numbers, which take two bytes each if all of them fit, and otherwise four.
 #[derive(Debug)]
@@ -55,12 +49,10 @@ struct Position {
     visits_end: u32,
     /// Result of the game; the root value if it has none.
     result: f32,
-    /// Contribution of the position to a mixture of root values.
-    step: Step,
-    /// Judgement of the search about the action that was played.
-    judgement: Judgement,
-    /// Index of the trainable position in which the other player replied; 0 if there is none. The position with index 0 is never a reply.
-    reply: u32,
+    /// Root value.
+    value: f32,
+    /// Number of the position in the game.
+    ply: u32,
 }
 
 /// Begin and end of a position's entries in a column.
@@ -74,7 +66,8 @@ pub struct Decoded {
     visit_actions: Numbers,
     visits: Numbers,
     varying_rows: bool,
-    end: End,
+    /// True if the game has no result.
+    is_undecided: bool,
     /// Search results, if they are recorded.
     decisions: Option<Kept>,
     /// Sum of the weights of all positions up to and including each position, ascending to 1. Empty if all positions have the same
@@ -92,50 +85,42 @@ impl Decoded {
         let mut rows = Vec::new();
         let mut visit_actions = Vec::new();
         let mut visits = Vec::new();
-        let end = End {
-            plies: game.actions.len() as u32,
-            score: (!game.is_undecided()).then_some(game.score),
-            discount: if game.discount > 0.0 { game.discount } else { 1.0 },
-        };
-        let players = if game.result() == GameResult::Scored { 1 } else { 2 };
-        let turns = values::turns(&game.movers, players);
-        let recorded = game.decision_columns()?;
-        let mut judged = recorded.clone();
+        let discount = if game.discount > 0.0 { game.discount } else { 1.0 };
+        let is_undecided = game.is_undecided();
         for (ply, (row, (own_actions, own_visits))) in
             game.row_columns()?.zip(game.policy_columns()?).enumerate()
         {
-            let decision = judged.as_mut().and_then(Iterator::next);
             if own_actions.is_empty() {
                 continue;
             }
             rows.extend_from_slice(row);
             visit_actions.extend_from_slice(own_actions);
             visits.extend_from_slice(own_visits);
-            let is_second = game.movers.get(ply) == Some(&1);
             let value = game.root_values.get(ply).copied().unwrap_or_default();
-            let step = Step {
-                ply: ply as u32,
-                mover: u8::from(is_second),
-                turn: turns.get(ply).copied().unwrap_or(1),
-                value,
+            let sign = if game.movers.get(ply) == Some(&1) {
+                -1.0
+            } else {
+                1.0
             };
+            let left = (game.actions.len() as u32)
+                .saturating_sub(ply as u32)
+                .cast_signed();
             positions.push(Position {
                 row_end: rows.len() as u32,
                 visits_end: visits.len() as u32,
-                result: end.seen_from(&step).unwrap_or(value),
-                step,
-                judgement: decision.map_or(Judgement::NONE, |decision| {
-                    Judgement::of(&decision, own_visits, players == 2)
-                }),
-                reply: 0,
+                result: match is_undecided {
+                    true => value,
+                    false => sign * game.score * discount.powi(left),
+                },
+                value,
+                ply: ply as u32,
             });
         }
-        let decisions = recorded.map(|found| {
+        let decisions = game.decision_columns()?.map(|found| {
             let is_trainable = |ply: usize| game.visit_counts.get(ply).is_some_and(|&count| count > 0);
             let found = found.enumerate().filter(|&(ply, _)| is_trainable(ply));
             Kept::new(found.map(|(_, decision)| decision))
         });
-        find_replies(game, &mut positions);
         Ok(Self {
             weights: weights(game, &positions, surprise),
             positions: positions.into(),
@@ -143,7 +128,7 @@ impl Decoded {
             visit_actions: Numbers::new(visit_actions),
             visits: Numbers::new(visits),
             varying_rows: !game.row_lengths.is_empty(),
-            end,
+            is_undecided,
             decisions,
         })
     }
@@ -179,26 +164,9 @@ impl Decoded {
             .map_or((0, 0), |(_, row, visits)| (row.1 - row.0, visits.1 - visits.0))
     }
 
-    /// Returns the first mistake or proof ([`super::blunders`]) from a position on, by this threshold: the index of its position, and the
-    /// end of the game that it stands for.
-    fn mistake_from(&self, position: u32, threshold: Option<f32>) -> Option<(usize, End)> {
-        let threshold = threshold?;
-        let later = self.positions.get(position as usize..)?;
-        let after = later.iter().position(|found| found.judgement.loss > threshold)?;
-        let Position { step, judgement, .. } = later.get(after)?;
-        let sign = if step.mover == 1 { -1.0 } else { 1.0 };
-        let end = End {
-            plies: step.ply,
-            score: Some(sign * judgement.best),
-            ..self.end
-        };
-        Some((position as usize + after, end))
-    }
-
-    /// Appends a position to a batch, with a result that is repaired by the threshold, if there is one. Returns false if there is no such
-    /// position.
+    /// Appends a position to a batch. Returns false if there is no such position.
     #[must_use]
-    pub fn append(&self, position: u32, sequence: u64, threshold: Option<f32>, batch: &mut Batch) -> bool {
+    pub fn append(&self, position: u32, sequence: u64, batch: &mut Batch) -> bool {
         let Some((found, row, visits)) = self.spans(position) else {
             return false;
         };
@@ -210,15 +178,13 @@ impl Decoded {
         self.visit_actions
             .append(visits.0, visits.1, &mut batch.visit_actions);
         self.visits.append(visits.0, visits.1, &mut batch.visits);
-        let mistake = self.mistake_from(position, threshold);
-        if self.end.score.is_none() || mistake.is_some() {
+        if self.is_undecided {
             batch.undecided.push(batch.results.len() as u32);
         }
-        let repaired = mistake.and_then(|(_, end)| end.seen_from(&found.step));
-        batch.results.push(repaired.unwrap_or(found.result));
-        batch.root_values.push(found.step.value);
+        batch.results.push(found.result);
+        batch.root_values.push(found.value);
         batch.game_sequences.push(sequence);
-        batch.plies.push(found.step.ply);
+        batch.plies.push(found.ply);
         true
     }
 
@@ -237,79 +203,6 @@ impl Decoded {
         }
     }
 
-    /// Appends the mixture of a position's result with later root values ([`values`]) to a batch. The result is repaired by the threshold,
-    /// if there is one. Returns false if there is no such position.
-    #[must_use]
-    pub fn append_future(
-        &self,
-        position: u32,
-        horizon: f32,
-        threshold: Option<f32>,
-        batch: &mut Batch,
-    ) -> bool {
-        let Some(later) = self
-            .positions
-            .get(position as usize..)
-            .filter(|later| !later.is_empty())
-        else {
-            return false;
-        };
-        let (later, end) = match self.mistake_from(position, threshold) {
-            Some((last, end)) => (&later[..=last - position as usize], end),
-            None => (later, self.end),
-        };
-        let [win, loss] = values::future(later.iter().map(|found| found.step), end, horizon);
-        batch.future_wins.push(win);
-        batch.future_losses.push(loss);
-        true
-    }
-
-    /// Appends the targets of auxiliary heads in a position: the visits of the other player's reply, and the number of actions that are
-    /// left. Returns false if there is no such position.
-    #[must_use]
-    pub fn append_auxiliary(&self, position: u32, batch: &mut Batch) -> bool {
-        let Some(found) = self.positions.get(position as usize) else {
-            return false;
-        };
-        let reply = match found.reply {
-            0 => None,
-            reply => self.spans(reply),
-        };
-        let (from, to) = reply.map_or((0, 0), |(_, _, visits)| visits);
-        batch.reply_counts.push((to - from) as u32);
-        self.visit_actions.append(from, to, &mut batch.reply_actions);
-        self.visits.append(from, to, &mut batch.reply_visits);
-        batch.moves_left.push(self.actions_left(found));
-        true
-    }
-
-    /// Appends the targets of a position to their columns, which are parallel to `targets`. Returns false if there is no such position.
-    #[must_use]
-    pub fn append_targets(&self, position: u32, targets: &[Target], columns: &mut [TargetColumn]) -> bool {
-        let Some(found) = self.positions.get(position as usize) else {
-            return false;
-        };
-        for (target, column) in targets.iter().zip(columns) {
-            match target {
-                Target::OpponentPolicy => {
-                    let reply = (found.reply > 0).then(|| self.spans(found.reply)).flatten();
-                    let (from, to) = reply.map_or((0, 0), |(_, _, visits)| visits);
-                    column.counts.push((to - from) as u32);
-                    self.visit_actions.append(from, to, &mut column.actions);
-                    self.visits.append(from, to, &mut column.visits);
-                }
-                Target::MovesLeft => column.numbers.push(self.actions_left(found) as f32),
-                // No store sends it.
-                Target::SoftPolicy => {}
-            }
-        }
-        true
-    }
-
-    fn actions_left(&self, position: &Position) -> u32 {
-        self.end.plies.saturating_sub(position.step.ply)
-    }
-
     fn spans(&self, position: u32) -> Option<(&Position, Span, Span)> {
         let at = position as usize;
         let found = self.positions.get(at)?;
@@ -325,31 +218,6 @@ impl Decoded {
     }
 }
 
-/// Finds the reply to each position: the first later position in which the other player acts. If that position is not trainable, there is
-/// no reply, because later positions answer other actions.
-fn find_replies(game: &Game, positions: &mut [Position]) {
-    let mut left = positions.len();
-    let mut reply = 0;
-    // Properties of the ply after the present one: the player who acts, and the index of its trainable position (0: it is not trainable).
-    // The position with index 0 has no trainable position before it, so it cannot be a reply.
-    let mut after: Option<(u8, u32)> = None;
-    for (ply, &mover) in game.movers.iter().enumerate().rev() {
-        if let Some((other, number)) = after
-            && other != mover
-        {
-            reply = number;
-        }
-        let target = left.checked_sub(1).and_then(|at| positions.get_mut(at));
-        let mut number = 0;
-        if let Some(position) = target.filter(|position| position.step.ply as usize == ply) {
-            position.reply = reply;
-            left -= 1;
-            number = left as u32;
-        }
-        after = Some((mover, number));
-    }
-}
-
 /// Returns the game's own distribution over its trainable positions, as sums that ascend to 1.
 fn weights(game: &Game, positions: &[Position], surprise: &Surprise) -> Box<[f32]> {
     if surprise.is_off() || positions.is_empty() {
@@ -359,14 +227,14 @@ fn weights(game: &Game, positions: &[Position], surprise: &Surprise) -> Box<[f32
         .iter()
         .map(|position| {
             game.policy_surprises
-                .get(position.step.ply as usize)
+                .get(position.ply as usize)
                 .copied()
                 .unwrap_or(0.0)
         })
         .collect();
     let value: Vec<f32> = positions
         .iter()
-        .map(|position| (position.result - position.step.value).abs())
+        .map(|position| (position.result - position.value).abs())
         .collect();
     let mut weights = vec![0.0f64; positions.len()];
     let mut rest = 1.0;
@@ -415,13 +283,13 @@ mod tests {
         for position in 0..29 {
             let (rows, visits) = decoded.sizes(position);
             let before = (batch.rows.len(), batch.visits.len());
-            assert!(decoded.append(position, 77, None, &mut batch));
+            assert!(decoded.append(position, 77, &mut batch));
             assert_eq!(
                 (batch.rows.len(), batch.visits.len()),
                 (before.0 + rows, before.1 + visits)
             );
         }
-        assert!(!decoded.append(29, 77, None, &mut batch));
+        assert!(!decoded.append(29, 77, &mut batch));
         let plies: Vec<u32> = (0..30).filter(|&ply| ply != 2).collect();
         assert_eq!(batch.plies, plies);
         assert_eq!(batch.game_sequences, vec![77; 29]);
@@ -460,7 +328,7 @@ mod tests {
         let off: Vec<f32> = decoded
             .positions
             .iter()
-            .map(|position| (position.result - position.step.value).abs())
+            .map(|position| (position.result - position.value).abs())
             .collect();
         let off_sum: f32 = off.iter().sum();
         for (ply, &count) in counts.iter().enumerate() {
@@ -504,55 +372,6 @@ mod tests {
         game
     }
 
-    /// The expected replies are found by walking forward from every position, ply by ply.
-    #[test]
-    fn replies_are_the_other_players_next_position() {
-        let (mut replied, mut alone) = (0, 0);
-        for number in 0..200 {
-            let plies = 1 + number as usize % 30;
-            let game = scattered(number, plies);
-            let ends: Vec<usize> = game
-                .visit_counts
-                .iter()
-                .scan(0, |end, &count| {
-                    *end += count as usize;
-                    Some(*end)
-                })
-                .collect();
-            let decoded = Decoded::new(&game, &Surprise::default()).unwrap();
-            let (mut batch, mut expected) = (Batch::default(), Batch::default());
-            let targets = (0..plies).filter(|&ply| game.visit_counts[ply] > 0);
-            for (position, ply) in targets.enumerate() {
-                assert!(decoded.append_auxiliary(position as u32, &mut batch));
-                let reply = (ply + 1..plies).find(|&later| game.movers[later] != game.movers[ply]);
-                let count = reply.map_or(0, |reply| game.visit_counts[reply]);
-                let end = reply.map_or(0, |reply| ends[reply]);
-                let own = end - count as usize..end;
-                expected.reply_counts.push(count);
-                expected
-                    .reply_actions
-                    .extend_from_slice(&game.visit_actions[own.clone()]);
-                expected.reply_visits.extend_from_slice(&game.visits[own]);
-                expected.moves_left.push((plies - ply) as u32);
-                *(if count > 0 { &mut replied } else { &mut alone }) += 1;
-            }
-            assert_eq!(batch, expected, "game {number}");
-            let mut columns = vec![TargetColumn::default(); 2];
-            for position in 0..decoded.positions() {
-                assert!(decoded.append_targets(position, &Target::ALL, &mut columns));
-            }
-            let [replies, left] = &columns[..] else { panic!() };
-            assert_eq!(
-                (&replies.counts, &replies.actions, &replies.visits),
-                (&batch.reply_counts, &batch.reply_actions, &batch.reply_visits)
-            );
-            let counted: Vec<f32> = batch.moves_left.iter().map(|&left| left as f32).collect();
-            assert_eq!(left.numbers, counted);
-            assert!(!decoded.append_auxiliary(decoded.positions(), &mut batch));
-        }
-        assert!(replied > 500 && alone > 500, "{replied}, {alone}");
-    }
-
     #[test]
     fn search_results_are_those_of_the_trainable_positions() {
         let mut game = scattered(5, 40);
@@ -579,112 +398,6 @@ mod tests {
         assert_eq!(nothing.values.len(), 2 * game.visits.len());
     }
 
-    /// The games have runs of one player's actions, and positions that were not searched. The expected values follow the rule of
-    /// [`values`].
-    #[test]
-    fn mixed_values_are_computed_over_the_searched_positions() {
-        let mut game = scattered(9, 40);
-        (game.result, game.score) = (2, -1.0);
-        let turns = values::turns(&game.movers, 2);
-        let step = |ply: usize| Step {
-            ply: ply as u32,
-            mover: game.movers[ply],
-            turn: turns[ply],
-            value: game.root_values[ply],
-        };
-        let searched: Vec<usize> = (0..40).filter(|&ply| game.visit_counts[ply] > 0).collect();
-        let cut = Game {
-            ending: "max-actions".into(),
-            result: 3,
-            score: 0.0,
-            ..game.clone()
-        };
-        for (game, score) in [(&game, Some(-1.0)), (&cut, None)] {
-            let decoded = Decoded::new(game, &Surprise::default()).unwrap();
-            let end = End {
-                plies: 40,
-                score,
-                discount: 1.0,
-            };
-            let mut batch = Batch::default();
-            for at in 0..searched.len() {
-                assert!(decoded.append_future(at as u32, 6.0, None, &mut batch));
-                let [win, loss] = values::future(searched[at..].iter().map(|&ply| step(ply)), end, 6.0);
-                assert_eq!((batch.future_wins[at], batch.future_losses[at]), (win, loss));
-            }
-            assert!(!decoded.append_future(searched.len() as u32, 6.0, None, &mut batch));
-        }
-    }
-
-    /// The expected targets are computed in one walk from the end of the game to its beginning, in the first player's view.
-    #[test]
-    fn a_mistake_gives_all_positions_before_it_the_value_of_the_best_action() {
-        const THRESHOLD: f32 = 0.75;
-        const HORIZON: f64 = 6.0;
-        let (mut repaired, mut kept) = (0, 0);
-        for number in 0..60 {
-            let mut game = synthetic::with_decisions(scattered(number, 1 + number as usize % 40));
-            let (result, score, ending) =
-                [(1, 1.0, "paco"), (2, -1.0, "paco"), (3, 0.0, "max-actions")][number as usize % 3];
-            (game.result, game.score, game.ending) = (result, score, ending.into());
-            let turns = values::turns(&game.movers, 2);
-            let decisions: Vec<_> = game.decision_columns().unwrap().unwrap().collect();
-            let visits: Vec<_> = game.policy_columns().unwrap().map(|(_, visits)| visits).collect();
-            // Result and mixture, in the first player's view; `None` while nothing is known.
-            let mut ended = (!game.is_undecided()).then_some(score);
-            let mut mixed = ended.map(f64::from);
-            let (mut expected, mut is_repaired) = (Vec::new(), false);
-            for ply in (0..game.actions.len())
-                .rev()
-                .filter(|&ply| game.visit_counts[ply] > 0)
-            {
-                let sign = if game.movers[ply] == 0 { 1.0 } else { -1.0 };
-                let values: Vec<f32> = decisions[ply].values.iter().collect();
-                let mut order: Vec<usize> = (0..values.len()).collect();
-                order.sort_by(|&a, &b| {
-                    (visits[ply][b], values[b])
-                        .partial_cmp(&(visits[ply][a], values[a]))
-                        .unwrap()
-                });
-                let best = values[order[0]];
-                let is_mistake = decisions[ply].is_searched()
-                    && best - values[decisions[ply].played.unwrap() as usize] > THRESHOLD;
-                if is_mistake || decisions[ply].kind == 2 {
-                    (ended, mixed) = (Some(sign * best), Some(f64::from(sign * best)));
-                    is_repaired = true;
-                }
-                let own = sign * game.root_values[ply];
-                let decay = (1.0 - 1.0 / HORIZON).powf(1.0 / f64::from(turns[ply]));
-                let mixture = mixed.map_or(f64::from(own), |later| {
-                    (1.0 - decay) * f64::from(own) + decay * later
-                });
-                mixed = Some(mixture);
-                let is_marked = is_repaired || game.is_undecided();
-                expected.push((sign * ended.unwrap_or(own), f64::from(sign) * mixture, is_marked));
-                *(if is_repaired { &mut repaired } else { &mut kept }) += 1;
-            }
-            expected.reverse();
-            let decoded = Decoded::new(&game, &Surprise::default()).unwrap();
-            for (position, &(result, mixture, is_marked)) in expected.iter().enumerate() {
-                let mut batch = Batch::default();
-                assert!(decoded.append(position as u32, 1, Some(THRESHOLD), &mut batch));
-                assert_eq!(
-                    (batch.results[0], batch.undecided == [0]),
-                    (result, is_marked),
-                    "game {number}"
-                );
-                assert!(decoded.append_future(position as u32, HORIZON as f32, Some(THRESHOLD), &mut batch));
-                let found = f64::from(batch.future_wins[0]) - f64::from(batch.future_losses[0]);
-                assert!(
-                    (found - mixture).abs() < 1e-5,
-                    "game {number}: {found}, {mixture} expected"
-                );
-            }
-            assert_eq!(decoded.positions() as usize, expected.len());
-        }
-        assert!(repaired > 200 && kept > 40, "{repaired}, {kept}");
-    }
-
     #[test]
     fn positions_of_a_game_that_was_cut_have_their_root_values() {
         let mut game = synthetic::game(3, 4);
@@ -692,7 +405,7 @@ mod tests {
         let batch = |game: &Game| {
             let decoded = Decoded::new(game, &Surprise::default()).unwrap();
             let mut batch = Batch::default();
-            (0..4).for_each(|position| assert!(decoded.append(position, 1, None, &mut batch)));
+            (0..4).for_each(|position| assert!(decoded.append(position, 1, &mut batch)));
             batch
         };
         let drawn = batch(&game);
@@ -715,7 +428,7 @@ mod tests {
         game.row_lengths = vec![1, 2];
         let decoded = Decoded::new(&game, &Surprise::default()).unwrap();
         let mut batch = Batch::default();
-        assert!(decoded.append(1, 5, None, &mut batch) && decoded.append(0, 5, None, &mut batch));
+        assert!(decoded.append(1, 5, &mut batch) && decoded.append(0, 5, &mut batch));
         assert_eq!(batch.rows, [2, 3, 1_000_000]);
         assert_eq!(batch.row_lengths, [2, 1]);
     }

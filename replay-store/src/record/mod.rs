@@ -16,7 +16,6 @@
 //! ([`crate::log::frame`]). Decoding nevertheless accepts any bytes, and returns a game or a [`DecodeError`]. A new column needs a new
 //! version, and old versions stay readable. Version 1 has no search results and is otherwise equal.
 
-mod blunders;
 mod decisions;
 pub mod decoded;
 mod error;
@@ -28,7 +27,6 @@ mod rows;
 mod section;
 pub mod surprise;
 pub mod validate;
-pub mod values;
 
 use proto::{columns::Lengths, v1::Game};
 

@@ -14,7 +14,7 @@ use crate::{
     settings::MAX_BATCH_POSITIONS,
     store::shared::State,
     store::{SampleError, Store},
-    window::sampler::{EvaluationSet, WantedTargets},
+    window::sampler::EvaluationSet,
 };
 
 /// Maximum number of drawn batches that wait for the client.
@@ -45,12 +45,10 @@ pub(super) fn start(
             request.min_positions
         )));
     }
-    let wanted = WantedTargets::of(&request).map_err(|error| Status::invalid_argument(error.to_string()))?;
-    let wanted = Arc::new(wanted);
     let (batches, stream) = mpsc::channel(MAX_READY_BATCHES);
     tokio::spawn(async move {
         let end = tokio::select! {
-            end = run(&store, &request, &wanted, &batches) => end,
+            end = run(&store, &request, &batches) => end,
             () = shutdown.cancelled() => Err(shutting_down()),
             // The client has disconnected or cancelled the call.
             () = batches.closed() => Ok(()),
@@ -68,17 +66,16 @@ async fn run_evaluation(
     store: &Arc<Store>,
     set: EvaluationSet,
     request: &SampleRequest,
-    wanted: &Arc<WantedTargets>,
     batches: &mpsc::Sender<Result<Batch, Status>>,
 ) -> Result<(), Status> {
     for at in 0..u64::from(request.batches) {
-        let (drawing, wanted) = (Arc::clone(store), Arc::clone(wanted));
+        let (drawing, with_decisions) = (Arc::clone(store), request.decisions);
         let (seed, size) = (request.seed, request.batch_size as usize);
         let number = request.first_batch.wrapping_add(at);
-        let drawn =
-            tokio::task::spawn_blocking(move || drawing.evaluation_batch(set, seed, number, size, &wanted))
-                .await
-                .map_err(|error| Status::internal(error.to_string()))?;
+        let draw = move || drawing.evaluation_batch(set, seed, number, size, with_decisions);
+        let drawn = tokio::task::spawn_blocking(draw)
+            .await
+            .map_err(|error| Status::internal(error.to_string()))?;
         let batch = match drawn {
             Ok(batch) => batch,
             Err(SampleError::Empty) => return Ok(()),
@@ -95,16 +92,15 @@ async fn run_evaluation(
 async fn run(
     store: &Arc<Store>,
     request: &SampleRequest,
-    wanted: &Arc<WantedTargets>,
     batches: &mpsc::Sender<Result<Batch, Status>>,
 ) -> Result<(), Status> {
     match request.purpose() {
         Purpose::Training => {}
         Purpose::HeldOut => {
-            return run_evaluation(store, EvaluationSet::HeldOut, request, wanted, batches).await;
+            return run_evaluation(store, EvaluationSet::HeldOut, request, batches).await;
         }
         Purpose::Trained => {
-            return run_evaluation(store, EvaluationSet::Trained, request, wanted, batches).await;
+            return run_evaluation(store, EvaluationSet::Trained, request, batches).await;
         }
     }
     let mut positions = store.positions();
@@ -129,13 +125,13 @@ async fn run(
                 }
             }
             let (drawing, size) = (Arc::clone(store), request.batch_size as usize);
-            let wanted = Arc::clone(wanted);
+            let with_decisions = request.decisions;
             let key = BatchKey {
                 seed: request.seed,
                 line: request.line,
                 number,
             };
-            let draw = move || drawing.training_batch(key, size, &wanted);
+            let draw = move || drawing.training_batch(key, size, with_decisions);
             let drawn = tokio::task::spawn_blocking(draw)
                 .await
                 .map_err(|error| Status::internal(error.to_string()))?;

@@ -12,7 +12,7 @@ use crate::{
         files,
     },
     record::decoded::Decoded,
-    window::sampler::{self, EvaluationSet, Pick, WantedTargets},
+    window::sampler::{self, EvaluationSet, Pick},
 };
 
 /// Maximum number of draws of one batch. A draw is repeated if one of its games cannot be read.
@@ -50,10 +50,10 @@ impl Store {
             line: 0,
             number,
         };
-        self.training_batch(key, positions, &WantedTargets::default())
+        self.training_batch(key, positions, false)
     }
 
-    /// Draws a batch as [`Store::batch`] does, and adds the targets in `wanted`. If the batch was drawn for the same line of training
+    /// Draws a batch as [`Store::batch`] does, with search results if `with_decisions`. If the batch was drawn for the same line of training
     /// before, it has the same positions again as long as their games are stored, and is not counted again.
     ///
     /// # Errors
@@ -62,19 +62,19 @@ impl Store {
         &self,
         key: BatchKey,
         positions: usize,
-        wanted: &WantedTargets,
+        with_decisions: bool,
     ) -> Result<Batch, SampleError> {
         if key.line == 0 {
-            return self.draw(key, positions, wanted);
+            return self.draw(key, positions, with_decisions);
         }
         let before = self.shared.drawn.lock().find(&key);
         let Some(before) = before else {
-            return self.draw(key, positions, wanted);
+            return self.draw(key, positions, with_decisions);
         };
-        let redraw = match self.drawn_again(&before, positions, wanted) {
+        let redraw = match self.drawn_again(&before, positions, with_decisions) {
             Some(batch) => Ok((batch, Redraw::Same)),
             None => self
-                .draw(key, positions, wanted)
+                .draw(key, positions, with_decisions)
                 .map(|batch| (batch, Redraw::Other)),
         };
         let (batch, redraw) = redraw?;
@@ -87,12 +87,7 @@ impl Store {
 
     /// Assembles a batch of positions that were drawn before. Returns `None` if their number has changed, or if one of their games is not
     /// stored any more.
-    fn drawn_again(
-        &self,
-        before: &[DrawnPosition],
-        positions: usize,
-        wanted: &WantedTargets,
-    ) -> Option<Batch> {
+    fn drawn_again(&self, before: &[DrawnPosition], positions: usize, with_decisions: bool) -> Option<Batch> {
         let picks: Vec<Pick> = before
             .iter()
             .map(|drawn| Pick {
@@ -110,7 +105,7 @@ impl Store {
             return None;
         }
         let games = self.decoded(&picks)?;
-        sampler::assemble(&picks, &games, wanted)
+        sampler::assemble(&picks, &games, with_decisions)
     }
 
     /// Draws evaluation batch `number` of `seed`, uniformly from the positions of `set` in the whole window. The positions are not counted
@@ -124,7 +119,7 @@ impl Store {
         seed: u64,
         number: u64,
         positions: usize,
-        wanted: &WantedTargets,
+        with_decisions: bool,
     ) -> Result<Batch, SampleError> {
         for _ in 0..REDRAWS {
             if let State::Failed(failure) = &*self.shared.state.borrow() {
@@ -138,7 +133,7 @@ impl Store {
             let Some(games) = self.decoded(&picks) else {
                 continue;
             };
-            let batch = sampler::assemble(&picks, &games, wanted).ok_or(SampleError::Unreadable)?;
+            let batch = sampler::assemble(&picks, &games, with_decisions).ok_or(SampleError::Unreadable)?;
             return Ok(self.labelled(batch, number));
         }
         Err(SampleError::Unreadable)
@@ -154,7 +149,7 @@ impl Store {
         batch
     }
 
-    fn draw(&self, key: BatchKey, positions: usize, wanted: &WantedTargets) -> Result<Batch, SampleError> {
+    fn draw(&self, key: BatchKey, positions: usize, with_decisions: bool) -> Result<Batch, SampleError> {
         let BatchKey { seed, line, number } = key;
         for _ in 0..REDRAWS {
             if let State::Failed(failure) = &*self.shared.state.borrow() {
@@ -181,7 +176,7 @@ impl Store {
                     pick.position = position;
                 }
             }
-            let Some(batch) = sampler::assemble(&picks, &games, wanted) else {
+            let Some(batch) = sampler::assemble(&picks, &games, with_decisions) else {
                 return Err(SampleError::Unreadable);
             };
             let counted = self.shared.ledger.change(|live| {

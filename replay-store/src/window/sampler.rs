@@ -11,11 +11,7 @@
 
 use std::sync::Arc;
 
-use proto::{
-    decisions::Recorder,
-    targets::Target,
-    v1::{Batch, SampleRequest, TargetColumn},
-};
+use proto::{decisions::Recorder, v1::Batch};
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -164,70 +160,11 @@ fn draw_held_out(window: &Window, seed: u64, number: u64, count: usize) -> Optio
     Some(picks.collect())
 }
 
-/// Targets that a request asks for.
-#[derive(Clone, Debug, Default)]
-pub struct WantedTargets {
-    /// True for the fields `reply_*` and `moves_left`, which learners of earlier releases ask for.
-    pub auxiliary: bool,
-    /// Targets that are sent as named columns.
-    pub named: Vec<Target>,
-    /// True for search results.
-    pub decisions: bool,
-    /// Horizon in turns of the mixture of results with later root values, if it is sent.
-    pub value_horizon: Option<f32>,
-    /// Excess of the best action's value over the played one's, above which results are repaired.
-    pub blunder_threshold: Option<f32>,
-}
-
-/// Error: a request for targets that this store does not have.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum UnknownTarget {
-    /// No target has this name.
-    #[error("targets: this store does not know `{0}`")]
-    Name(String),
-    /// The horizon is out of range.
-    #[error("value_horizon_turns: {0} is neither 0 nor a number of at least 1")]
-    Horizon(f32),
-    /// The threshold is out of range.
-    #[error("blunder_threshold: {0} is neither 0 nor a positive number")]
-    Threshold(f32),
-}
-
-impl WantedTargets {
-    /// Reads the targets of a request.
-    ///
-    /// # Errors
-    /// [`UnknownTarget`] with the first fault.
-    pub fn of(request: &SampleRequest) -> Result<Self, UnknownTarget> {
-        let named = request.targets.iter().map(|name| {
-            let target = Target::from_name(name).filter(|target| target.is_sent());
-            target.ok_or_else(|| UnknownTarget::Name(name.clone()))
-        });
-        let horizon = request.value_horizon_turns;
-        if horizon != 0.0 && !(1.0..f32::INFINITY).contains(&horizon) {
-            return Err(UnknownTarget::Horizon(horizon));
-        }
-        let threshold = request.blunder_threshold;
-        if !(0.0..f32::INFINITY).contains(&threshold) {
-            return Err(UnknownTarget::Threshold(threshold));
-        }
-        Ok(Self {
-            // A learner that names targets sets the flag for stores of earlier releases.
-            auxiliary: request.auxiliary && request.targets.is_empty(),
-            named: named.collect::<Result<_, _>>()?,
-            decisions: request.decisions,
-            value_horizon: (horizon > 0.0).then_some(horizon),
-            blunder_threshold: (threshold > 0.0).then_some(threshold),
-        })
-    }
-}
-
-/// Assembles the batch of the drawn positions, in the order of the draw, with the targets that are wanted. `games` are the games of
-/// the picks.
+/// Assembles the batch of the drawn positions, in the order of the draw, with search results if `with_decisions`. `games` are the games
+/// of the picks.
 ///
 /// Returns `None` if a game does not have a drawn position, which happens for damaged records only.
-pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], wanted: &WantedTargets) -> Option<Batch> {
-    let threshold = wanted.blunder_threshold;
+pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], with_decisions: bool) -> Option<Batch> {
     let (mut rows, mut visits) = (0, 0);
     for (pick, game) in picks.iter().zip(games) {
         let sizes = game.sizes(pick.position);
@@ -245,27 +182,15 @@ pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], wanted: &WantedTargets) 
         root_values: Vec::with_capacity(count),
         game_sequences: Vec::with_capacity(count),
         plies: Vec::with_capacity(count),
-        blunder_threshold: threshold.unwrap_or_default(),
         ..Batch::default()
     };
-    let column = |target: &Target| TargetColumn {
-        name: target.name().into(),
-        ..TargetColumn::default()
-    };
-    let mut columns: Vec<TargetColumn> = wanted.named.iter().map(column).collect();
-    let mut decisions = wanted.decisions.then(Recorder::default);
+    let mut decisions = with_decisions.then(Recorder::default);
     let is_whole = picks.iter().zip(games).all(|(pick, game)| {
-        game.append(pick.position, pick.sequence, threshold, &mut batch)
-            && (!wanted.auxiliary || game.append_auxiliary(pick.position, &mut batch))
-            && game.append_targets(pick.position, &wanted.named, &mut columns)
+        game.append(pick.position, pick.sequence, &mut batch)
             && decisions
                 .as_mut()
                 .is_none_or(|decisions| game.append_decision(pick.position, decisions))
-            && wanted
-                .value_horizon
-                .is_none_or(|horizon| game.append_future(pick.position, horizon, threshold, &mut batch))
     });
-    batch.targets = columns;
     batch.decisions = decisions.map(Recorder::finish_batch);
     is_whole.then_some(batch)
 }

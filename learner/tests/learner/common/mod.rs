@@ -6,7 +6,7 @@ pub mod run;
 pub mod store;
 
 use config::{LearnerConfig, ModelConfig, ValueHead};
-use games::{ConstantPlane, OtherSide, PlaneStack, RowForm, RowLayout, RowSymmetries};
+use games::{ConstantPlane, PlaneStack, RowForm, RowLayout, RowSymmetries};
 use learner::{
     data::{batches::HostBatch, packer::Packer},
     network::NetworkShape,
@@ -67,8 +67,8 @@ pub fn row(layout: &RowLayout, draw: &mut ChaCha20Rng) -> Vec<u32> {
     row
 }
 
-/// Returns batch `number` of the sequence of `seed`, with auxiliary targets, as a replay store would send it. The first entry of a
-/// row determines its best action and its result, the second the reply (every fourth has none) and the moves left.
+/// Returns batch `number` of the sequence of `seed`, as a replay store would send it. The first entry of a row determines its best
+/// action and its result.
 pub fn wire_batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) -> v1::Batch {
     let mut draw = ChaCha20Rng::seed_from_u64(seed);
     draw.set_stream(number);
@@ -88,15 +88,6 @@ pub fn wire_batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) 
         batch.visits.extend([90, 10]);
         batch.results.push([-1.0, 0.0, 1.0][row[0] as usize % 3]);
         batch.root_values.push(0.0);
-        let second = row[1];
-        if second.is_multiple_of(4) {
-            batch.reply_counts.push(0);
-        } else {
-            batch.reply_counts.push(1);
-            batch.reply_actions.push(second % layout.actions);
-            batch.reply_visits.push(50);
-        }
-        batch.moves_left.push(1 + second % 64);
         batch.game_sequences.push(sample as u64);
         batch.plies.push(0);
         batch.rows.extend(row);
@@ -104,7 +95,7 @@ pub fn wire_batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) 
     batch
 }
 
-/// Returns a packed batch with the targets of a network's heads.
+/// Returns a packed batch with the targets of a network.
 pub fn batch_for(
     trainer: &Trainer,
     layout: &RowLayout,
@@ -113,27 +104,19 @@ pub fn batch_for(
     number: u64,
 ) -> HostBatch {
     packer(layout)
-        .with_targets(trainer.network().shape().targets(), &OtherSide::default())
+        .with_outcomes(trainer.network().shape().has_outcomes())
         .pack(&wire_batch(layout, positions, seed, number))
         .unwrap()
 }
 
-/// Switches all optional heads and parts on.
-pub fn all_heads(model: &ModelConfig, settings: &LearnerConfig) -> (ModelConfig, LearnerConfig) {
-    let model = ModelConfig {
+/// Switches all optional parts on.
+pub fn all_parts(model: &ModelConfig) -> ModelConfig {
+    ModelConfig {
         blocks: 2,
-        squeeze_excitation: 3,
         global_pooling: 3,
         value_head: ValueHead::Wdl,
         ..model.clone()
-    };
-    let settings = LearnerConfig {
-        opponent_policy_weight: 0.15,
-        moves_left_weight: 0.1,
-        soft_policy_weight: 0.5,
-        ..settings.clone()
-    };
-    (model, settings)
+    }
 }
 
 pub fn batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) -> HostBatch {
@@ -167,6 +150,6 @@ pub fn settings() -> LearnerConfig {
 
 pub fn trainer(layout: &RowLayout, model: &ModelConfig, settings: &LearnerConfig, seed: u64) -> Trainer {
     learner::torch::device::set_threads(1);
-    let shape = NetworkShape::new(model, settings, layout).unwrap();
+    let shape = NetworkShape::new(model, layout).unwrap();
     Trainer::new(&shape, layout, settings, seed, Device::Cpu).unwrap()
 }

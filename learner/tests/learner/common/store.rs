@@ -77,7 +77,7 @@ pub async fn serve(listener: TcpListener, state: Arc<State>, stop: CancellationT
 
 impl Store {
     /// Returns batch `number`, which depends only on the seed and the number.
-    fn batch(&self, positions: usize, seed: u64, number: u64, auxiliary: bool) -> v1::Batch {
+    fn batch(&self, positions: usize, seed: u64, number: u64) -> v1::Batch {
         let mut draw = ChaCha20Rng::seed_from_u64(seed);
         draw.set_stream(number);
         let inserted = self.state.inserted.load(Ordering::SeqCst);
@@ -107,14 +107,6 @@ impl Store {
                 batch.results.push([-1.0, 1.0][at % 2]);
             }
             batch.visits.extend([70, 30]);
-            if auxiliary {
-                batch.reply_counts.push((at % 2) as u32);
-                batch.moves_left.push(1 + at as u32 % 100);
-                if at % 2 == 1 {
-                    batch.reply_actions.push((at % 100) as u32);
-                    batch.reply_visits.push(9);
-                }
-            }
             batch.root_values.push(0.0);
             batch.game_sequences.push(at as u64);
             batch.plies.push(0);
@@ -153,7 +145,7 @@ impl ReplayStore for Store {
             let batches = is_there.then(|| {
                 // Validation draws differ from those of training.
                 let seed = !request.seed ^ request.purpose as u64;
-                Ok(self.batch(64, seed, request.first_batch, request.auxiliary))
+                Ok(self.batch(64, seed, request.first_batch))
             });
             return Ok(Response::new(Box::pin(futures::stream::iter(batches))));
         }
@@ -168,12 +160,7 @@ impl ReplayStore for Store {
                 self.state.handed_out.lock().push(number);
                 let positions = u64::from(request.batch_size);
                 self.state.positions.fetch_add(positions, Ordering::SeqCst);
-                Ok(self.batch(
-                    request.batch_size as usize,
-                    request.seed,
-                    number,
-                    request.auxiliary,
-                ))
+                Ok(self.batch(request.batch_size as usize, request.seed, number))
             })
             .collect();
         if breaks {
