@@ -33,7 +33,6 @@ use crate::{
         curriculum::{Curriculum, CurriculumError},
         naming::{Naming, NamingError},
         progress::ProgressGauges,
-        restarts::Restarts,
         setup::{Setup, SetupError},
         worker::{self, Shared, Worker},
     },
@@ -43,7 +42,6 @@ use crate::{
         sender::{self, Sender, SenderError},
         start_writer,
     },
-    stored::{Reader, ReaderError, StoredGames},
 };
 
 /// Runs the actor that `config` describes until `shutdown`.
@@ -108,9 +106,6 @@ pub enum ActorError {
     /// The replay store refuses the actor's games.
     #[error(transparent)]
     Sender(#[from] SenderError),
-    /// The replay store does not show its games to the actor.
-    #[error(transparent)]
-    Reader(#[from] ReaderError),
     /// The search and the rules of the game contradict each other.
     #[error("self-play contradicts itself")]
     Play(#[from] SlotError),
@@ -200,15 +195,11 @@ impl Actor {
 
         let versions = Arc::new(Versions::default());
         let cache = Cache::new(config.actor.cache_mib << 20).map(Arc::new);
-        let is_reanalysing = config.problems.reanalysis > 0 && G::LEVELS > 0;
-        let stored = is_reanalysing.then(|| Arc::new(StoredGames::default()));
         let shared = Arc::new(Shared {
             setup,
             naming,
             curriculum,
             progress,
-            restarts: Restarts::default(),
-            stored: stored.clone(),
             cache: cache.clone(),
             versions: Arc::clone(&versions),
             metrics: Arc::clone(&metrics),
@@ -228,16 +219,6 @@ impl Actor {
         )?;
         let outage = Arc::default();
         let mut tasks = JoinSet::new();
-        if let Some(games) = stored {
-            let reader = Reader {
-                channel: store_link.clone(),
-                store: store.clone(),
-                games,
-                limits: sender_limits.clone(),
-                shutdown: shutdown.clone(),
-            };
-            tasks.spawn(async move { reader.run().await.map_err(ActorError::from) });
-        }
         let mut workers = Vec::with_capacity(threads);
         for number in 0..threads {
             let (request_sender, requests) = mpsc::channel(requests_in_flight);
@@ -302,7 +283,7 @@ async fn send_all(sender: Sender, spool: Arc<Spool>) -> Result<(), SenderError> 
 
 /// The running threads and tasks.
 struct Parts {
-    /// The streams to the inference server, one for each worker, and the reader of stored games.
+    /// The streams to the inference server, one for each worker.
     tasks: JoinSet<Result<(), ActorError>>,
     workers: Vec<JoinHandle<Result<(), SlotError>>>,
     writer: JoinHandle<Result<(), Lost>>,

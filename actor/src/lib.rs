@@ -6,7 +6,6 @@
 //! | [`play`] | the worker threads, their games and the records of these |
 //! | [`evaluator`] | the stream to the inference server, with retries and model versions |
 //! | [`cache`] | evaluations that are known already (a crate of its own) |
-//! | [`stored`] | solved games of the replay store, for re-analysis |
 //! | [`spool`] | finished games on disk, sent until the replay store has acknowledged them |
 //! | [`check`] | verifies a game record against its rules, its seed and its model |
 //! | [`settings`] | the search settings that a configuration describes |
@@ -21,7 +20,6 @@ pub mod play;
 pub mod report;
 pub mod settings;
 pub mod spool;
-pub mod stored;
 
 pub use actor::{Actor, ActorError, run};
 pub use game_id::GameId;

@@ -154,12 +154,6 @@ metrics! {
     problems_played: "minuet_actor_problems_played_total", counter;
     /// Games recorded from known solutions or in hindsight, without being played.
     games_recorded: "minuet_actor_games_recorded_total", counter;
-    /// Problems of stored games that were posed again.
-    games_reanalysed: "minuet_actor_games_reanalysed_total", counter;
-    /// Stored solutions that a shorter one replaces.
-    solutions_replaced: "minuet_actor_solutions_replaced_total", counter;
-    /// Moves that these are shorter, summed.
-    moves_saved: "minuet_actor_moves_saved_total", counter;
     /// Requests answered.
     requests: "minuet_actor_requests_total", counter;
     /// Requests sent again for any reason.

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use documented::DocumentedFields;
-use search::Settings;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, check::require, inference::USUAL_BATCH};
@@ -34,14 +33,6 @@ pub struct ActorConfig {
     /// Greatest number of random actions before a game of two players begins, 0 to 1000. Each game draws its number from 0
     /// to this; the actions themselves are not recorded. 0: every game begins at the usual start.
     pub random_plies: u32,
-    /// Share of the games of two players, 0 to 1, that begin in a position of an earlier game of this actor, drawn by how wrong the
-    /// searches were from there to the end. Each of the last 1,024 finished games gives one position.
-    pub restarts: f32,
-    /// Visits of games that begin with a network of few training steps: the first entry whose 'until_step' is above the network's
-    /// step applies, and 'search.visits' after the last. [{ until_step = 500, visits = 16 }] makes more games early;
-    /// [{ until_step = 1, visits = 200 }] lets the games of the untrained network search more. A game that begins before the server's
-    /// first answer takes 'search.visits'.
-    pub early_visits: Vec<EarlyVisits>,
     /// Memory of the evaluation cache, in MiB; 0: no cache.
     pub cache_mib: usize,
     /// Folder of finished games that the store has not acknowledged yet; relative to the run's folder.
@@ -56,16 +47,6 @@ pub struct ActorConfig {
     pub health: String,
 }
 
-/// Visits of games that begin with a network of few training steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EarlyVisits {
-    /// Training step from which the entry does not apply any more.
-    pub until_step: u64,
-    /// Visits of each decision, as in 'search.visits'.
-    pub visits: u32,
-}
-
 impl Default for ActorConfig {
     fn default() -> Self {
         Self {
@@ -75,8 +56,6 @@ impl Default for ActorConfig {
             rows_per_request: 64,
             requests_in_flight: 0,
             random_plies: 0,
-            restarts: 0.0,
-            early_visits: Vec::new(),
             cache_mib: 128,
             spool: "spool".into(),
             max_spool_mib: 256,
@@ -125,11 +104,6 @@ impl ActorConfig {
             .max((times * each).div_ceil(threads))
     }
 
-    /// Returns the entry of `early_visits` for a network of this training step. `None`: `search.visits` holds.
-    pub fn early(&self, step: u64) -> Option<&EarlyVisits> {
-        self.early_visits.iter().find(|early| step < early.until_step)
-    }
-
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         require(self.threads <= 1024, "actor.threads", "must be at most 1024")?;
         require(
@@ -156,23 +130,6 @@ impl ActorConfig {
             self.max_spool_mib >= 1,
             "actor.max_spool_mib",
             "must be at least 1",
-        )?;
-        require(
-            (0.0..=1.0).contains(&self.restarts),
-            "actor.restarts",
-            "must be between 0 and 1",
-        )?;
-        require(
-            self.early_visits
-                .iter()
-                .all(|early| (1..=Settings::MAX_VISITS).contains(&early.visits)),
-            "actor.early_visits",
-            "must have visits between 1 and 4194304",
-        )?;
-        require(
-            self.early_visits.is_sorted_by_key(|early| early.until_step),
-            "actor.early_visits",
-            "must have its entries in ascending order of until_step",
         )?;
         require(!self.model.is_empty(), "actor.model", "must not be empty")
     }
@@ -212,21 +169,5 @@ mod tests {
             ..few
         };
         assert_eq!(on(&given, 64), (threads, games, requests));
-    }
-
-    #[test]
-    fn the_first_entry_above_the_step_gives_the_visits() {
-        let entry = |until_step, visits| EarlyVisits { until_step, visits };
-        let mut actor = ActorConfig {
-            early_visits: vec![entry(1, 200), entry(500, 16)],
-            ..ActorConfig::default()
-        };
-        actor.check().unwrap();
-        let visits = [0, 1, 499, 500].map(|step| actor.early(step).map(|early| early.visits));
-        assert_eq!(visits, [Some(200), Some(16), Some(16), None]);
-        actor.early_visits.reverse();
-        assert!(actor.check().is_err());
-        actor.early_visits = vec![entry(1, 0)];
-        assert!(actor.check().is_err());
     }
 }

@@ -27,7 +27,7 @@ mod store_address;
 mod template;
 mod version;
 
-pub use actor::{ActorConfig, EarlyVisits};
+pub use actor::ActorConfig;
 pub use described::{Key, Section, described, is_fixed};
 pub use error::ConfigError;
 pub use inference::InferenceConfig;

@@ -26,10 +26,6 @@ pub struct ProblemsConfig {
     /// Share of games recorded from a known solution, of any level up to `max_level`, instead of played by the search. At
     /// least 0, below 1. Such games are supervised examples for a warm start.
     pub known_solutions: f32,
-    /// Percentage of the games that an actor begins with a solved problem of a stored game, to find a shorter solution with
-    /// the newest network, 0 to 100. A shorter solution replaces the stored one. With tokens, the actor's needs the right
-    /// 'sample'.
-    pub reanalysis: u32,
 }
 
 impl Default for ProblemsConfig {
@@ -42,7 +38,6 @@ impl Default for ProblemsConfig {
             easier: 0.3,
             hindsight: true,
             known_solutions: 0.5,
-            reanalysis: 0,
         }
     }
 }
@@ -74,11 +69,6 @@ impl ProblemsConfig {
             (0.0..1.0).contains(&self.known_solutions),
             "problems.known_solutions",
             "must be at least 0 and less than 1",
-        )?;
-        require(
-            self.reanalysis <= 100,
-            "problems.reanalysis",
-            "must be between 0 and 100",
         )
     }
 }

@@ -55,7 +55,7 @@ fn push_comment(text: &mut String, comment: &str) {
 mod tests {
     use search::TemperatureStep;
 
-    use super::super::{EarlyVisits, ProviderChoice, parse};
+    use super::super::{ProviderChoice, parse};
     use super::*;
 
     #[test]
@@ -73,10 +73,6 @@ mod tests {
         other.search.temperature = vec![TemperatureStep {
             until_action: 3,
             temperature: 0.7,
-        }];
-        other.actor.early_visits = vec![EarlyVisits {
-            until_step: 500,
-            visits: 16,
         }];
         other.inference.provider = ProviderChoice::OpenvinoBf16;
         other.inference.sources = vec!["chess=../chess".into()];

@@ -35,8 +35,6 @@ pub struct Decision {
     /// the discounted solution of a one-player game where one is known. With a [`Root::Gumbel`](crate::Root::Gumbel), which visits bad
     /// actions as often as good ones for a while, the value under [`Decision::policy`] instead of the mean.
     pub value: MoverValue,
-    /// True for a [cheap decision](Search::is_cheap), whose position is not learned from.
-    pub is_cheap: bool,
     /// First action of [`Search::solution`].
     pub solution: Option<Action>,
     /// Action that a [`Root::Gumbel`](crate::Root::Gumbel) plays if there is no solution; `None` with another root.
@@ -79,7 +77,6 @@ impl<G: Game> Search<G> {
                 refuted: Vec::new(),
                 evaluation: value,
                 value,
-                is_cheap: self.is_cheap,
                 solution: None,
                 best: None,
             };
@@ -106,7 +103,6 @@ impl<G: Game> Search<G> {
                 (None, Some(solution)) => MoverValue::new(self.settings.discount.powi(solution.len() as i32)),
                 (None, None) => MoverValue::new(value as f32),
             },
-            is_cheap: self.is_cheap,
             solution: self.solution().and_then(|solution| solution.first().copied()),
             best: self.best_candidate(),
         };

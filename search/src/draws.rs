@@ -34,12 +34,6 @@ pub enum Purpose {
     Gumbel = 6,
     /// Random actions before a game begins.
     Opening = 7,
-    /// Choice between the problem of a stored game and a new one.
-    Reanalysis = 8,
-    /// Choice between a cheap decision and a full one.
-    Cheap = 9,
-    /// Choice of the earlier position in which a game begins.
-    Restart = 10,
 }
 
 /// A stream of draws for one purpose at one ply of one game.

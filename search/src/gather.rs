@@ -43,7 +43,7 @@ impl<G: Game> Search<G> {
             Kind::Gray | Kind::Active => {
                 let most = self.settings.leaves.clamp(1, MAX_VIRTUAL_LOSSES);
                 while self.unanswered < most
-                    && self.visits_done + self.unanswered < self.visits()
+                    && self.visits_done + self.unanswered < self.settings.visits
                     && !self.is_solved()
                 {
                     if !self.visit(None, &mut request) {

@@ -41,8 +41,7 @@
 //! | `virtual_loss` | virtual losses, which keep other visits off the paths of pending leaves |
 //! | [`apply`](mod@apply) | evaluations arrive and are checked |
 //! | `backup` | values go up the paths |
-//! | [`noise`] | temperature and Dirichlet noise for the decision node |
-//! | `cheap` | decisions of self-play with few visits, whose positions are not learned from |
+//! | [`noise`] | Dirichlet noise for the decision node |
 //! | [`leaf`] | [`LeafRequest`], [`Evaluation`] |
 //! | [`decision`] | the result, and the choice of an action by temperature |
 //! | [`solve`] | one-player games: the shortest solution known, and its proof |
@@ -56,7 +55,6 @@
 
 mod argmax;
 mod backup;
-mod cheap;
 mod compact;
 mod proof;
 mod puct;

@@ -1,23 +1,6 @@
-//! Exploration in the priors of the decision node: a temperature (KataGo), and Dirichlet noise (AlphaGo Zero; α by number of actions
-//! as in KataGo).
+//! Dirichlet noise in the priors of the decision node (AlphaGo Zero; α by number of actions as in KataGo).
 
 use crate::draws::Draws;
-
-/// Raises `priors` to `1 / temperature`, which is above 0, and divides them by their sum. A temperature of 1 changes nothing.
-pub fn flatten(temperature: f32, priors: &mut [f32]) {
-    if temperature == 1.0 {
-        return;
-    }
-    let greatest = priors.iter().copied().fold(0.0, f32::max);
-    // Shares of the greatest prior do not underflow all at once.
-    let power = |prior: f32| f64::from(prior / greatest).powf(1.0 / f64::from(temperature));
-    let sum: f64 = priors.iter().map(|&prior| power(prior)).sum();
-    if sum.is_finite() {
-        priors
-            .iter_mut()
-            .for_each(|prior| *prior = (power(*prior) / sum) as f32);
-    }
-}
 
 /// Mixes noise into `priors`: each becomes `(1 - fraction) · P + fraction · η`, with η drawn from the symmetric Dirichlet
 /// distribution of parameter `total_alpha / priors.len()`. A fraction of 0 changes nothing and draws nothing.
@@ -70,19 +53,6 @@ mod tests {
                 prop_assert!(*mixed >= (1.0 - fraction) * raw - 1e-6 && mixed.is_finite());
             }
         }
-    }
-
-    #[test]
-    fn a_temperature_above_one_flattens_the_policy() {
-        let mut priors = [0.81f32, 0.16, 0.03, 0.0];
-        flatten(2.0, &mut priors);
-        // Square roots: 0.9, 0.4, 0.1732, 0, of the sum 1.4732.
-        for (prior, expected) in priors.iter().zip([0.61092, 0.27152, 0.11757, 0.0]) {
-            assert!((prior - expected).abs() < 1e-4, "{priors:?}");
-        }
-        let before = priors;
-        flatten(1.0, &mut priors);
-        assert_eq!(priors, before);
     }
 
     /// The variance of one share of a symmetric Dirichlet distribution is `(k - 1) / (k² (kα + 1))`.

@@ -3,7 +3,6 @@
 use games::{Action, Game, IllegalAction, Outcome};
 
 use crate::{
-    cheap::Agreement,
     counters::{Counters, Depths},
     draws::{Draws, GameKey, Purpose},
     gumbel::Halving,
@@ -17,8 +16,7 @@ use crate::{
 
 /// The search of one game, from its first state on.
 ///
-/// A decision takes [`Settings::visits`] visits, or fewer if it is [cheap](Search::is_cheap). [`Search::advance`] plays an action and begins the next decision.
-/// Gathers and applies alternate: while leaves are pending, a gather does nothing.
+/// A decision takes [`Settings::visits`] visits. [`Search::advance`] plays an action and begins the next decision. Gathers and applies alternate: while leaves are pending, a gather does nothing.
 #[derive(Clone, Debug)]
 pub struct Search<G: Game> {
     pub(crate) settings: Settings,
@@ -35,9 +33,6 @@ pub struct Search<G: Game> {
     pub(crate) root_priors: Vec<f32>,
     /// Bits of [`Search::root_priors`].
     pub(crate) root_prior_bits: Vec<u32>,
-    /// True if this decision takes few visits without noise.
-    pub(crate) is_cheap: bool,
-    pub(crate) agreement: Agreement,
     /// Visits of this decision that are backed up.
     pub(crate) visits_done: u32,
     pub(crate) depths: Depths,
@@ -84,8 +79,6 @@ impl<G: Game> Search<G> {
             generation: 0,
             root_priors: Vec::new(),
             root_prior_bits: Vec::new(),
-            is_cheap: false,
-            agreement: Agreement::default(),
             visits_done: 0,
             depths: Depths::default(),
             halving: None,
@@ -132,7 +125,7 @@ impl<G: Game> Search<G> {
     /// Returns true if this decision needs no more visits: all are done, the game is over, the decision is solved and
     /// [`Settings::stop_when_solved`] is set, or a [`Root::Gumbel`](crate::Root::Gumbel) has one legal action.
     pub fn is_decided(&self) -> bool {
-        let is_done = || self.visits_done >= self.visits() || self.is_solved() || self.is_forced();
+        let is_done = || self.visits_done >= self.settings.visits || self.is_solved() || self.is_forced();
         !self.is_waiting() && (self.is_over() || is_done())
     }
 
@@ -177,10 +170,8 @@ impl<G: Game> Search<G> {
     /// # Errors
     /// [`IllegalAction`] by the game's rules; nothing has changed then.
     pub fn advance(&mut self, action: Action) -> Result<(), IllegalAction> {
-        let agreement = self.next_agreement();
         self.state.play(action)?;
         self.abandon();
-        self.agreement = agreement;
         self.solution.advance(action);
         self.ply += 1;
         match self
@@ -227,10 +218,9 @@ impl<G: Game> Search<G> {
         self.root_priors.extend(self.tree.priors(self.root));
         if self.has_gumbel_root() {
             self.tree.clear_statistics(self.root);
-        } else if self.explores() {
+        } else if self.settings.noise_fraction > 0.0 {
             let mut draws = Draws::new(self.key, self.ply, Purpose::Noise);
             let (fraction, total_alpha) = (self.settings.noise_fraction, self.settings.noise_total_alpha);
-            noise::flatten(self.settings.root_temperature, &mut self.root_priors);
             noise::mix(fraction, total_alpha, &mut draws, &mut self.root_priors);
         }
         self.root_prior_bits.clear();
@@ -270,7 +260,6 @@ impl<G: Game> Search<G> {
             self.generation += 1;
         }
         self.visits_done = 0;
-        self.is_cheap = self.draw_cheap();
         self.depths = Depths::default();
         self.halving = None;
         self.ties = Draws::new(self.key, self.ply, Purpose::Ties);

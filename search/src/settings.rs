@@ -48,20 +48,6 @@ pub struct Settings {
     /// Parameter α of the Dirichlet noise for each action is this number divided by the number of legal actions
     /// (KataGo: 10.83). Above 0.
     pub noise_total_alpha: f32,
-    /// Temperature of the network's policy at the decision node, before noise is mixed in: priors are raised to
-    /// 1/root_temperature. Above 1 tries more actions (KataGo: 1.25 in the opening, 1.1 later). Above 0. Without effect where
-    /// noise_fraction is 0, and with root = "gumbel".
-    pub root_temperature: f32,
-    /// Share of the decisions of two-player self-play that are cheap, 0 to 1, drawn at random (KataGo's playout cap
-    /// randomisation): they take 'cheap_visits' visits without noise, and their positions are not learned from. More games for the same
-    /// evaluations, with fewer positions of each. Without effect where noise_fraction is 0.
-    pub cheap_share: f32,
-    /// Visits of a cheap decision. At least 1; more than 'visits' count as 'visits'.
-    pub cheap_visits: u32,
-    /// Value, above 0 and at most 1, from which a player counts as winning: while the searches of the last three turns agree on the
-    /// winner, decisions of two-player self-play are cheap (KataGo's fast finish). 0: never. Without effect where
-    /// noise_fraction is 0.
-    pub decided_value: f32,
     /// Evaluate each leaf in a randomly drawn symmetry of the game (true or false). In the generator game, in canonical
     /// colours instead: positions that differ by a permutation of the colours 2 to 9 share one evaluation.
     pub random_symmetry: bool,
@@ -215,28 +201,6 @@ impl Settings {
             "must be positive",
         )?;
         require(
-            self.root_temperature > 0.0 && self.root_temperature.is_finite(),
-            "root_temperature",
-            "must be positive",
-        )?;
-        require(
-            is_share(self.cheap_share),
-            "cheap_share",
-            "must be between 0 and 1",
-        )?;
-        require(self.cheap_visits >= 1, "cheap_visits", "must be at least 1")?;
-        require(
-            is_share(self.decided_value),
-            "decided_value",
-            "must be between 0 and 1",
-        )?;
-        let has_cheap = self.cheap_share > 0.0 || self.decided_value > 0.0;
-        require(
-            self.root == Root::Puct || !has_cheap,
-            "root",
-            "must be 'puct' where cheap_share or decided_value is above 0",
-        )?;
-        require(
             self.discount > 0.0 && self.discount <= 1.0,
             "discount",
             "must be above 0 and at most 1",
@@ -300,10 +264,6 @@ impl Default for Settings {
             leaves: 4,
             noise_fraction: 0.25,
             noise_total_alpha: 10.83,
-            root_temperature: 1.0,
-            cheap_share: 0.0,
-            cheap_visits: 8,
-            decided_value: 0.0,
             random_symmetry: true,
             reuse: Reuse::Gray,
             discount: 1.0,
@@ -349,12 +309,6 @@ mod tests {
         assert_eq!(wrong(|s| s.leaves = 4096), Err("leaves"));
         assert_eq!(wrong(|s| s.noise_fraction = 1.5), Err("noise_fraction"));
         assert_eq!(wrong(|s| s.noise_total_alpha = 0.0), Err("noise_total_alpha"));
-        assert_eq!(wrong(|s| s.root_temperature = 0.0), Err("root_temperature"));
-        assert_eq!(wrong(|s| s.cheap_share = 1.5), Err("cheap_share"));
-        assert_eq!(wrong(|s| s.cheap_visits = 0), Err("cheap_visits"));
-        assert_eq!(wrong(|s| s.decided_value = -0.5), Err("decided_value"));
-        let gumbel = |s: &mut Settings| (s.root, s.cheap_share) = (Root::Gumbel, 0.5);
-        assert_eq!(wrong(gumbel), Err("root"));
         assert_eq!(wrong(|s| s.discount = 0.0), Err("discount"));
         assert_eq!(wrong(|s| s.max_share = 1.5), Err("max_share"));
         assert_eq!(wrong(|s| s.max_actions = 0), Err("max_actions"));

@@ -5,7 +5,6 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use checkpoints::Version;
 use parking_lot::RwLock;
 use proto::v1::ModelDescription;
 
@@ -57,13 +56,6 @@ impl Versions {
             NONE => None,
             packed => Some(VersionId((packed & ((1 << ID_BITS) - 1)) as u32 - 1)),
         }
-    }
-
-    /// Returns the training step of the current version. `None` before the first reply, and if the version is not named like a
-    /// checkpoint.
-    pub fn current_step(&self) -> Option<u64> {
-        let version: Version = self.name(self.current()?).parse().ok()?;
-        Some(version.step())
     }
 
     /// Returns the version's name on the wire.
@@ -135,10 +127,5 @@ mod tests {
         assert_eq!(versions.answered("old", stamps[3]), Ok(old));
         assert_eq!(versions.current(), Some(old), "a label was rolled back");
         assert_eq!(&*versions.name(new), "new");
-        assert_eq!(versions.current_step(), None);
-        versions
-            .answered("000000001500-9f3c0a1b", versions.stamp())
-            .unwrap();
-        assert_eq!(versions.current_step(), Some(1500));
     }
 }

@@ -164,12 +164,6 @@ impl Curriculum {
         self.config.hindsight
     }
 
-    /// True if the game of this key poses the problem of a stored game again.
-    pub fn reanalyses(&self, key: GameKey) -> bool {
-        let percent = self.config.reanalysis as usize;
-        percent > 0 && Draws::new(key, 0, Purpose::Reanalysis).below(100) < percent
-    }
-
     /// Draws the next game. All random draws depend only on `key`.
     pub fn next<G: Game>(&self, rules: &G::Rules, key: GameKey) -> Next<G> {
         if G::LEVELS == 0 {

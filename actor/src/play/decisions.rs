@@ -8,11 +8,10 @@ use proto::{
 use search::Decision;
 
 /// Returns the actions that a record names as visited, with their visits. Once a solution is known, its next action is the policy to
-/// learn, whatever the visits are. A cheap decision names none.
+/// learn, whatever the visits are.
 pub fn visited(decision: &Decision) -> Vec<(Action, u32)> {
     match decision.solution {
         Some(solution) => vec![(solution, decision.visits.iter().sum::<u32>().max(1))],
-        None if decision.is_cheap => Vec::new(),
         None => {
             let visits = decision
                 .actions

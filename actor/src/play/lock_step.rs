@@ -11,11 +11,10 @@ use network::{Network, NetworkError, Predictions, batched::Batcher};
 use proto::v1::{self, ModelDescription};
 
 use super::{
-    begin::{Beginnings, Begun},
+    begin::{Begun, begin},
     curriculum::{Curriculum, CurriculumError},
     naming::{Naming, NamingError},
     record,
-    restarts::Restarts,
     setup::{Setup, SetupError},
     slot::{GameSlot, SlotError},
 };
@@ -46,9 +45,6 @@ pub enum LockStepError {
     /// More networks were used than games can name.
     #[error(transparent)]
     Versions(#[from] TooManyVersions),
-    /// There is no replay store whose games could be posed again.
-    #[error("problems.reanalysis must be 0 in lock step, because there is no replay store")]
-    Reanalysis,
 }
 
 /// Games that advance together on one thread.
@@ -56,7 +52,6 @@ pub struct LockStep<G: Game> {
     setup: Setup<G>,
     naming: Naming,
     curriculum: Curriculum,
-    restarts: Restarts,
     versions: Versions,
     batcher: Batcher,
     predictions: Predictions,
@@ -72,9 +67,6 @@ impl<G: Game> LockStep<G> {
     /// # Errors
     /// [`LockStepError`] if the configuration is invalid or the folder cannot be used.
     pub fn new(config: &RunConfig) -> Result<Self, LockStepError> {
-        if config.problems.reanalysis > 0 {
-            return Err(LockStepError::Reanalysis);
-        }
         let games = config.actor.games_on_thread(1, 0);
         Naming::fix_incarnation(&config.actor.spool, "lock-step", &config.run.seed.to_string())?;
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
@@ -83,7 +75,6 @@ impl<G: Game> LockStep<G> {
             setup: Setup::new(config, naming.name(), games)?,
             curriculum: Curriculum::open(&config.actor.spool, &config.problems, G::LEVELS)?,
             naming,
-            restarts: Restarts::default(),
             versions: Versions::default(),
             batcher: Batcher::new(cache, usize::MAX),
             predictions: Predictions::default(),
@@ -136,22 +127,13 @@ impl<G: Game> LockStep<G> {
     fn advance(&mut self, index: usize, version: VersionId) -> Result<(), LockStepError> {
         let slot = match &mut self.slots[index] {
             Some(slot) => slot,
-            empty => {
-                let beginnings = Beginnings {
-                    setup: &self.setup,
-                    curriculum: &self.curriculum,
-                    restarts: &self.restarts,
-                    stored: None,
-                    step: self.versions.current_step(),
-                };
-                match beginnings.begin(self.naming.next_game()?)? {
-                    Begun::Game(game) => empty.insert(*game),
-                    Begun::Recorded(_, game) => {
-                        self.finished.push(*game);
-                        return Ok(());
-                    }
+            empty => match begin(&self.setup, &self.curriculum, self.naming.next_game()?)? {
+                Begun::Game(game) => empty.insert(*game),
+                Begun::Recorded(_, game) => {
+                    self.finished.push(*game);
+                    return Ok(());
                 }
-            }
+            },
         };
         while slot.is_decided() {
             let end = slot.play(&self.setup)?;
@@ -179,10 +161,7 @@ impl<G: Game> LockStep<G> {
                 second = ended.in_hindsight();
             }
         }
-        let key = ended.id().key(self.setup.run_seed);
-        let game = ended.finish(end, &self.setup, &self.versions);
-        self.restarts.keep(&self.setup, key, &game);
-        self.finished.push(game);
+        self.finished.push(ended.finish(end, &self.setup, &self.versions));
         if let Some(drawn) = second {
             let named = self.naming.next_game()?;
             let game = record::of_solution(&drawn, "hindsight", named, &self.setup);

@@ -11,8 +11,6 @@
 //! | `build` | identifies the running program in records |
 //! | `decisions` | the results of a search as a record keeps them |
 //! | [`record`] | the record of a game, built while the game is played |
-//! | [`restarts`] | games that begin where an earlier game went wrong |
-//! | `reanalysis` | problems of stored games, posed again |
 //! | [`curriculum`] | the difficulty of the next problem, for games that are about problems |
 //! | [`progress`] | gauges about the curriculum |
 //! | [`naming`] | unique game numbers and ids, reserved durably |
@@ -25,9 +23,7 @@ pub mod lock_step;
 pub mod naming;
 mod opening;
 pub mod progress;
-mod reanalysis;
 pub mod record;
-pub mod restarts;
 pub mod setup;
 mod slot;
 pub mod worker;

@@ -12,11 +12,11 @@ const TRIES: usize = 8;
 /// without a past, as [`Game::start`] reads it from its text. `None` for a game from the usual start: one that drew no action, a
 /// game of one player, and a game that was over after each of several draws. All draws depend only on `key`.
 pub(super) fn draw<G: Game>(setup: &Setup<G>, key: GameKey) -> Option<G> {
-    if G::PLAYERS != 2 || setup.config.random_plies == 0 {
+    if G::PLAYERS != 2 || setup.random_plies == 0 {
         return None;
     }
     let mut draws = Draws::new(key, 0, Purpose::Opening);
-    let plies = draws.below(setup.config.random_plies as usize + 1);
+    let plies = draws.below(setup.random_plies as usize + 1);
     if plies == 0 {
         return None;
     }

@@ -73,11 +73,6 @@ impl Record {
         self.id
     }
 
-    /// Returns the game's number and id.
-    pub fn named(&self) -> (u64, GameId) {
-        (self.message.game_number, self.id)
-    }
-
     /// Returns the number of actions played so far.
     pub fn actions(&self) -> usize {
         self.message.actions.len()
@@ -201,7 +196,7 @@ impl Record {
                 .map(|&version| versions.name(version).to_string())
                 .collect(),
             run_seed: setup.run_seed,
-            search_json: setup.search_json(search.settings().visits).into(),
+            search_json: setup.search_json.clone(),
             actor: setup.actor.clone(),
             build: build().into(),
             tree_bytes: setup.settings.tree_bytes as u64,
@@ -248,7 +243,6 @@ pub fn of_solution<G: Game>(
             refuted: Vec::new(),
             evaluation: MoverValue::default(),
             value: MoverValue::new(setup.settings.discount.powi(left)),
-            is_cheap: false,
             solution: Some(action),
             best: None,
         };
@@ -273,7 +267,7 @@ pub fn of_solution<G: Game>(
         // No network took part.
         model_of_position: Vec::new(),
         run_seed: setup.run_seed,
-        search_json: setup.search_json(setup.settings.visits).into(),
+        search_json: setup.search_json.clone(),
         actor: setup.actor.clone(),
         build: build().into(),
         finished_at_ms: now_ms(),
@@ -306,12 +300,8 @@ fn now_ms() -> u64 {
 }
 
 /// Returns KataGo's policy surprise: the Kullback-Leibler divergence of the search's policy from the network's priors, in nats,
-/// rounded to eight bits of mantissa. The policy is the visits, or with a Gumbel root the one that the values of actions improve. 0 for
-/// a cheap decision, whose policy is not recorded.
+/// rounded to eight bits of mantissa. The policy is the visits, or with a Gumbel root the one that the values of actions improve.
 fn surprise(decision: &Decision, settings: &Settings) -> f32 {
-    if decision.is_cheap {
-        return 0.0;
-    }
     let policy = match settings.root {
         Root::Puct => {
             let visits: f64 = decision.visits.iter().map(|&visits| f64::from(visits)).sum();

@@ -1,6 +1,6 @@
 //! The settings that all games of an actor have in common, derived once from the run's configuration.
 
-use config::{ActorConfig, RunConfig};
+use config::RunConfig;
 use games::{Game, StartError};
 use search::{Settings, SettingsError};
 
@@ -24,11 +24,9 @@ pub struct Setup<G: Game> {
     /// Search settings.
     pub settings: Settings,
     /// Search settings of the configuration as JSON, for the record.
-    search_json: String,
-    /// Search settings of games with other numbers of visits than the configuration's (`actor.early_visits`), as JSON for the record.
-    early_json: Vec<(u32, String)>,
-    /// Settings of the actor.
-    pub config: ActorConfig,
+    pub search_json: String,
+    /// Greatest number of random actions before a game of two players begins (`actor.random_plies`).
+    pub random_plies: u32,
     /// Number of actions after which a game ends as a draw.
     pub max_actions: usize,
     /// Seed of the run.
@@ -97,36 +95,10 @@ impl<G: Game> Setup<G> {
             row_len: G::layout(encoding).row_len(),
             settings: search_settings(&config.search, games)?,
             search_json: serde_json::to_string(&config.search)?,
-            early_json: (config.actor.early_visits.iter())
-                .map(|early| {
-                    let search = Settings {
-                        visits: early.visits,
-                        ..config.search.clone()
-                    };
-                    Ok((early.visits, serde_json::to_string(&search)?))
-                })
-                .collect::<Result<_, serde_json::Error>>()?,
-            config: config.actor.clone(),
+            random_plies: config.actor.random_plies,
             max_actions: config.search.max_actions as usize,
             run_seed: config.run.seed,
             actor: actor.into(),
         })
-    }
-
-    /// Returns the search settings of a game that begins with a network of this training step. `None`: the step is not known.
-    pub(super) fn settings_at(&self, step: Option<u64>) -> Settings {
-        let mut settings = self.settings.clone();
-        if let Some(early) = step.and_then(|step| self.config.early(step)) {
-            settings.visits = early.visits;
-        }
-        settings
-    }
-
-    /// Returns the search settings with this number of visits as JSON for the record.
-    pub(super) fn search_json(&self, visits: u32) -> &str {
-        let mut early = self.early_json.iter();
-        early
-            .find(|(of_entry, _)| *of_entry == visits)
-            .map_or(&self.search_json, |(_, json)| json)
     }
 }

@@ -3,11 +3,10 @@
 use games::{Drawn, Game, IllegalAction};
 use network::batched::Lookup;
 use proto::v1;
-use search::{ApplyError, Evaluation, LeafId, LeafRequest, Search, Settings};
+use search::{ApplyError, Evaluation, LeafId, LeafRequest, Search};
 
 use super::{
     curriculum::Rung,
-    reanalysis::{self, Posed, Reanalysed},
     record::{End, EvaluationTotals, Record},
     setup::Setup,
 };
@@ -44,8 +43,6 @@ pub(super) struct GameSlot<G: Game> {
     start: G,
     /// Place of the problem in the curriculum. `None` for a game that is not about a problem.
     rung: Option<Rung>,
-    /// Problem of a stored game. `None` for a game that is recorded as it is played.
-    posed: Option<Posed<G>>,
     record: Record,
     evaluations: EvaluationTotals,
     /// Sum of the results of [`GameSlot::uncounted`] so far.
@@ -53,36 +50,24 @@ pub(super) struct GameSlot<G: Game> {
 }
 
 impl<G: Game> GameSlot<G> {
-    /// Begins a game from its usual start, or from `start`, with these search settings. `rung` is the place of the problem that
+    /// Begins a game from its usual start, or from `start`. `rung` is the place of the problem that
     /// `start` poses.
     pub(super) fn new(
         setup: &Setup<G>,
-        settings: Settings,
         (number, id): (u64, GameId),
         start: Option<G>,
         rung: Option<Rung>,
     ) -> Self {
         let position = start.as_ref().map(Game::position);
         let start = start.unwrap_or_else(|| setup.start.clone());
-        let search = Search::new(start.clone(), settings, id.key(setup.run_seed));
+        let search = Search::new(start.clone(), setup.settings.clone(), id.key(setup.run_seed));
         Self {
             search,
             start,
             rung,
-            posed: None,
             record: Record::new(id, number, position.unwrap_or_default()),
             evaluations: EvaluationTotals::default(),
             counted: Snapshot::default(),
-        }
-    }
-
-    /// Begins a game about the problem of a stored game, without exploration.
-    pub(super) fn again(setup: &Setup<G>, (number, id): (u64, GameId), posed: Posed<G>) -> Self {
-        let start = posed.start().clone();
-        let settings = reanalysis::settings(&setup.settings);
-        Self {
-            posed: Some(posed),
-            ..Self::new(setup, settings, (number, id), Some(start), None)
         }
     }
 
@@ -99,18 +84,6 @@ impl<G: Game> GameSlot<G> {
             .outcome()
             .map_or(0.0, |outcome| outcome.value().get());
         Some((self.rung?, (value > 0.0).then(|| self.record.played().len())))
-    }
-
-    /// Returns the result of a re-analysis that has ended. `None` for other games.
-    ///
-    /// # Errors
-    /// [`SlotError::Solution`] if the solution contains an illegal action.
-    pub(super) fn reanalysed(&self, setup: &Setup<G>) -> Result<Option<Reanalysed>, SlotError> {
-        let posed = self.posed.as_ref();
-        posed
-            .map(|posed| posed.result(self.record.played(), self.record.named(), setup))
-            .transpose()
-            .map_err(SlotError::Solution)
     }
 
     /// Returns the problem that the actions of this game do solve, with its solution (hindsight).
@@ -174,13 +147,9 @@ impl<G: Game> GameSlot<G> {
     /// Plays the move that the search has decided on. Returns the reason if that ends the game.
     pub(super) fn play(&mut self, setup: &Setup<G>) -> Result<Option<End>, SlotError> {
         let played = self.record.actions();
-        let temperature = match self.posed {
-            Some(_) => 0.0,
-            None => setup.settings.temperature_after(played),
-        };
         let action = self
             .search
-            .choose(temperature)
+            .choose(setup.settings.temperature_after(played))
             .ok_or(SlotError::Nothing(played))?;
         let decision = self.search.decision();
         self.record.add(self.search.state(), setup, &decision, action);
@@ -193,10 +162,7 @@ impl<G: Game> GameSlot<G> {
         if let Some(outcome) = self.search.state().outcome() {
             return Some(End::Rules(outcome));
         }
-        let posed = self.posed.as_ref();
-        let is_in_vain =
-            posed.is_some_and(|posed| !posed.can_be_shorter(self.search.state(), self.record.actions()));
-        if is_in_vain || self.record.actions() >= setup.max_actions {
+        if self.record.actions() >= setup.max_actions {
             return Some(End::MaxActions);
         }
         // Without an outcome, a search is complete before its first visit only if there is no legal action.

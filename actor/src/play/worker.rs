@@ -20,12 +20,11 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    begin::{Beginnings, Begun},
+    begin::{self, Begun},
     curriculum::Curriculum,
     naming::Naming,
     progress::ProgressGauges,
     record::{self, End},
-    restarts::Restarts,
     setup::Setup,
     slot::{GameSlot, SlotError},
 };
@@ -35,7 +34,6 @@ use crate::{
     evaluator::{EvaluatedRequest, StampedRequest, Versions},
     metrics::Metrics,
     spool::{Finished, FinishedGames},
-    stored::StoredGames,
 };
 
 /// Delay before another attempt to reserve game numbers on a disk that failed.
@@ -53,10 +51,6 @@ pub struct Shared<G: Game> {
     pub curriculum: Curriculum,
     /// Gauges about the curriculum.
     pub progress: ProgressGauges,
-    /// Positions of earlier games.
-    pub restarts: Restarts,
-    /// Games for re-analysis. `None`: it is off.
-    pub stored: Option<Arc<StoredGames>>,
     /// Evaluation cache. `None`: the cache is off.
     pub cache: Option<Arc<Cache>>,
     /// Model versions.
@@ -265,29 +259,11 @@ impl<G: Game> Worker<G> {
             return Ok(Next::Continue);
         };
         let id = playing.id();
-        if let Some(reanalysed) = playing.reanalysed(&self.shared.setup)? {
-            metrics.games_reanalysed.add(1);
-            metrics.moves_saved.add(reanalysed.saved as u64);
-            return Ok(match reanalysed.record {
-                None => Next::Continue,
-                Some(game) => {
-                    metrics.solutions_replaced.add(1);
-                    self.keep(id, &game)
-                }
-            });
-        }
         if end == End::MaxActions {
             metrics.games_cut.add(1);
         }
         let second = self.note_problem(&playing)?;
-        let Shared {
-            setup,
-            versions,
-            restarts,
-            ..
-        } = &*self.shared;
-        let game = playing.finish(end, setup, versions);
-        restarts.keep(setup, id.key(setup.run_seed), &game);
+        let game = playing.finish(end, &self.shared.setup, &self.shared.versions);
         let next = self.keep(id, &game);
         match second.filter(|_| next == Next::Continue) {
             Some((id, second)) => Ok(self.keep(id, &second)),
@@ -347,14 +323,7 @@ fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
     loop {
         match shared.naming.next_game() {
             Ok(named) => {
-                let beginnings = Beginnings {
-                    setup: &shared.setup,
-                    curriculum: &shared.curriculum,
-                    restarts: &shared.restarts,
-                    stored: shared.stored.as_deref(),
-                    step: shared.versions.current_step(),
-                };
-                return beginnings.begin(named).map(Some);
+                return begin::begin(&shared.setup, &shared.curriculum, named).map(Some);
             }
             Err(error) if shared.naming_errors.allows() => {
                 tracing::error!(error = %service::chain(&error), "no game number can be reserved, trying again");

@@ -123,32 +123,6 @@ async fn games_after_random_actions_are_repeated_from_their_start() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn cheap_decisions_have_no_policy_and_are_repeated() {
-    let (games, _) = first_games(40, &Server::good(), |config| {
-        config.search.cheap_share = 0.5;
-        config.search.cheap_visits = 3;
-        config.search.decided_value = 0.05;
-        config.search.root_temperature = 1.5;
-        config.actor.restarts = 0.5;
-    })
-    .await;
-    let begun_earlier = games.values().filter(|game| !game.start.is_empty()).count();
-    assert!(begun_earlier > 3, "{begun_earlier}");
-    let (mut cheap, mut full) = (0, 0);
-    for game in games.values() {
-        assert_eq!(fields(game), [] as [&str; 0]);
-        let followed = followed(game);
-        assert_eq!(followed.positions, game.actions.len(), "{followed:?}");
-        let policies = game.visit_counts.iter().zip(&game.policy_surprises);
-        for (&visited, &surprise) in policies {
-            assert!(visited > 0 || surprise == 0.0);
-            *(if visited > 0 { &mut full } else { &mut cheap }) += 1;
-        }
-    }
-    assert!(cheap > full && full > 20, "{cheap} {full}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_altered_field_is_found() {
     let (games, _) = first_games(1, &Server::good(), |_| ()).await;
     let game = &games[&0];

@@ -14,7 +14,6 @@ mod hints;
 mod killing;
 mod playing;
 mod problems;
-mod reanalysis;
 mod renewal;
 mod sending;
 mod stopping;

@@ -151,12 +151,7 @@ fn problems(summary: &Summary, separator: &str) -> String {
             or_dash(problems.moves, |moves| format!("{moves:.1}")),
         )
     };
-    let mut all: Vec<String> = summary.problems.iter().map(one).collect();
-    all.extend(summary.reanalysis.map(|found| {
-        let [games, replaced, moves] =
-            [found.games, found.replaced, found.moves].map(|number| count(number as f64));
-        format!("{games} re-analysed, {replaced} shorter by {moves} moves")
-    }));
+    let all: Vec<String> = summary.problems.iter().map(one).collect();
     all.join(separator)
 }
 
@@ -202,7 +197,7 @@ fn checkpoint(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::watch::{Checkpoint, Elo, Problems, Rating, Reanalysis};
+    use crate::watch::{Checkpoint, Elo, Problems, Rating};
 
     #[test]
     fn unknown_figures_are_dashes_and_known_ones_are_shown() {
@@ -260,16 +255,6 @@ mod tests {
             line(&summary).contains(&format!(" | {draw}, {pair} | ")),
             "{}",
             line(&summary)
-        );
-        summary.reanalysis = Some(Reanalysis {
-            games: 1_204,
-            replaced: 88,
-            moves: 140,
-        });
-        let row = rows(&summary).remove(2);
-        assert!(
-            row.ends_with("– moves   1,204 re-analysed, 88 shorter by 140 moves"),
-            "{row}"
         );
         summary.rating = Some(Rating {
             best: Some(Elo {

@@ -10,7 +10,7 @@ mod summary;
 
 pub use history::History;
 pub use observe::{Observation, Observer};
-pub use problems::{Problems, Reanalysis};
+pub use problems::Problems;
 pub use rating::{Elo, Rating};
 pub use summary::{Actor, Beginning, Checkpoint, Inference, Learner, Process, Replay, Summary};
 

@@ -15,9 +15,6 @@ pub const PROBLEM_LEVEL: &str = "minuet_actor_problem_level";
 pub const PROBLEM_RECENT: &str = "minuet_actor_problem_recent";
 pub const PROBLEM_SOLVED: &str = "minuet_actor_problem_recent_solved";
 pub const PROBLEM_MOVES: &str = "minuet_actor_problem_recent_moves";
-pub const GAMES_REANALYSED: &str = "minuet_actor_games_reanalysed_total";
-pub const SOLUTIONS_REPLACED: &str = "minuet_actor_solutions_replaced_total";
-pub const MOVES_SAVED: &str = "minuet_actor_moves_saved_total";
 
 pub const EVALUATED: &str = "minuet_inference_positions_total";
 pub const BATCHES: &str = "minuet_inference_batches_total";

@@ -1,4 +1,4 @@
-//! [`Problems`]: progress of self-play with one kind of problem. [`Reanalysis`]: shorter solutions of stored problems.
+//! [`Problems`]: progress of self-play with one kind of problem.
 
 use serde::{Deserialize, Serialize};
 use service::role::Role;
@@ -27,32 +27,6 @@ impl Problems {
         let decimals = usize::from(self.level.fract() != 0.0);
         format!("{:.decimals$}", self.level)
     }
-}
-
-/// Re-analysis of stored games, over all actors since their start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Reanalysis {
-    /// Problems that were posed again.
-    pub games: u64,
-    /// Stored solutions that a shorter one replaces.
-    pub replaced: u64,
-    /// Moves that these are shorter, summed.
-    pub moves: u64,
-}
-
-/// Reads what re-analysis has found from the actors' metrics pages. `None` if no problem was posed again.
-pub fn reanalysis(observation: &Observation) -> Option<Reanalysis> {
-    let sum = |name| {
-        let pages = observation.pages(Role::Actor);
-        pages.filter_map(|page| page.sum(name)).sum::<f64>() as u64
-    };
-    let found = Reanalysis {
-        games: sum(names::GAMES_REANALYSED),
-        replaced: sum(names::SOLUTIONS_REPLACED),
-        moves: sum(names::MOVES_SAVED),
-    };
-    (found.games > 0).then_some(found)
 }
 
 /// Reads the progress with each kind of problem from the actors' metrics pages.
@@ -141,30 +115,5 @@ mod tests {
         };
         assert_eq!(problems(&observed(&[one, other])), [draw, pair]);
         assert_eq!(problems(&observed(&["minuet_actor_visits_total 3\n".into()])), []);
-    }
-
-    #[test]
-    fn shorter_solutions_of_all_actors_are_added() {
-        let page = |games: u32, replaced: u32, moves: u32| {
-            let names = [
-                names::GAMES_REANALYSED,
-                names::SOLUTIONS_REPLACED,
-                names::MOVES_SAVED,
-            ];
-            let lines = names.iter().zip([games, replaced, moves]);
-            lines
-                .map(|(name, figure)| format!("{name} {figure}\n"))
-                .collect::<String>()
-        };
-        let found = Reanalysis {
-            games: 70,
-            replaced: 5,
-            moves: 9,
-        };
-        assert_eq!(
-            reanalysis(&observed(&[page(30, 4, 7), page(40, 1, 2)])),
-            Some(found)
-        );
-        assert_eq!(reanalysis(&observed(&[page(0, 0, 0)])), None);
     }
 }

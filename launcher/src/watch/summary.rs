@@ -8,7 +8,7 @@ use super::{
     history::History,
     names,
     observe::Observation,
-    problems::{self, Problems, Reanalysis},
+    problems::{self, Problems},
     rating::{self, Rating},
 };
 
@@ -23,9 +23,6 @@ pub struct Summary {
     /// Progress with each kind of problem. Empty in games that are not about problems.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problems>,
-    /// Shorter solutions of stored problems; absent if no problem was posed again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reanalysis: Option<Reanalysis>,
     /// Evaluation.
     pub inference: Inference,
     /// The stored games.
@@ -182,7 +179,6 @@ impl Summary {
             after_seconds,
             actor: actor(observation, history),
             problems: problems::problems(observation),
-            reanalysis: problems::reanalysis(observation),
             inference: inference(observation, history, config),
             replay: replay(after_seconds, observation, beginning),
             learner: learner(observation, history),

@@ -69,7 +69,7 @@ proptest! {
         let mut search = Search::new(TreeGame::<2>::of(&shape), settings, key);
         let mut asked = HashSet::new();
         loop {
-            let visits = search.visits();
+            let visits = search.settings().visits;
             let before = search.counters().visits;
             while !search.is_decided() {
                 let mut answers = Answers::new();

@@ -75,7 +75,7 @@ proptest! {
             prop_assert!(counters.bytes as usize <= kilobytes << 10, "{:?}", counters);
             let Some(action) = search.choose(1.0) else { break };
             let sum: u32 = search.decision().visits.iter().sum();
-            let visits = search.visits();
+            let visits = search.settings().visits;
             prop_assert_eq!(sum, if search.is_forced() { 0 } else { visits + kept });
             search.advance(action).unwrap();
             if keeps {

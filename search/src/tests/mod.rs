@@ -57,23 +57,14 @@ fn any_root() -> impl Strategy<Value = (Root, f64, f64)> {
     (root, 0.0f64..2.0, 0.01f64..=2.0)
 }
 
-/// Returns a temperature of the policy, and a share, a number of visits and a value of cheap decisions.
-fn any_exploration() -> impl Strategy<Value = (f32, f32, u32, f32)> {
-    let temperature = prop_oneof![Just(1.0), 0.3f32..3.0];
-    let share = prop_oneof![Just(0.0), 0.0f32..=1.0];
-    let value = prop_oneof![Just(0.0), 0.01f32..=1.0];
-    (temperature, share, 1u32..30, value)
-}
-
 fn any_settings(leaves: impl Strategy<Value = u32>) -> impl Strategy<Value = Settings> {
     let numbers = (1u32..120, 0.0f32..3.0, leaves, 0.5f32..=1.0);
     let choices = (any_reuse(), any_proofs(), any_root());
-    let exploration = (any_noise(), any_exploration());
-    (numbers, any_first_play(), exploration, choices, any::<bool>()).prop_map(
+    (numbers, any_first_play(), any_noise(), choices, any::<bool>()).prop_map(
         |(
             (visits, exploration, leaves, discount),
             first_play,
-            (noise, (root_temperature, cheap_share, cheap_visits, decided_value)),
+            noise,
             (reuse, [solver, exact_leaves, stop_when_solved], (root, q_scale, q_range)),
             random_symmetry,
         )| Settings {
@@ -87,10 +78,6 @@ fn any_settings(leaves: impl Strategy<Value = u32>) -> impl Strategy<Value = Set
             leaves,
             noise_fraction: noise.0,
             noise_total_alpha: noise.1,
-            root_temperature,
-            cheap_share: if root == Root::Puct { cheap_share } else { 0.0 },
-            cheap_visits,
-            decided_value: if root == Root::Puct { decided_value } else { 0.0 },
             random_symmetry,
             reuse,
             discount,

@@ -41,8 +41,6 @@ struct Reference<const PLAYERS: u8> {
     root_priors: Vec<f32>,
     ties: Draws,
     evaluations: u64,
-    /// Mover and value for the first player of each decision so far.
-    decided: Vec<(Player, f64)>,
 }
 
 fn sign(player: Player) -> f32 {
@@ -152,23 +150,7 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
             root_priors: Vec::new(),
             ties: Draws::new(key, 0, Purpose::Ties),
             evaluations: 0,
-            decided: Vec::new(),
         }
-    }
-
-    /// Returns true if the first decisions of the last three turns found the same winner, or the draw says so.
-    fn is_cheap(&self) -> bool {
-        if PLAYERS != 2 || self.settings.noise_fraction == 0.0 {
-            return false;
-        }
-        let mut turns = self.decided.clone();
-        turns.dedup_by_key(|(mover, _)| *mover);
-        let least = f64::from(self.settings.decided_value);
-        let last = turns.iter().rev().take(3).map(|(_, value)| *value);
-        let agreed =
-            |sign: f64| least > 0.0 && last.clone().filter(|value| sign * value >= least).count() == 3;
-        let drawn = Draws::new(self.key, self.ply, Purpose::Cheap).unit();
-        agreed(1.0) || agreed(-1.0) || drawn < f64::from(self.settings.cheap_share)
     }
 
     /// Returns true if a proof ends a decision at this node.
@@ -217,16 +199,10 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
             let state = self.state.clone();
             let mut draws = Draws::new(self.key, self.ply, Purpose::Noise);
             let (fraction, total_alpha) = (self.settings.noise_fraction, self.settings.noise_total_alpha);
-            let is_cheap = self.is_cheap();
-            if !is_cheap && fraction > 0.0 {
-                noise::flatten(self.settings.root_temperature, &mut self.root_priors);
+            if fraction > 0.0 {
                 noise::mix(fraction, total_alpha, &mut draws, &mut self.root_priors);
             }
-            let visits = match is_cheap {
-                true => self.settings.visits.min(self.settings.cheap_visits),
-                false => self.settings.visits,
-            };
-            for _ in 0..visits {
+            for _ in 0..self.settings.visits {
                 if !self.is_solved(&root) {
                     self.visit(&mut root, state.clone(), true, None);
                 }
@@ -444,13 +420,6 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
     }
 
     fn advance(&mut self, action: Action) {
-        let root = &self.root;
-        let total: f64 = root.edges.iter().map(|edge| f64::from(edge.total)).sum();
-        let visits: u32 = root.edges.iter().map(|edge| edge.visits).sum();
-        let own = f64::from(root.evaluation.unwrap_or_default());
-        let mean = f64::from(sign(root.mover)) * (own + total) / f64::from(1 + visits);
-        let value = root.proof.map_or(mean as f32, |proof| proof);
-        self.decided.push((root.mover, value.into()));
         self.state.play(action).unwrap();
         self.ply += 1;
         let child = self
@@ -491,7 +460,6 @@ fn compare<const PLAYERS: u8>(shape: &Shape, settings: Settings, key: GameKey) -
             visits.clear();
         }
         prop_assert_eq!(&decision.visits, &visits);
-        prop_assert!(decision.is_cheap == reference.is_cheap() || reference.settings.root == Root::Gumbel);
         if let Some(proof) = reference.root.proof {
             let value = FirstValue::new(proof).seen_by(decision.mover);
             prop_assert_eq!(decision.value, value);

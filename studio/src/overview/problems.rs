@@ -42,9 +42,6 @@ pub fn problems(state: &State) -> Markup {
                     }
                 }
             }
-            @if let Some(found) = newest.and_then(|now| now.summary.reanalysis) {
-                p.quiet.small { (found.games) " stored problems re-analysed: " (found.replaced) " shorter solutions, by " (found.moves) " moves together." }
-            }
             p.quiet.small { "The latest problems of the present level. When enough of them are solved, the next level begins." }
         }
     }
