@@ -53,14 +53,15 @@ pub struct InferenceConfig {
     pub max_request: usize,
     /// Label of the model for requests that name no model.
     pub default_model: String,
-    /// Additional model repositories, each as "name=folder or URL": "chess=../chess/checkpoints" serves `chess/latest`,
-    /// `chess/best` and so on. Folders are relative to the run's folder.
+    /// Additional model repositories, each as "name=folder or URL": "chess=../chess/checkpoints" serves `chess/latest`.
+    /// Folders are relative to the run's folder.
     pub sources: Vec<String>,
     /// Folder of foreign models, each an ONNX file with a description `name.toml` beside it; empty: none.
     pub models: PathBuf,
-    /// Load a model when a request names it (true or false).
-    pub load_on_demand: bool,
-    /// Memory for all models, in MiB, at least 1. The least recently used model is unloaded first; the default one stays.
+    /// More labels and versions that are served, each as a request names it: `best`, `chess/best`, `000000001200-3fa94c21`. The default
+    /// model, `latest` of each source and the foreign models are always served.
+    pub also_serve: Vec<String>,
+    /// Largest memory of one model, in MiB, at least 1. A larger one is refused, unless it is the default.
     pub memory_mib: u64,
     /// Memory of the evaluation cache shared by all clients, in MiB; 0: no cache. (Each actor has a cache of its own too.)
     pub cache_mib: u64,
@@ -88,7 +89,7 @@ impl Default for InferenceConfig {
             default_model: "latest".into(),
             sources: Vec::new(),
             models: PathBuf::new(),
-            load_on_demand: true,
+            also_serve: Vec::new(),
             memory_mib: 2048,
             cache_mib: 64,
             runtime: PathBuf::new(),

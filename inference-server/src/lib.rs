@@ -6,21 +6,18 @@
 //! |---|---|
 //! | [`service`] | the gRPC service `minuet.v1.Evaluator` |
 //! | [`kserve`] | the gRPC service of the Open Inference Protocol |
-//! | [`intake`] | finds the model of a request, validates the request, looks in the cache, queues the rest |
-//! | [`requests`] | a request and its answer, in the form that all protocols share |
+//! | [`intake`] | a request in the form that all protocols share: finds its model, validates it, looks in the cache, queues it |
 //! | [`models`] | the models that are served: names, sources, loading, replacement |
 //! | [`batching`] | requests become batches for the device, and its outputs become answers |
 //!
-//! [`methods`] holds the rules of each method: rights and sizes; [`metrics`] holds the server's metrics, [`server`] connects all
-//! parts. The crate [`network`] loads and runs models.
+//! [`metrics`] holds the server's metrics; [`server`] connects all parts and holds the rules of each method: rights and sizes.
+//! The crate [`network`] loads and runs models.
 
 pub mod batching;
 pub mod intake;
 pub mod kserve;
-pub mod methods;
 pub mod metrics;
 pub mod models;
-pub mod requests;
 pub mod server;
 pub mod service;
 #[cfg(test)]

@@ -20,6 +20,9 @@ const REFUSALS: [Code; 7] = [
     Code::Internal,
 ];
 
+const CACHE_POSITIONS: &str = "minuet_inference_cache_positions_total";
+const PROVIDER: &str = "minuet_inference_provider_info";
+
 /// Handles of all metrics.
 #[derive(Debug)]
 pub struct Metrics {
@@ -32,9 +35,6 @@ pub struct Metrics {
     cache_entries: Gauge,
     cache_bytes: Gauge,
     pub(crate) exact_cache_use: CacheUse,
-    unloads: Counter,
-    models: Gauge,
-    models_bytes: Gauge,
     not_finite: Counter,
     device_failures: Counter,
     waiting: Gauge,
@@ -49,42 +49,117 @@ pub struct Metrics {
     load_failures: Counter,
     load_seconds: Histogram,
     step: Gauge,
-    digest: Gauge,
+    published: Gauge,
 }
 
 impl Metrics {
     /// Describes and registers every metric with the installed recorder.
     pub fn new() -> Self {
-        describe();
-        let refused = |code: Code| counter!("minuet_inference_refused_total", "code" => format!("{code:?}"));
+        const REFUSED: &str = "minuet_inference_refused_total";
+        const LOADS: &str = "minuet_inference_model_loads_total";
+        describe_counter!(
+            REFUSED,
+            Unit::Count,
+            "Requests refused, by the gRPC status code that they were answered with."
+        );
+        describe_counter!(LOADS, Unit::Count, "Models loaded, by the result.");
+        describe_counter!(
+            CACHE_POSITIONS,
+            Unit::Count,
+            "Positions looked up in the cache, by the name in the request and the result."
+        );
+        describe_gauge!(
+            PROVIDER,
+            Unit::Count,
+            "1 for the provider that runs the default model."
+        );
+        let refused = |code: Code| counter!(REFUSED, "code" => format!("{code:?}"));
         Self {
-            requests: counter!("minuet_inference_requests_total"),
-            positions: counter!("minuet_inference_positions_total"),
+            requests: counted("minuet_inference_requests_total", "Requests answered."),
+            positions: counted(
+                "minuet_inference_positions_total",
+                "Positions of requests answered.",
+            ),
             refused: REFUSALS.map(|code| (code, refused(code))),
-            cancelled: counter!("minuet_inference_cancelled_total"),
-            duplicates: counter!("minuet_inference_duplicate_positions_total"),
-            cache_entries: gauge!("minuet_inference_cache_entries"),
-            cache_bytes: gauge!("minuet_inference_cache_bytes"),
+            cancelled: counted(
+                "minuet_inference_cancelled_total",
+                "Requests dropped because their clients had gone.",
+            ),
+            duplicates: counted(
+                "minuet_inference_duplicate_positions_total",
+                "Positions that shared the place of an equal one in their batch.",
+            ),
+            cache_entries: gauged(
+                "minuet_inference_cache_entries",
+                Unit::Count,
+                "Evaluations in the cache.",
+            ),
+            cache_bytes: gauged(
+                "minuet_inference_cache_bytes",
+                Unit::Bytes,
+                "Memory set aside for the cache.",
+            ),
             exact_cache_use: CacheUse::new("by version"),
-            unread: gauge!("minuet_inference_unread_bytes"),
-            unloads: counter!("minuet_inference_model_unloads_total"),
-            models: gauge!("minuet_inference_models"),
-            models_bytes: gauge!("minuet_inference_models_bytes"),
-            not_finite: counter!("minuet_inference_not_finite_total"),
-            device_failures: counter!("minuet_inference_device_failures_total"),
-            waiting: gauge!("minuet_inference_queue_positions"),
-            queue_seconds: histogram!("minuet_inference_queue_seconds"),
-            batches: counter!("minuet_inference_batches_total"),
-            batch_positions: counter!("minuet_inference_batch_positions_total"),
-            batch_slots: counter!("minuet_inference_batch_slots_total"),
-            batch_size: histogram!("minuet_inference_batch_size"),
-            device_seconds: histogram!("minuet_inference_device_seconds"),
-            streams: gauge!("minuet_inference_streams"),
-            loads: counter!("minuet_inference_model_loads_total", "result" => "served"),
-            load_failures: counter!("minuet_inference_model_loads_total", "result" => "refused"),
-            load_seconds: histogram!("minuet_inference_model_load_seconds"),
-            step: gauge!("minuet_inference_model_step"),
-            digest: gauge!("minuet_inference_model_digest"),
+            unread: gauged(
+                "minuet_inference_unread_bytes",
+                Unit::Bytes,
+                "Memory of large requests whose answers have not been read.",
+            ),
+            not_finite: counted(
+                "minuet_inference_not_finite_total",
+                "Requests for which the model gave infinities or NaN.",
+            ),
+            device_failures: counted(
+                "minuet_inference_device_failures_total",
+                "Batches that the device did not compute.",
+            ),
+            waiting: gauged(
+                "minuet_inference_queue_positions",
+                Unit::Count,
+                "Positions that wait for the device.",
+            ),
+            queue_seconds: measured(
+                "minuet_inference_queue_seconds",
+                Unit::Seconds,
+                "How long requests waited for the device.",
+            ),
+            batches: counted("minuet_inference_batches_total", "Batches executed."),
+            batch_positions: counted(
+                "minuet_inference_batch_positions_total",
+                "Positions in executed batches, padding not counted.",
+            ),
+            batch_slots: counted(
+                "minuet_inference_batch_slots_total",
+                "Places in executed batches, padding counted.",
+            ),
+            batch_size: measured(
+                "minuet_inference_batch_size",
+                Unit::Count,
+                "Positions in a batch, padding not counted.",
+            ),
+            device_seconds: measured(
+                "minuet_inference_device_seconds",
+                Unit::Seconds,
+                "How much of the device's time a batch took: the time in which a thread computed it, divided by the number of threads.",
+            ),
+            streams: gauged("minuet_inference_streams", Unit::Count, "Streams that are open."),
+            loads: counter!(LOADS, "result" => "served"),
+            load_failures: counter!(LOADS, "result" => "refused"),
+            load_seconds: measured(
+                "minuet_inference_model_load_seconds",
+                Unit::Seconds,
+                "How long it took to fetch, load, check and warm a model.",
+            ),
+            step: gauged(
+                "minuet_inference_model_step",
+                Unit::Count,
+                "Training step of the default model.",
+            ),
+            published: gauged(
+                "minuet_inference_model_published_timestamp_seconds",
+                Unit::Seconds,
+                "When the default model was published, since the Unix epoch.",
+            ),
         }
     }
 
@@ -160,42 +235,21 @@ impl Metrics {
         self.streams.increment(change);
     }
 
-    /// Records that the default name serves a newly loaded model. The version `{step}-{digest}` is exported as two numbers:
-    /// as a label it would add a series with every checkpoint of a long run.
-    pub(crate) fn serves(&self, info: &ModelInfo, before: Option<&ModelInfo>, time: Duration) {
-        self.loads.increment(1);
-        self.load_seconds.record(time);
-        let digest = info.version.rsplit('-').next();
-        let digest = digest.and_then(|digest| u32::from_str_radix(digest, 16).ok());
-        self.digest.set(f64::from(digest.unwrap_or_default()));
-        self.step.set(info.step as f64);
-        let gauge = |info: &ModelInfo| gauge!("minuet_inference_provider_info", "provider" => info.provider);
-        if let Some(before) = before {
-            gauge(before).set(0.0);
-        }
-        gauge(info).set(1.0);
-    }
-
-    /// Sets the publication time of the default model, in seconds since the Unix epoch.
-    pub(crate) fn published(&self, at: f64) {
-        gauge!("minuet_inference_model_published_timestamp_seconds").set(at);
-    }
-
-    /// Records that a model other than the default one was loaded.
+    /// Records that a name serves a model that was loaded in this time.
     pub(crate) fn loaded(&self, time: Duration) {
         self.loads.increment(1);
         self.load_seconds.record(time);
     }
 
-    /// Records that a model was unloaded.
-    pub(crate) fn unloaded(&self) {
-        self.unloads.increment(1);
-    }
-
-    /// Sets the number of served names and the memory of their models, in bytes.
-    pub(crate) fn memory(&self, models: usize, bytes: u64) {
-        self.models.set(models as f64);
-        self.models_bytes.set(bytes as f64);
+    /// Shows the model of the default name, which replaces `before` and was published at this Unix time, in seconds.
+    pub(crate) fn serves(&self, info: &ModelInfo, before: Option<&ModelInfo>, published_at: f64) {
+        self.step.set(info.step as f64);
+        self.published.set(published_at);
+        let gauge = |info: &ModelInfo| gauge!(PROVIDER, "provider" => info.provider);
+        if let Some(before) = before {
+            gauge(before).set(0.0);
+        }
+        gauge(info).set(1.0);
     }
 
     /// Records a model that could not be loaded.
@@ -215,7 +269,8 @@ impl CacheUse {
     /// Registers the counters of the name `model`. All versions share one series, because a long run has one version per
     /// checkpoint.
     pub(crate) fn new(model: &str) -> Self {
-        let count = |result: &'static str| counter!("minuet_inference_cache_positions_total", "model" => model.to_owned(), "result" => result);
+        let count =
+            |result: &'static str| counter!(CACHE_POSITIONS, "model" => model.to_owned(), "result" => result);
         Self {
             hits: count("hit"),
             misses: count("miss"),
@@ -228,133 +283,22 @@ impl CacheUse {
     }
 }
 
-/// Describes every metric.
-fn describe() {
-    for (name, help) in [
-        ("minuet_inference_requests_total", "Requests answered."),
-        (
-            "minuet_inference_positions_total",
-            "Positions of requests answered.",
-        ),
-        (
-            "minuet_inference_refused_total",
-            "Requests refused, by the gRPC status code that they were answered with.",
-        ),
-        (
-            "minuet_inference_cancelled_total",
-            "Requests dropped because their clients had gone.",
-        ),
-        (
-            "minuet_inference_not_finite_total",
-            "Requests for which the model gave infinities or NaN.",
-        ),
-        (
-            "minuet_inference_device_failures_total",
-            "Batches that the device did not compute.",
-        ),
-        ("minuet_inference_batches_total", "Batches executed."),
-        (
-            "minuet_inference_batch_positions_total",
-            "Positions in executed batches, padding not counted.",
-        ),
-        (
-            "minuet_inference_batch_slots_total",
-            "Places in executed batches, padding counted.",
-        ),
-        (
-            "minuet_inference_duplicate_positions_total",
-            "Positions that shared the place of an equal one in their batch.",
-        ),
-        (
-            "minuet_inference_cache_positions_total",
-            "Positions looked up in the cache, by the name that was asked and the result.",
-        ),
-        (
-            "minuet_inference_model_loads_total",
-            "Models loaded, by the result.",
-        ),
-        (
-            "minuet_inference_model_unloads_total",
-            "Models unloaded: asked for, or their memory was needed.",
-        ),
-    ] {
-        describe_counter!(name, Unit::Count, help);
-    }
-    for (name, unit, help) in [
-        (
-            "minuet_inference_queue_positions",
-            Unit::Count,
-            "Positions that wait for the device.",
-        ),
-        ("minuet_inference_streams", Unit::Count, "Streams that are open."),
-        (
-            "minuet_inference_unread_bytes",
-            Unit::Bytes,
-            "Memory of large requests whose answers have not been read.",
-        ),
-        ("minuet_inference_models", Unit::Count, "Names that are served."),
-        (
-            "minuet_inference_models_bytes",
-            Unit::Bytes,
-            "Memory that the served models are counted with.",
-        ),
-        (
-            "minuet_inference_cache_entries",
-            Unit::Count,
-            "Evaluations in the cache.",
-        ),
-        (
-            "minuet_inference_cache_bytes",
-            Unit::Bytes,
-            "Memory set aside for the cache.",
-        ),
-        (
-            "minuet_inference_model_step",
-            Unit::Count,
-            "Training step of the default model.",
-        ),
-        (
-            "minuet_inference_model_published_timestamp_seconds",
-            Unit::Seconds,
-            "When the default model was published, since the Unix epoch.",
-        ),
-        (
-            "minuet_inference_model_digest",
-            Unit::Count,
-            "The number in the default model's version.",
-        ),
-        (
-            "minuet_inference_provider_info",
-            Unit::Count,
-            "1 for the provider that runs the default model.",
-        ),
-    ] {
-        describe_gauge!(name, unit, help);
-    }
-    for (name, unit, help) in [
-        (
-            "minuet_inference_queue_seconds",
-            Unit::Seconds,
-            "How long requests waited for the device.",
-        ),
-        (
-            "minuet_inference_batch_size",
-            Unit::Count,
-            "Positions in a batch, padding not counted.",
-        ),
-        (
-            "minuet_inference_device_seconds",
-            Unit::Seconds,
-            "How much of the device's time a batch took: the time in which a thread computed it, divided by the number of threads.",
-        ),
-        (
-            "minuet_inference_model_load_seconds",
-            Unit::Seconds,
-            "How long it took to fetch, load, check and warm a model.",
-        ),
-    ] {
-        describe_histogram!(name, unit, help);
-    }
+/// Describes and registers a counter.
+fn counted(name: &'static str, help: &'static str) -> Counter {
+    describe_counter!(name, Unit::Count, help);
+    counter!(name)
+}
+
+/// Describes and registers a gauge.
+fn gauged(name: &'static str, unit: Unit, help: &'static str) -> Gauge {
+    describe_gauge!(name, unit, help);
+    gauge!(name)
+}
+
+/// Describes and registers a histogram.
+fn measured(name: &'static str, unit: Unit, help: &'static str) -> Histogram {
+    describe_histogram!(name, unit, help);
+    histogram!(name)
 }
 
 impl Default for Metrics {

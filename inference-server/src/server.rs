@@ -1,13 +1,9 @@
 //! [`run`], the role: connects all parts of the server.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
-use checkpoints::Repository;
+use checkpoints::{BEST, CANDIDATE, Repository};
 use config::{InferenceConfig, RunConfig};
 use proto::{
     inference::grpc_inference_service_server::GrpcInferenceServiceServer,
@@ -18,6 +14,7 @@ use service::{
     connect::MAX_MESSAGE_BYTES,
     listener::ConnectionPolicy,
     role::Work,
+    security::{methods::Method, tokens::Right},
     serve::{self, Drained},
 };
 use tokio::net::TcpListener;
@@ -27,24 +24,18 @@ use tonic::server::NamedService;
 use crate::{
     batching::{
         batcher::{Batcher, BatchingPolicy},
-        cache::EvaluationCache,
         executor::Executor,
         reply,
     },
     intake::Intake,
     kserve::KserveService,
-    methods::method,
     metrics::Metrics,
-    models::{
-        library::{Library, LibraryParts},
-        names::ServedName,
-        source::Source,
-        table::Models,
-    },
+    models::{library::Library, names::ServedName, source::Source, table::Models},
     service::EvaluatorService,
 };
 use network::{
     buckets::Buckets,
+    cache::Cache,
     loader::{Loader, Loads},
     name::is_label,
     provider::{Provider, Settings},
@@ -93,6 +84,7 @@ pub fn serve_with(
         connection_policy.check(listener.local_addr()?)?;
         let metrics = Arc::new(Metrics::new());
         let library = library(&config, loader, &metrics)?;
+        let models = library.models.clone();
         let policy = BatchingPolicy {
             max_batch: inference.largest_batch(),
             max_wait: Duration::from_micros(inference.max_wait_us),
@@ -108,10 +100,10 @@ pub fn serve_with(
             Executor::start(&batcher, &metrics, threads).context("cannot start the device's threads")?;
         let cache = usize::try_from(inference.cache_mib << 20)
             .ok()
-            .and_then(EvaluationCache::new)
+            .and_then(Cache::new)
             .map(Arc::new);
         let intake = Intake::new(
-            library.clone(),
+            models.clone(),
             batcher.clone(),
             cache.clone(),
             inference.max_request,
@@ -141,7 +133,8 @@ pub fn serve_with(
             model = inference.default_model,
             "listening; waiting for a model"
         );
-        library.start();
+        // Dropped at the end, which ends the loading.
+        let _loading = library.start();
         if let Some(cache) = cache.clone() {
             let metrics = metrics.clone();
             tokio::spawn(drained.clone().run_until_cancelled_owned(async move {
@@ -153,9 +146,9 @@ pub fn serve_with(
             }));
         }
         let following = tokio::spawn({
-            let (library, health) = (library.clone(), health.clone());
+            let health = health.clone();
             async move {
-                library.first_model().await;
+                models.default_slot().first_model().await;
                 health.set_serving(true).await;
             }
         });
@@ -221,32 +214,55 @@ async fn loader(inference: InferenceConfig) -> anyhow::Result<Arc<dyn Loads>> {
 }
 
 /// Opens the sources of models.
-fn library(
-    config: &RunConfig,
-    loader: Arc<dyn Loads>,
-    metrics: &Arc<Metrics>,
-) -> anyhow::Result<Arc<Library>> {
-    let inference = &config.inference;
+fn library(config: &RunConfig, loader: Arc<dyn Loads>, metrics: &Arc<Metrics>) -> anyhow::Result<Library> {
     let sources = sources(config)?;
-    let names: BTreeSet<String> = sources.keys().filter(|name| !name.is_empty()).cloned().collect();
-    let default =
-        ServedName::parse(&inference.default_model, |name| names.contains(name)).with_context(|| {
-            let there = names.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-            format!(
-                "inference.default_model: `{}` names no model (sources beside the run's own: {there})",
-                inference.default_model
-            )
-        })?;
-    Ok(Library::new(LibraryParts {
-        models: Arc::new(Models::new(default, names)),
+    let (default, others) = served_names(config, &sources)?;
+    let names: Vec<String> = sources.keys().filter(|name| !name.is_empty()).cloned().collect();
+    Ok(Library {
+        models: Arc::new(Models::new(default, others, names)),
         sources,
         loader,
         game: (config.game.name.clone(), config.game.options),
         poll: Duration::from_millis(config.checkpoints.poll_ms),
-        budget: inference.memory_mib << 20,
-        on_demand: inference.load_on_demand,
+        memory: config.inference.memory_mib << 20,
         metrics: metrics.clone(),
-    }))
+    })
+}
+
+/// Returns the name of the default model, and all other names that are served: those of the configuration, `latest` of each
+/// other source, and the labels that a rating with `rating.remote` plays with.
+fn served_names(
+    config: &RunConfig,
+    sources: &BTreeMap<String, Source>,
+) -> anyhow::Result<(ServedName, Vec<ServedName>)> {
+    let parse = |key: &str, text: &str| {
+        let is_source = |name: &str| !name.is_empty() && sources.contains_key(name);
+        ServedName::parse(text, is_source).with_context(|| {
+            let names: Vec<&str> = sources
+                .keys()
+                .map(String::as_str)
+                .filter(|name| !name.is_empty())
+                .collect();
+            format!(
+                "{key}: unknown model `{text}` (sources besides the run's own: {})",
+                names.join(", ")
+            )
+        })
+    };
+    let default = parse("inference.default_model", &config.inference.default_model)?;
+    let mut others = Vec::new();
+    for text in &config.inference.also_serve {
+        others.push(parse("inference.also_serve", text)?);
+    }
+    for source in sources.keys().filter(|name| !name.is_empty()) {
+        others.push(parse("inference.sources", source)?);
+    }
+    if config.rating.remote {
+        for label in [BEST, CANDIDATE] {
+            others.push(parse("rating.remote", label)?);
+        }
+    }
+    Ok((default, others))
 }
 
 /// Opens the run's own store, other stores, and files of other programs.
@@ -273,4 +289,22 @@ fn sources(config: &RunConfig) -> anyhow::Result<BTreeMap<String, Source>> {
         }
     }
     Ok(sources)
+}
+
+/// Returns the rules of the method at `path`. The methods of both protocols need the right `evaluate`, unknown methods `administer`. `inference.max_message_mib` limits the requests that carry positions.
+pub fn method(path: &str) -> Method {
+    let with_positions = Method::needs(Right::Evaluate).with_max_message(usize::MAX);
+    if let Some(name) = path.strip_prefix("/inference.GRPCInferenceService/") {
+        return match name {
+            "ModelInfer" => with_positions,
+            "ModelStreamInfer" => with_positions.with_request_stream(),
+            _ => Method::needs(Right::Evaluate),
+        };
+    }
+    match path.strip_prefix("/minuet.v1.Evaluator/") {
+        Some("Evaluate") => with_positions,
+        Some("EvaluateStream") => with_positions.with_request_stream(),
+        Some(_) => Method::needs(Right::Evaluate),
+        None => Method::needs(Right::Administer),
+    }
 }

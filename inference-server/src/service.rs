@@ -11,10 +11,7 @@ use service::listener::Peer;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::{
-    intake::{Intake, deadline, stream},
-    requests::{refusal::Refusal, request::EvaluationRequest},
-};
+use crate::intake::{Intake, deadline, refusal::Refusal, request::EvaluationRequest, stream};
 
 /// The gRPC service `minuet.v1.Evaluator`.
 #[derive(Clone, Debug)]
@@ -63,7 +60,7 @@ impl Evaluator for EvaluatorService {
         &self,
         request: Request<DescribeModelRequest>,
     ) -> Result<Response<ModelDescription>, Status> {
-        let named = self.intake.library.get(&request.into_inner().model).await?;
+        let named = self.intake.models.find(&request.into_inner().model)?;
         let info = &named.model.info;
         let layout_json =
             serde_json::to_string(&info.layout).map_err(|error| Status::internal(error.to_string()))?;

@@ -7,15 +7,14 @@ use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use tokio::sync::mpsc;
 
 use crate::{
-    batching::{batcher::BatchingPolicy, job::Job},
+    batching::{
+        batcher::BatchingPolicy,
+        job::{Job, ReplyTo, StreamReply},
+    },
+    intake::request::{Caller, ClientId, EvaluationRequest},
     models::{
         names::{Pointer, ServedName},
-        slot::ModelSlot,
-        table::ResolvedModel,
-    },
-    requests::{
-        request::{ClientId, EvaluationRequest},
-        response::{ReplyTo, StreamReply},
+        table::{ModelSlot, ResolvedModel},
     },
 };
 use network::{
@@ -131,10 +130,19 @@ pub(crate) fn latest() -> ServedName {
     }
 }
 
+/// Returns a client without a connection.
+pub(crate) fn caller(client: u64) -> Caller {
+    Caller {
+        client: ClientId(client),
+        cause: None,
+        peer: None,
+    }
+}
+
 /// Returns a slot that points at `model`.
 pub(crate) fn slot(model: Arc<Model>) -> Arc<ModelSlot> {
     let slot = ModelSlot::new(latest(), true);
-    slot.replace(Some(model));
+    slot.replace(model);
     Arc::new(slot)
 }
 
@@ -179,5 +187,5 @@ pub(crate) fn job_with(
         slot: Some(slot.clone()),
     };
     let reply_to = ReplyTo::stream(id, sender.clone(), None);
-    Arc::new(Job::new(named, request, ClientId(client), reply_to))
+    Arc::new(Job::new(named, request, caller(client), reply_to))
 }

@@ -155,7 +155,7 @@ fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
     registry::visit(&game, asking)?
 }
 
-/// Resolves the name of a network. A run that is running stands for its inference server.
+/// Resolves the name of a network. A run that is running, without a version, stands for its inference server.
 fn name_of(text: &str) -> anyhow::Result<ModelName> {
     let text = if is_host_and_port(text) {
         format!("http://{text}")
@@ -163,13 +163,13 @@ fn name_of(text: &str) -> anyhow::Result<ModelName> {
         text.to_owned()
     };
     let name: ModelName = text.parse()?;
-    let ModelName::Folder { path, version } = &name else {
+    let ModelName::Folder { path, version: None } = &name else {
         return Ok(name);
     };
     Ok(match Addresses::of_running(Path::new(path)) {
         Some(addresses) => ModelName::Server {
             address: format!("http://{}", addresses.inference),
-            model: version.clone(),
+            model: None,
         },
         None => name,
     })

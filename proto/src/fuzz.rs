@@ -67,6 +67,4 @@ fuzz_messages!(
     kserve::ModelConfigResponse,
     kserve::RepositoryIndexRequest,
     kserve::RepositoryIndexResponse,
-    kserve::RepositoryModelLoadRequest,
-    kserve::RepositoryModelUnloadRequest,
 );

@@ -153,20 +153,6 @@ fn each_role_reads_its_own_secrets_and_no_others() {
     }
 }
 
-#[test]
-fn with_tokens_only_an_administrator_loads_models() {
-    for overlay in OVERLAYS {
-        let servers = workloads(overlay)
-            .into_iter()
-            .filter(|workload| workload.name == "inference-server");
-        for server in servers {
-            let config = configuration(&server, overlay);
-            let has_tokens = !config.security.tokens.as_os_str().is_empty();
-            assert_eq!(config.inference.load_on_demand, !has_tokens, "{overlay}");
-        }
-    }
-}
-
 /// Runs `kubernetes/secrets.sh` with a client outside the cluster.
 fn make(into: &Path) {
     let script = folder().join("kubernetes/secrets.sh");

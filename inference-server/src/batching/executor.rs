@@ -7,11 +7,11 @@ use tokio::sync::mpsc;
 
 use crate::{
     batching::{batcher::Batcher, job::JobSlice, queue::FormedBatch},
+    intake::request::Wants,
     metrics::Metrics,
-    requests::request::Wants,
 };
 use network::{
-    batch::{Batch, Outputs, RunError, legal_width},
+    batch::{Outputs, RunError, legal_width},
     model::Model,
 };
 
@@ -92,13 +92,13 @@ fn execute(formed: FormedBatch, metrics: &Metrics) -> ComputedBatch {
     } = formed;
     let taken = Instant::now();
     let (places, distinct) = share_places(&slices, positions);
-    let size = model.buckets.fit(distinct);
     for slice in &slices {
         if slice.first == 0 {
             metrics.queued_for(slice.job.queued.elapsed());
         }
     }
-    let mut batch = assemble(&slices, &places, model.info.layout.row_len(), size);
+    let mut batch = model.batch(placed(&slices, &places).map(|(slice, position)| slice.row(position)));
+    let size = batch.size();
     if model.picks_legal && slices.iter().all(|slice| slice.job.wants() != Wants::Logits) {
         let (actions, width) = legal_actions(&slices, &places, model.info.layout.actions, size);
         batch = batch.with_legal(actions, width);
@@ -189,32 +189,6 @@ fn legal_actions(slices: &[JobSlice], places: &[u32], actions: u32, size: usize)
     (padded, width)
 }
 
-/// Returns the rows of all places, padded to `size` with copies of the first row, which is known to be valid.
-fn assemble(slices: &[JobSlice], places: &[u32], row_len: Option<usize>, size: usize) -> Batch {
-    let (mut rows, mut ends) = (Vec::with_capacity(size * row_len.unwrap_or(64)), Vec::new());
-    let mut filled = 0;
-    for (slice, position) in placed(slices, places) {
-        filled += 1;
-        // Validation has checked the range. A constant above `i32::MAX` would saturate.
-        let row = slice.row(position).iter();
-        rows.extend(row.map(|&number| i32::try_from(number).unwrap_or(i32::MAX)));
-        if row_len.is_none() {
-            ends.push(rows.len());
-        }
-    }
-    let first = row_len.or(ends.first().copied()).unwrap_or(rows.len());
-    for _ in filled..size {
-        rows.extend_from_within(..first);
-        if row_len.is_none() {
-            ends.push(rows.len());
-        }
-    }
-    match row_len {
-        Some(_) => Batch::new(rows, size),
-        None => Batch::varied(rows, ends),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tokio::sync::mpsc::{self, UnboundedReceiver};
@@ -222,14 +196,13 @@ mod tests {
 
     use super::*;
     use crate::{
-        batching::{job::Job, reply},
-        models::table::ResolvedModel,
-        requests::{
-            refusal::Refusal,
-            request::ClientId,
-            response::{EvaluationResult, ReplyTo, ResponsePolicy},
+        batching::{
+            job::{EvaluationResult, Job, ReplyTo},
+            reply,
         },
-        testing::{FAILS, NOT_FINITE, job_of, model, policy, request, slot},
+        intake::refusal::Refusal,
+        models::table::ResolvedModel,
+        testing::{FAILS, NOT_FINITE, caller, job_of, model, policy, request, slot},
     };
 
     /// Runs requests whose rows hold their ids through queue, device and reply, in batches of at most 8.
@@ -270,9 +243,7 @@ mod tests {
             assert_eq!(values(answer), vec![id as f32 / 1000.0; positions]);
             // The legal actions are 3 and 0, so the quotient of the priors identifies the row.
             let mut priors = Vec::new();
-            let ResponsePolicy::HalfPriors(bytes) = &answer.1.as_ref().unwrap().policy else {
-                panic!("{answer:?}")
-            };
+            let bytes = &answer.1.as_ref().unwrap().half_priors;
             proto::priors::decode(bytes, 2 * positions, &mut priors).unwrap();
             for pair in priors.chunks(2) {
                 let quotient = (pair[0] / pair[1]).ln();
@@ -283,55 +254,46 @@ mod tests {
 
     #[test]
     fn equal_positions_share_a_place() {
-        let slot = slot(model("7", 8));
+        let model = model("7", 8);
         let (sender, _answers) = mpsc::unbounded_channel();
-        let slices: Vec<JobSlice> = [vec![1, 2, 1], vec![3, 2], vec![1]]
+        let slice = |marks: &[u32], hashes: Vec<u64>| {
+            let mut request = request(marks.len(), 0);
+            request.indices = marks.iter().flat_map(|&mark| [mark, mark, 1]).collect();
+            let named = ResolvedModel {
+                model: model.clone(),
+                slot: None,
+            };
+            let mut job = Job::new(
+                named,
+                request,
+                caller(1),
+                ReplyTo::stream(0, sender.clone(), None),
+            );
+            job.set_hashes(hashes);
+            let job = Arc::new(job);
+            let count = job.positions();
+            JobSlice { job, first: 0, count }
+        };
+        let slices: Vec<JobSlice> = [[1, 2, 1].as_slice(), &[3, 2], &[1]]
             .into_iter()
-            .map(|marks: Vec<u32>| {
-                let mut request = request(marks.len(), 0);
-                request.indices = marks.iter().flat_map(|&mark| [mark, mark, 1]).collect();
-                let named = ResolvedModel {
-                    model: slot.current().unwrap(),
-                    slot: None,
-                };
-                let reply_to = ReplyTo::stream(0, sender.clone(), None);
-                let mut job = Job::new(named, request, ClientId(1), reply_to);
-                // Colliding hashes: the positions themselves are compared.
-                job.set_looked_up(
-                    marks.iter().map(|&mark| u64::from(mark / 2)).collect(),
-                    Vec::new(),
-                );
-                let job = Arc::new(job);
-                let count = job.positions();
-                JobSlice { job, first: 0, count }
-            })
+            // Colliding hashes: the positions themselves are compared.
+            .map(|marks| slice(marks, marks.iter().map(|&mark| u64::from(mark / 2)).collect()))
             .collect();
         let (places, distinct) = share_places(&slices, 6);
         // Positions 2 and 3 have the same hash and keep places of their own.
         assert_eq!((places.as_slice(), distinct), ([0, 1, 0, 2, 1, 0].as_slice(), 3));
-        let batch = assemble(&slices, &places, Some(3), 4);
-        assert_eq!(batch.rows(), [1, 1, 1, 2, 2, 1, 3, 3, 1, 1, 1, 1]);
-        assert_eq!(assemble(&slices, &places, None, 4).each().count(), 4);
+        let rows: Vec<&[u32]> = placed(&slices, &places)
+            .map(|(slice, position)| slice.row(position))
+            .collect();
+        assert_eq!(rows, [[1, 1, 1], [2, 2, 1], [3, 3, 1]]);
         // Each place has its legal actions 3 and 0, padded with 0. Padding places have zeros only.
         let (legal, width) = legal_actions(&slices, &places, 5, 4);
         assert_eq!(width, 5);
         let row = [3, 0, 0, 0, 0];
         assert_eq!(legal, [row, row, row, [0; 5]].concat());
         // Positions without hashes keep places of their own.
-        let named = ResolvedModel {
-            model: slot.current().unwrap(),
-            slot: None,
-        };
-        let reply_to = ReplyTo::stream(0, sender.clone(), None);
-        let stranger = Arc::new(Job::new(
-            named,
-            crate::testing::request(2, 1),
-            ClientId(2),
-            reply_to,
-        ));
         let mut with_stranger = slices.clone();
-        let (job, first, count) = (stranger, 0, 2);
-        with_stranger.insert(1, JobSlice { job, first, count });
+        with_stranger.insert(1, slice(&[1, 1], Vec::new()));
         let (places, distinct) = share_places(&with_stranger, 8);
         assert_eq!(
             (places.as_slice(), distinct),

@@ -1,23 +1,28 @@
 //! Turns the outputs of a batch into answers: priors of the legal actions, or logits, and values.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
+use network::{
+    cache::Cache,
+    softmax::{softmax, softmax_of},
+};
+use service::telemetry::{
+    self,
+    steps::{self, Cause, KeyValue},
+};
 use tokio::sync::mpsc;
 
-use network::softmax::{softmax, softmax_of};
-
 use crate::{
-    batching::{cache::EvaluationCache, executor::ComputedBatch, job::JobSlice, span::BatchSpan},
+    batching::{
+        executor::{ComputedBatch, Times},
+        job::JobSlice,
+    },
+    intake::{refusal::Refusal, request::Wants},
     metrics::Metrics,
-    requests::{refusal::Refusal, request::Wants},
 };
 
 /// Answers computed batches until the channel closes, and stores the evaluations in `cache`.
-pub async fn run(
-    mut finished: mpsc::Receiver<ComputedBatch>,
-    cache: Option<Arc<EvaluationCache>>,
-    metrics: &Metrics,
-) {
+pub async fn run(mut finished: mpsc::Receiver<ComputedBatch>, cache: Option<Arc<Cache>>, metrics: &Metrics) {
     let mut scratch = Scratch::default();
     while let Some(batch) = finished.recv().await {
         let span = BatchSpan::of(&batch);
@@ -35,7 +40,7 @@ struct Scratch {
     policy: Vec<f32>,
 }
 
-fn answer(batch: ComputedBatch, scratch: &mut Scratch, cache: Option<&EvaluationCache>, metrics: &Metrics) {
+fn answer(batch: ComputedBatch, scratch: &mut Scratch, cache: Option<&Cache>, metrics: &Metrics) {
     let ComputedBatch {
         model,
         slices,
@@ -78,7 +83,7 @@ fn answer(batch: ComputedBatch, scratch: &mut Scratch, cache: Option<&Evaluation
             for (position, &value) in slice.positions().zip(&scratch.values) {
                 let (own, others) = priors.split_at(priors.len().min(slice.legal(position).len()));
                 priors = others;
-                cache.insert(&model, &slice, position, value, own);
+                slice.store(cache, model.info.id, position, value, own);
             }
         }
         let answered = slice.answer(
@@ -138,5 +143,59 @@ impl Results<'_> {
             scratch.values.push(value);
         }
         Ok(())
+    }
+}
+
+/// Trace span of a batch that is about to be answered: the wait of its requests, the duration of each step, and links to the
+/// calls that brought the requests.
+struct BatchSpan {
+    /// Time at which the oldest request was queued.
+    queued: Instant,
+    times: Times,
+    causes: Vec<Cause>,
+    attributes: [KeyValue; 5],
+}
+
+impl BatchSpan {
+    /// Returns the span of `batch`. `None` if spans are not collected.
+    fn of(batch: &ComputedBatch) -> Option<Self> {
+        if !telemetry::is_on() {
+            return None;
+        }
+        let queued = batch.slices.iter().map(|slice| slice.job.queued.into_std());
+        let positions: usize = batch.slices.iter().map(|slice| slice.count).sum();
+        let info = &batch.model.info;
+        Some(Self {
+            queued: queued.min().unwrap_or(batch.times.taken),
+            times: batch.times,
+            causes: batch
+                .slices
+                .iter()
+                .filter_map(|slice| slice.job.cause.clone())
+                .collect(),
+            attributes: [
+                KeyValue::new("minuet.model.version", info.version.clone()),
+                KeyValue::new("minuet.model.provider", info.provider),
+                KeyValue::new("minuet.batch.requests", batch.slices.len() as i64),
+                KeyValue::new("minuet.batch.positions", positions as i64),
+                KeyValue::new("minuet.batch.failed", batch.outputs.is_err()),
+            ],
+        })
+    }
+
+    /// Ends the span now and sends it to the collector.
+    fn send(self) {
+        let Times {
+            taken,
+            assembled,
+            computed,
+        } = self.times;
+        let steps = [
+            ("queue", self.queued, taken),
+            ("assemble", taken, assembled),
+            ("device", assembled, computed),
+            ("reply", computed, Instant::now()),
+        ];
+        steps::record_spans("batch", &steps, self.causes, self.attributes);
     }
 }

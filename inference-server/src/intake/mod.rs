@@ -4,35 +4,41 @@
 //! | module | contents |
 //! |---|---|
 //! | [`stream`] | an actor's stream of requests, with back-pressure |
+//! | [`request`] | a request in the form that all protocols share, and the client that sent it |
 //! | [`validate`] | checks every number of a request against the model's layout |
+//! | [`refusal`] | the reasons for which a request is refused |
 //! | [`deadline`] | reads a call's deadline |
+//! | [`memory`] | limits on the memory of answers that clients have not read yet |
 
 pub mod deadline;
+pub mod memory;
+pub mod refusal;
+pub mod request;
 pub mod stream;
 pub mod validate;
 
 use std::{
-    future::Future,
     hash::{BuildHasher as _, RandomState},
     sync::Arc,
     time::Duration,
 };
 
+use network::cache::Cache;
 use service::{listener::Peer, telemetry::steps::Cause};
 use tokio::{sync::oneshot, time::timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    batching::{batcher::Batcher, cache::EvaluationCache, job::Job},
-    metrics::Metrics,
-    models::{library::Library, table::ResolvedModel},
-    requests::{
-        memory::{FREE_BYTES, MemoryCharge, MemoryLimits},
-        refusal::Refusal,
-        request::{Caller, ClientId, EvaluationRequest, Priority},
-        response::{EvaluationResult, ReplyTo},
+    batching::{
+        batcher::Batcher,
+        job::{EvaluationResult, Job, ReplyTo},
     },
+    metrics::Metrics,
+    models::table::Models,
 };
+use memory::{FREE_BYTES, MemoryCharge, MemoryLimits};
+use refusal::Refusal;
+use request::{Caller, ClientId, EvaluationRequest, Priority};
 
 /// Share of the queue's drain time for which a rejected client's connection is left unread.
 const PAUSE_SHARE: u32 = 2;
@@ -42,12 +48,12 @@ const MAX_PAUSE: Duration = Duration::from_millis(50);
 /// Entry point of all requests, shared by all services.
 #[derive(Debug)]
 pub struct Intake {
-    /// The models, loaded on demand.
-    pub library: Arc<Library>,
+    /// The served models.
+    pub models: Arc<Models>,
     /// Queue of requests.
     pub batcher: Arc<Batcher>,
     /// Cache of evaluations, if one is configured.
-    pub cache: Option<Arc<EvaluationCache>>,
+    pub cache: Option<Arc<Cache>>,
     /// Largest number of positions in one request.
     pub max_request: usize,
     /// Limits on the memory of unread answers.
@@ -62,15 +68,15 @@ pub struct Intake {
 impl Intake {
     /// Makes an intake for requests of at most `max_request` positions, or fewer if the queue holds fewer.
     pub fn new(
-        library: Arc<Library>,
+        models: Arc<Models>,
         batcher: Arc<Batcher>,
-        cache: Option<Arc<EvaluationCache>>,
+        cache: Option<Arc<Cache>>,
         max_request: usize,
         metrics: Arc<Metrics>,
         shutdown: CancellationToken,
     ) -> Arc<Self> {
         Arc::new(Self {
-            library,
+            models,
             max_request: max_request.min(batcher.most_of(Priority::Play)),
             unread: MemoryLimits::new(metrics.unread.clone()),
             batcher,
@@ -105,15 +111,12 @@ impl Intake {
     ) -> EvaluationResult {
         let (client, deadline) = (caller.client, request.deadline);
         let (sender, mut answer) = oneshot::channel();
-        let model = match self.find(model) {
-            Err(Refusal::NotLoaded(_)) => self.library.get(model).await?,
-            found => found?,
-        };
-        self.queue(caller, model, request, ReplyTo::call(sender));
+        self.submit(caller, model, request, ReplyTo::call(sender));
         let mut cancelled = Cancelled(Some((&self.batcher, client)));
         let answered = match deadline {
             None => answer.await,
-            // The device may finish a request in vain if it has begun it. A request that still waits is removed.
+            // The device may compute a request whose caller has timed out, if it has begun it. A request that still waits is
+            // removed.
             Some(deadline) => match timeout_at(deadline, &mut answer).await {
                 Ok(answered) => answered,
                 Err(_) => return Err(Refusal::Late),
@@ -123,67 +126,31 @@ impl Intake {
         answered.map_err(|_| Refusal::Stopping)?
     }
 
-    /// Queues a request; the answer or the refusal goes to `reply_to`. If the model must be loaded first, returns the
-    /// future that loads it and then queues the request. The caller must run that future.
-    pub fn submit(
-        self: &Arc<Self>,
-        caller: Caller,
-        model: &str,
-        request: EvaluationRequest,
-        reply_to: ReplyTo,
-    ) -> Option<impl Future<Output = ()> + Send + use<>> {
-        match self.find(model) {
-            Err(Refusal::NotLoaded(name)) => {
-                let intake = self.clone();
-                Some(async move {
-                    match intake.library.get(&name).await {
-                        Ok(model) => intake.queue(caller, model, request, reply_to),
-                        Err(refusal) => reply_to.send(Err(refusal)),
-                    }
-                })
-            }
-            Err(refusal) => {
-                reply_to.send(Err(refusal));
-                None
-            }
-            Ok(model) => {
-                self.queue(caller, model, request, reply_to);
-                None
-            }
-        }
-    }
-
-    /// Waits until the caller's connection may hold `bytes` more of unread answers. The charge ends when it is dropped.
-    pub(crate) async fn charge(&self, caller: &Caller, bytes: usize) -> Option<MemoryCharge> {
-        // Small requests are not charged: the look-up of the connection would cost more than it is worth.
-        if bytes < FREE_BYTES {
-            return None;
-        }
-        self.unread.connection(caller.client).charge(bytes).await
-    }
-
-    fn find(&self, model: &str) -> Result<ResolvedModel, Refusal> {
-        if self.shutdown.is_cancelled() {
-            return Err(Refusal::Stopping);
-        }
-        self.library.models().find(model)
-    }
-
-    /// Validates a request and queues it. Answers at once if it is refused, or if the cache knows every position.
-    fn queue(&self, mut caller: Caller, model: ResolvedModel, request: EvaluationRequest, reply_to: ReplyTo) {
+    /// Validates a request for the model with this name and queues it. The answer or the refusal goes to `reply_to`; at once
+    /// if the request is refused, or if the cache knows every position.
+    pub fn submit(&self, mut caller: Caller, model: &str, request: EvaluationRequest, reply_to: ReplyTo) {
         let most = self.max_request.min(self.batcher.most_of(request.priority));
-        if let Err(refusal) = validate::check(&request, &model.model.info.layout, most) {
-            reply_to.send(Err(refusal));
-            return;
-        }
+        let found = if self.shutdown.is_cancelled() {
+            Err(Refusal::Stopping)
+        } else {
+            self.models.find(model)
+        };
+        let valid = found.and_then(|model| {
+            validate::check(&request, &model.model.info.layout, most)?;
+            Ok(model)
+        });
+        let model = match valid {
+            Ok(model) => model,
+            Err(refusal) => return reply_to.send(Err(refusal)),
+        };
         let peer = caller.peer.take();
         let mut job = Job::new(model, request, caller, reply_to);
         if let Some(cache) = &self.cache {
-            let (hits, misses) = cache.look_up(&mut job);
-            match job.slot() {
-                Some(slot) => slot.count_cache_use(hits, misses, &self.metrics),
-                None => self.metrics.exact_cache_use.count(hits, misses),
-            }
+            let (hits, misses) = job.look_up(cache);
+            let cache_use = job
+                .slot()
+                .map_or(&self.metrics.exact_cache_use, |slot| &slot.cache_use);
+            cache_use.count(hits, misses);
             if let Some(positions) = job.answer_if_complete() {
                 self.metrics.answered(positions);
                 return;
@@ -194,6 +161,15 @@ impl Intake {
             pause_reading(peer, job.priority(), &refusal);
             job.refuse(refusal);
         }
+    }
+
+    /// Waits until the caller's connection may hold `bytes` more of unread answers. The charge ends when it is dropped.
+    pub(crate) async fn charge(&self, caller: &Caller, bytes: usize) -> Option<MemoryCharge> {
+        // Small requests are not charged: the look-up of the connection would cost more than it is worth.
+        if bytes < FREE_BYTES {
+            return None;
+        }
+        self.unread.connection(caller.client).charge(bytes).await
     }
 }
 

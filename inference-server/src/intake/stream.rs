@@ -17,12 +17,12 @@ use tokio_stream::Stream;
 use tonic::{Status, Streaming};
 
 use crate::{
-    intake::Intake,
-    requests::{
+    batching::job::{Evaluation, ReplyTo, StreamReply},
+    intake::{
+        Intake,
         memory::{ChargedStream, MemoryCharge},
         refusal::Refusal,
         request::{Caller, ClientId, EvaluationRequest},
-        response::{EvaluationResponse, ReplyTo, StreamReply},
     },
 };
 
@@ -109,10 +109,7 @@ async fn read(
             () = &mut closed => return None,
         };
         let reply_to = ReplyTo::stream(id, sender.clone(), charge);
-        if let Some(loading) = intake.submit(caller.clone(), &model, evaluation, reply_to) {
-            // The permits bound these tasks too. Other requests of the stream go on meanwhile.
-            tokio::spawn(loading);
-        }
+        intake.submit(caller.clone(), &model, evaluation, reply_to);
     }
     None
 }
@@ -137,7 +134,7 @@ impl Stream for ReplyStream {
         let item = match ready!(self.answers.poll_recv(context)) {
             Some(StreamReply { id, answer, charge }) => {
                 self.permits.add_permits(1);
-                let reply = answer.map(|evaluation: EvaluationResponse| evaluation.into_reply(id));
+                let reply = answer.map(|evaluation: Evaluation| evaluation.into_reply(id));
                 let reply = reply.unwrap_or_else(|refusal| {
                     self.intake.metrics.refused(refusal.code());
                     refusal.in_band(id)

@@ -3,7 +3,7 @@
 use games::RowLayout;
 use proto::columns::{Lengths, Ragged};
 
-use crate::requests::{
+use crate::intake::{
     refusal::Refusal,
     request::{EvaluationRequest, Wants},
 };
@@ -15,42 +15,44 @@ use crate::requests::{
 pub fn check(request: &EvaluationRequest, layout: &RowLayout, max_request: usize) -> Result<usize, Refusal> {
     let positions = request.legal_counts.len();
     if positions == 0 {
-        return Err(Refusal::Empty);
+        return Err(Refusal::invalid(
+            "the request has no positions (legal_counts is empty)".into(),
+        ));
     }
     if positions > max_request {
-        return Err(Refusal::TooLarge {
-            positions,
-            most: max_request,
-        });
+        return Err(Refusal::invalid(too_large(positions, max_request)));
     }
     check_rows(request, layout, positions)?;
     check_actions(request, layout)?;
     Ok(positions)
 }
 
+/// Returns the reason for the refusal of a request with more positions than `most`.
+pub(crate) fn too_large(positions: usize, most: usize) -> String {
+    format!("{positions} positions in one request, at most {most} are allowed")
+}
+
 fn check_rows(request: &EvaluationRequest, layout: &RowLayout, positions: usize) -> Result<(), Refusal> {
     let lengths = request.row_lengths.as_slice();
     if lengths.len() != positions && !(lengths.is_empty() && layout.row_len().is_some()) {
-        return Err(Refusal::RowLengths {
-            found: lengths.len(),
-            positions,
-        });
+        return Err(Refusal::invalid(format!(
+            "{} row lengths for {positions} positions; give one for each, or leave them out if all rows have one length",
+            lengths.len()
+        )));
     }
     let possible = layout.row_lengths();
     let wrong = |&(_, &length): &(usize, &u32)| !possible.contains(&(length as usize));
     if let Some((position, &length)) = lengths.iter().enumerate().find(wrong) {
-        return Err(Refusal::Row {
-            position,
-            error: games::RowError::Length {
-                expected: *possible.start(),
-                found: length as usize,
-            },
-        });
+        let error = games::RowError::Length {
+            expected: *possible.start(),
+            found: length as usize,
+        };
+        return Err(Refusal::at(position, error));
     }
     for (position, row) in rows(request, layout)?.enumerate() {
         layout
             .validate(row)
-            .map_err(|error| Refusal::Row { position, error })?;
+            .map_err(|error| Refusal::at(position, error))?;
     }
     Ok(())
 }
@@ -62,41 +64,41 @@ fn rows<'a>(request: &'a EvaluationRequest, layout: &RowLayout) -> Result<Ragged
         Some(row_len) if request.row_lengths.is_empty() => Lengths::Fixed(row_len),
         _ => Lengths::Varying(&request.row_lengths),
     };
-    Ragged::new("indices", &request.indices, lengths, positions).map_err(|error| Refusal::Indices {
-        found: request.indices.len(),
-        expected: error.expected,
-        positions,
+    Ragged::new("indices", &request.indices, lengths, positions).map_err(|error| {
+        let (found, expected) = (request.indices.len(), error.expected);
+        Refusal::invalid(format!(
+            "{found} indices, the rows of {positions} positions have {expected}"
+        ))
     })
 }
 
 fn check_actions(request: &EvaluationRequest, layout: &RowLayout) -> Result<(), Refusal> {
     let (counts, actions) = (&request.legal_counts, &request.legal_actions);
     let legal = Ragged::new("legal_actions", actions, Lengths::Varying(counts), counts.len());
-    let legal = legal.map_err(|error| Refusal::LegalCounts {
-        found: actions.len(),
-        expected: error.expected,
+    let legal = legal.map_err(|error| {
+        let (found, expected) = (actions.len(), error.expected);
+        Refusal::invalid(format!(
+            "{found} legal actions, but legal_counts add up to {expected}"
+        ))
     })?;
     let mut seen = vec![0_u64; (layout.actions as usize).div_ceil(64)];
     for (position, (legal, row)) in legal.zip(rows(request, layout)?).enumerate() {
         let actions = layout.actions_in(row);
         if legal.is_empty() && request.wants != Wants::Logits {
-            return Err(Refusal::NoLegalActions { position });
+            return Err(Refusal::at(position, "no legal actions"));
         }
         seen.fill(0);
         for &action in legal {
             if action >= actions {
-                return Err(Refusal::Action {
-                    position,
-                    action,
-                    actions,
-                });
+                let reason = format!("action {action} is not below {actions}");
+                return Err(Refusal::at(position, reason));
             }
             let Some(word) = seen.get_mut(action as usize / 64) else {
                 continue;
             };
             let bit = 1 << (action % 64);
             if *word & bit != 0 {
-                return Err(Refusal::Duplicate { position, action });
+                return Err(Refusal::at(position, format!("duplicate action {action}")));
             }
             *word |= bit;
         }
@@ -106,7 +108,6 @@ fn check_actions(request: &EvaluationRequest, layout: &RowLayout) -> Result<(), 
 
 #[cfg(test)]
 mod tests {
-    use games::RowError;
     use proptest::prelude::*;
     use tonic::Code;
 
@@ -122,12 +123,6 @@ mod tests {
         }
     }
 
-    fn refused(change: impl FnOnce(&mut EvaluationRequest)) -> Refusal {
-        let mut request = good();
-        change(&mut request);
-        check(&request, &layout(), 8).unwrap_err()
-    }
-
     #[test]
     fn valid_requests_are_accepted() {
         assert_eq!(check(&good(), &layout(), 8), Ok(2));
@@ -138,98 +133,63 @@ mod tests {
 
     #[test]
     fn refusals_name_the_offending_position() {
-        let refusal = refused(|request| request.indices[4] = 64);
-        assert_eq!(
-            refusal,
-            Refusal::Row {
-                position: 1,
-                error: RowError::Index {
-                    at: 1,
-                    index: 64,
-                    planes: 4
-                }
-            }
-        );
-        assert_eq!(refusal.position(), Some(1));
-        assert_eq!(refusal.code(), Code::InvalidArgument);
-        assert!(
-            refusal.to_string().starts_with("position 1: value 1"),
-            "{refusal}"
-        );
-
-        let refusal = refused(|request| request.indices[5] = 101);
-        assert!(matches!(
-            refusal,
-            Refusal::Row {
-                position: 1,
-                error: RowError::Constant { .. }
-            }
-        ));
-        let refusal = refused(|request| request.row_lengths = vec![3, 4]);
-        assert!(matches!(
-            refusal,
-            Refusal::Row {
-                position: 1,
-                error: RowError::Length { .. }
-            }
-        ));
-        let refusal = refused(|request| request.legal_actions[2] = 5);
-        assert_eq!(
-            refusal,
-            Refusal::Action {
-                position: 1,
-                action: 5,
-                actions: 5
-            }
-        );
-        let refusal = refused(|request| request.legal_actions[1] = 0);
-        assert_eq!(
-            refusal,
-            Refusal::Duplicate {
-                position: 0,
-                action: 0
-            }
-        );
-        let refusal = refused(|request| request.legal_counts = vec![3, 0]);
-        assert_eq!(refusal, Refusal::NoLegalActions { position: 1 });
-    }
-
-    #[test]
-    fn sums_that_do_not_fit_are_refused() {
-        assert_eq!(refused(|request| request.legal_counts.clear()), Refusal::Empty);
-        assert!(matches!(
-            refused(|request| request.indices.truncate(5)),
-            Refusal::Indices {
-                found: 5,
-                expected: 6,
-                ..
-            }
-        ));
-        assert!(matches!(
-            refused(|request| request.legal_counts = vec![2, 2]),
-            Refusal::LegalCounts {
-                found: 3,
-                expected: 4
-            }
-        ));
-        assert!(matches!(
-            refused(|request| request.legal_counts = vec![u32::MAX, u32::MAX]),
-            Refusal::LegalCounts { .. }
-        ));
-        assert!(matches!(
-            refused(|request| request.row_lengths = vec![3]),
-            Refusal::RowLengths {
-                found: 1,
-                positions: 2
-            }
-        ));
-        assert!(matches!(
-            refused(|request| request.legal_counts = vec![1; 9]),
-            Refusal::TooLarge {
-                positions: 9,
-                most: 8
-            }
-        ));
+        type Change = fn(&mut EvaluationRequest);
+        let wrong: [(Change, Option<usize>, &str); 12] = [
+            (|wrong| wrong.indices[4] = 64, Some(1), "value 1: index 64"),
+            (|wrong| wrong.indices[5] = 101, Some(1), "value 2"),
+            (|wrong| wrong.row_lengths = vec![3, 4], Some(1), "4"),
+            (
+                |wrong| wrong.legal_actions[2] = 5,
+                Some(1),
+                "action 5 is not below 5",
+            ),
+            (|wrong| wrong.legal_actions[1] = 0, Some(0), "duplicate action 0"),
+            (
+                |wrong| wrong.legal_counts = vec![3, 0],
+                Some(1),
+                "no legal actions",
+            ),
+            (|wrong| wrong.legal_counts.clear(), None, "no positions"),
+            (
+                |wrong| wrong.indices.truncate(5),
+                None,
+                "5 indices, the rows of 2 positions have 6",
+            ),
+            (
+                |wrong| wrong.legal_counts = vec![2, 2],
+                None,
+                "3 legal actions, but legal_counts add up to 4",
+            ),
+            (
+                |wrong| wrong.legal_counts = vec![u32::MAX; 2],
+                None,
+                "legal_counts add up to 8589934590",
+            ),
+            (
+                |wrong| wrong.row_lengths = vec![3],
+                None,
+                "1 row lengths for 2 positions",
+            ),
+            (
+                |wrong| wrong.legal_counts = vec![1; 9],
+                None,
+                "9 positions in one request, at most 8",
+            ),
+        ];
+        for (change, position, words) in wrong {
+            let mut request = good();
+            change(&mut request);
+            let refusal = check(&request, &layout(), 8).unwrap_err();
+            let text = refusal.to_string();
+            assert_eq!(
+                (refusal.position(), refusal.code()),
+                (position, Code::InvalidArgument),
+                "{text}"
+            );
+            assert!(text.contains(words), "{text}");
+            let start = position.map_or_else(String::new, |position| format!("position {position}: "));
+            assert!(text.starts_with(&start), "{text}");
+        }
     }
 
     proptest! {

@@ -12,13 +12,13 @@ use super::{
     request::InferRequest,
 };
 use crate::{
-    intake::Intake,
-    metrics::Metrics,
-    requests::{
+    intake::{
+        Intake,
         memory::MemoryCharge,
         refusal::Refusal,
         request::{Caller, Wants},
     },
+    metrics::Metrics,
 };
 use network::model::Model;
 
@@ -50,7 +50,7 @@ pub(super) fn plain_name(name: &str, version: &str) -> Result<(String, bool), In
     let is_dense = plain.is_some();
     let plain = plain.unwrap_or(name);
     if plain.is_empty() {
-        return Err(InferError::Unnamed);
+        return Err(InferError::Invalid("the request does not name a model".into()));
     }
     let whole = if version.is_empty() || version == plain {
         plain.to_owned()
@@ -60,19 +60,15 @@ pub(super) fn plain_name(name: &str, version: &str) -> Result<(String, bool), In
     Ok((whole, is_dense))
 }
 
-pub(super) async fn find(intake: &Arc<Intake>, name: &str, version: &str) -> Result<FoundModel, InferError> {
+pub(super) fn find(intake: &Intake, name: &str, version: &str) -> Result<FoundModel, InferError> {
     let (whole, is_dense) = plain_name(name, version)?;
-    let found = intake
-        .library
-        .get(&whole)
-        .await
-        .map_err(|refusal| match refusal {
-            Refusal::UnknownModel(_) => InferError::UnknownModel {
-                name: name.to_owned(),
-                version: version.to_owned(),
-            },
-            other => InferError::Refused(other),
-        })?;
+    let found = intake.models.find(&whole).map_err(|refusal| match refusal {
+        Refusal::UnknownModel(_) => InferError::UnknownModel {
+            name: name.to_owned(),
+            version: version.to_owned(),
+        },
+        other => InferError::Refused(other),
+    })?;
     Ok(FoundModel {
         model: found.model,
         name: whole,
@@ -94,7 +90,7 @@ pub(super) async fn prepare(
     caller: &Caller,
     request: ModelInferRequest,
 ) -> Result<Prepared, InferError> {
-    let found = find(intake, &request.model_name, &request.model_version).await?;
+    let found = find(intake, &request.model_name, &request.model_version)?;
     let parsed = read(&found.model, request, intake.max_request)?;
     let bytes = parsed.request.bytes(found.model.info.layout.actions as usize);
     let charging = intake.charge(caller, bytes);
@@ -141,7 +137,7 @@ fn read(model: &Model, request: ModelInferRequest, max_request: usize) -> Result
     let positions = parsed.request.legal_counts.len();
     let bytes = positions * layout.actions as usize * size_of::<f32>();
     if parsed.request.wants == Wants::Logits && bytes > MAX_LOGITS_BYTES {
-        return Err(InferError::Raw(format!(
+        return Err(InferError::Invalid(format!(
             "the logits of {positions} positions, {} each, exceed the limit of one answer ({} MiB); send fewer positions, or legal_actions",
             layout.actions,
             MAX_LOGITS_BYTES >> 20

@@ -1,6 +1,6 @@
 //! `inference.GRPCInferenceService`: the Open Inference Protocol (KServe v2), for clients that were not written for Minuet.
 //!
-//! A request of this protocol is parsed to an [`EvaluationRequest`](crate::requests::request::EvaluationRequest) ([`request`]), so it
+//! A request of this protocol is parsed to an [`EvaluationRequest`](crate::intake::request::EvaluationRequest) ([`request`]), so it
 //! shares queue and batches with requests of `minuet.v1.Evaluator`, and its answer is written as tensors. Models have the names of
 //! [`crate::models::names`], with the version in the name or in a field of its own. The suffix `_dense` selects a description of
 //! the model with planes as its input ([`describe`]).
@@ -18,8 +18,7 @@ use futures::{StreamExt as _, future::ready, stream};
 use proto::inference::{
     ModelConfigRequest, ModelConfigResponse, ModelInferRequest, ModelInferResponse, ModelMetadataRequest,
     ModelMetadataResponse, ModelReadyRequest, ModelReadyResponse, ModelStreamInferResponse,
-    RepositoryIndexRequest, RepositoryIndexResponse, RepositoryModelLoadRequest, RepositoryModelLoadResponse,
-    RepositoryModelUnloadRequest, RepositoryModelUnloadResponse, ServerLiveRequest, ServerLiveResponse,
+    RepositoryIndexRequest, RepositoryIndexResponse, ServerLiveRequest, ServerLiveResponse,
     ServerMetadataRequest, ServerMetadataResponse, ServerReadyRequest, ServerReadyResponse,
     grpc_inference_service_server::GrpcInferenceService, repository_index_response::ModelIndex,
 };
@@ -27,15 +26,13 @@ use service::listener::Peer;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::{
-    intake::{
-        Intake, deadline,
-        stream::{End, MAX_IN_FLIGHT, last},
-    },
-    requests::{memory::ChargedStream, refusal::Refusal},
+use crate::intake::{
+    Intake, deadline,
+    memory::ChargedStream,
+    refusal::Refusal,
+    stream::{End, MAX_IN_FLIGHT, last},
 };
-use answer::{FoundModel, OpenStream, find, infer, infer_in_band, plain_name, prepare};
-use error::InferError;
+use answer::{OpenStream, find, infer, infer_in_band, prepare};
 
 /// Extensions of the protocol that are served.
 const EXTENSIONS: [&str; 4] = [
@@ -57,10 +54,6 @@ impl KserveService {
     pub fn new(intake: Arc<Intake>, max_wait_us: u64) -> Self {
         Self { intake, max_wait_us }
     }
-
-    async fn find(&self, name: &str, version: &str) -> Result<FoundModel, InferError> {
-        find(&self.intake, name, version).await
-    }
 }
 
 #[tonic::async_trait]
@@ -79,7 +72,7 @@ impl GrpcInferenceService for KserveService {
         &self,
         _: Request<ServerReadyRequest>,
     ) -> Result<Response<ServerReadyResponse>, Status> {
-        let has_model = self.intake.library.models().current().is_some();
+        let has_model = self.intake.models.default_slot().current().is_some();
         let is_ready = has_model && !self.intake.shutdown.is_cancelled();
         Ok(Response::new(ServerReadyResponse { ready: is_ready }))
     }
@@ -100,9 +93,7 @@ impl GrpcInferenceService for KserveService {
         request: Request<ModelReadyRequest>,
     ) -> Result<Response<ModelReadyResponse>, Status> {
         let ModelReadyRequest { name, version } = request.into_inner();
-        // A request for readiness does not load the model.
-        let ready = plain_name(&name, &version)
-            .is_ok_and(|(whole, _)| self.intake.library.models().find(&whole).is_ok());
+        let ready = find(&self.intake, &name, &version).is_ok();
         Ok(Response::new(ModelReadyResponse { ready }))
     }
 
@@ -111,7 +102,7 @@ impl GrpcInferenceService for KserveService {
         request: Request<ModelMetadataRequest>,
     ) -> Result<Response<ModelMetadataResponse>, Status> {
         let ModelMetadataRequest { name, version } = request.into_inner();
-        let found = self.find(&name, &version).await?;
+        let found = find(&self.intake, &name, &version)?;
         Ok(Response::new(found.description(&name).metadata()))
     }
 
@@ -120,7 +111,7 @@ impl GrpcInferenceService for KserveService {
         request: Request<ModelConfigRequest>,
     ) -> Result<Response<ModelConfigResponse>, Status> {
         let ModelConfigRequest { name, version } = request.into_inner();
-        let found = self.find(&name, &version).await?;
+        let found = find(&self.intake, &name, &version)?;
         let config = found
             .description(&name)
             .config(self.intake.max_request, self.max_wait_us);
@@ -187,50 +178,18 @@ impl GrpcInferenceService for KserveService {
         request: Request<RepositoryIndexRequest>,
     ) -> Result<Response<RepositoryIndexResponse>, Status> {
         let only_ready = request.into_inner().ready;
-        let listed = self.intake.library.index().await?;
-        let models = listed
-            .into_iter()
-            .filter(|model| model.is_loaded || !only_ready)
-            .map(|model| ModelIndex {
-                name: model.name,
-                version: model.version,
-                state: if model.is_loaded { "READY" } else { "UNAVAILABLE" }.into(),
-                reason: model.reason,
-            })
-            .collect();
-        Ok(Response::new(RepositoryIndexResponse { models }))
-    }
-
-    async fn repository_model_load(
-        &self,
-        request: Request<RepositoryModelLoadRequest>,
-    ) -> Result<Response<RepositoryModelLoadResponse>, Status> {
-        let request = request.into_inner();
-        no_parameters(
-            request.parameters.keys(),
-            "a model is configured by its publisher",
-        )?;
-        self.intake.library.load(&request.model_name).await?;
-        Ok(Response::new(RepositoryModelLoadResponse {}))
-    }
-
-    async fn repository_model_unload(
-        &self,
-        request: Request<RepositoryModelUnloadRequest>,
-    ) -> Result<Response<RepositoryModelUnloadResponse>, Status> {
-        let request = request.into_inner();
-        no_parameters(request.parameters.keys(), "no model depends on another")?;
-        self.intake.library.unload(&request.model_name).await?;
-        Ok(Response::new(RepositoryModelUnloadResponse {}))
-    }
-}
-
-/// Refuses parameters, except for Triton's `unload_dependents`, which Triton's client always sends and which has no effect here.
-fn no_parameters<'a>(mut names: impl Iterator<Item = &'a String>, why: &str) -> Result<(), Status> {
-    match names.find(|name| *name != "unload_dependents") {
-        None => Ok(()),
-        Some(name) => Err(Status::invalid_argument(format!(
-            "the parameter '{name}' is not supported: {why}"
-        ))),
+        let listed = self.intake.models.slots().into_iter().map(|slot| {
+            let model = slot.current();
+            ModelIndex {
+                name: slot.text.clone(),
+                state: if model.is_some() { "READY" } else { "UNAVAILABLE" }.into(),
+                version: model.map_or_else(String::new, |model| model.info.version.clone()),
+                reason: slot.failure().unwrap_or_default(),
+            }
+        });
+        let models = listed.filter(|model| model.state == "READY" || !only_ready);
+        Ok(Response::new(RepositoryIndexResponse {
+            models: models.collect(),
+        }))
     }
 }

@@ -5,7 +5,7 @@ use proto::inference::{ModelInferRequest, model_infer_request::InferInputTensor}
 
 use super::error::InferError;
 
-/// Greatest number of inputs of a request.
+/// Largest number of inputs of a request.
 pub const MOST_INPUTS: usize = 3;
 
 /// An input's name, shape and contents, which are not parsed yet.
@@ -18,21 +18,21 @@ pub struct Input<'a> {
 /// Returns the inputs of a request, at most [`MOST_INPUTS`] with distinct names, each with its contents.
 ///
 /// # Errors
-/// [`InferError::TooMany`], [`InferError::Twice`], [`InferError::Raw`] if typed and raw contents are mixed or their numbers differ.
+/// [`InferError::Invalid`] for more inputs, a duplicate one, or mixed typed and raw contents.
 pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, InferError> {
     let (tensors, raw) = (&request.inputs, &request.raw_input_contents);
     // Checked first, because a message may contain millions.
     InferError::check_number("inputs", tensors.len(), MOST_INPUTS)?;
     if !raw.is_empty() {
         if raw.len() != tensors.len() {
-            return Err(InferError::Raw(format!(
+            return Err(InferError::Invalid(format!(
                 "{} raw_input_contents for {} inputs; one is needed for each",
                 raw.len(),
                 tensors.len()
             )));
         }
         if let Some(tensor) = tensors.iter().find(|tensor| tensor.contents.is_some()) {
-            return Err(InferError::Raw(format!(
+            return Err(InferError::Invalid(format!(
                 "input '{}' has contents although raw_input_contents are given; use one of them",
                 tensor.name
             )));
@@ -41,10 +41,10 @@ pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, InferError>
     let mut inputs: Vec<Input<'_>> = Vec::with_capacity(tensors.len());
     for (number, tensor) in tensors.iter().enumerate() {
         if inputs.iter().any(|input| input.tensor.name == tensor.name) {
-            return Err(InferError::Twice(tensor.name.clone()));
+            return Err(InferError::Invalid(format!("duplicate input '{}'", tensor.name)));
         }
         if let Some(parameter) = tensor.parameters.keys().next() {
-            return Err(InferError::Raw(format!(
+            return Err(InferError::Invalid(format!(
                 "input '{}': the parameter '{parameter}' is not supported",
                 tensor.name
             )));
@@ -106,7 +106,7 @@ impl<'a> Input<'a> {
     /// Returns the first dimension, the number of positions, if the shape is `[n, dims…]`; a 0 in `dims` allows any length from 1.
     ///
     /// # Errors
-    /// [`InferError::Shape`].
+    /// [`InferError::Invalid`].
     pub fn positions(&self, dims: &[usize]) -> Result<usize, InferError> {
         let shape = &self.tensor.shape;
         let fits = |(&found, &expected): (&i64, &usize)| {
@@ -127,38 +127,35 @@ impl<'a> Input<'a> {
     fn shape_error(&self, dims: &[usize]) -> InferError {
         let dims = dims.iter().map(|&dim| if dim == 0 { -1 } else { dim as i64 });
         let expected: Vec<i64> = std::iter::once(-1).chain(dims).collect();
-        InferError::Shape {
-            input: self.tensor.name.clone(),
-            expected: format!("{expected:?}"),
-            found: self.tensor.shape.clone(),
-        }
+        InferError::Invalid(format!(
+            "unexpected shape for input '{}': expected {expected:?}, got {:?}",
+            self.tensor.name, self.tensor.shape
+        ))
     }
 
     /// Returns the error for an unsuitable data type.
-    pub fn datatype_error(&self, expected: &'static str) -> InferError {
-        InferError::Datatype {
-            input: self.tensor.name.clone(),
-            expected,
-            found: self.tensor.datatype.clone(),
-        }
+    pub fn datatype_error(&self, expected: &str) -> InferError {
+        InferError::Invalid(format!(
+            "unexpected datatype for input '{}': expected {expected}, got {}",
+            self.tensor.name, self.tensor.datatype
+        ))
     }
 
     /// Reads the elements, which must be of type `T` and match the shape in number.
     ///
     /// # Errors
-    /// [`InferError::Datatype`], [`InferError::Contents`].
+    /// [`InferError::Invalid`].
     pub fn read<T: Element>(&self) -> Result<Vec<T>, InferError> {
         if self.tensor.datatype != T::DATATYPE {
             return Err(self.datatype_error(T::DATATYPE));
         }
         let dims = self.tensor.shape.iter().map(|&dim| u64::try_from(dim).ok());
         let count = dims.reduce(|product, side| product?.checked_mul(side?)).flatten();
-        let wrong = |expected: u64, found: usize, unit| InferError::Contents {
-            input: self.tensor.name.clone(),
-            shape: self.tensor.shape.clone(),
-            expected,
-            found: found as u64,
-            unit,
+        let wrong = |expected: u64, found: usize, unit: &str| {
+            InferError::Invalid(format!(
+                "input '{}' has {found} {unit}, its shape {:?} needs {expected}",
+                self.tensor.name, self.tensor.shape
+            ))
         };
         let count = count.ok_or_else(|| self.shape_error(&[]))?;
         match self.raw {
@@ -260,7 +257,7 @@ mod tests {
         assert!(inputs(&request(tensor("FP32", &[1]), &[&[0; 4], &[0; 4]])).is_err());
         let mut twice = request(tensor("FP32", &[1]), &[]);
         twice.inputs.push(tensor("FP32", &[1]));
-        assert_eq!(inputs(&twice).unwrap_err(), InferError::Twice("x".into()));
+        assert_eq!(inputs(&twice).unwrap_err().to_string(), "duplicate input 'x'");
     }
 
     #[test]

@@ -3,13 +3,11 @@
 //! | module | contents |
 //! |---|---|
 //! | [`names`] | how requests name models |
-//! | [`table`] | the served names and the model each points at |
-//! | [`slot`] | one served name |
-//! | [`library`] | loads and unloads models within a memory budget, and follows labels |
+//! | [`table`] | the served names, and the model that each one points at |
+//! | [`library`] | loads the model of each served name, and each later one of its label |
 //! | [`source`] | the stores and files that models are read from |
 
 pub mod library;
 pub mod names;
-pub mod slot;
 pub mod source;
 pub mod table;

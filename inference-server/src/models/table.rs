@@ -1,36 +1,102 @@
-//! The table of served names, each with the model that it points at.
+//! The table of served names, and the model that each one points at.
 //!
-//! Every request looks into the table. It does no IO and starts no tasks; [`crate::models::library`] fills it.
+//! The names are fixed when the server starts. Every request looks into the table; [`crate::models::library`] fills it.
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
 };
 
-use parking_lot::RwLock;
+use network::model::Model;
+use parking_lot::Mutex;
+use tokio::sync::watch;
 
 use crate::{
-    models::{
-        names::{Pointer, ServedName},
-        slot::ModelSlot,
-    },
-    requests::refusal::Refusal,
+    intake::refusal::Refusal,
+    metrics::CacheUse,
+    models::names::{Pointer, ServedName},
 };
-use network::model::Model;
 
-/// Largest number of names served at the same time. The least recently used name makes room for a new one.
-pub const MAX_SLOTS: usize = 256;
+/// A served name. Its model changes between batches: waiting requests are computed by the model that the name points at
+/// when their batch is formed.
+#[derive(Debug)]
+pub struct ModelSlot {
+    /// Parsed name.
+    pub name: ServedName,
+    /// Canonical text of the name.
+    pub text: String,
+    /// True for the model of requests without a name.
+    pub is_default: bool,
+    /// Cache hits and misses of the name.
+    pub(crate) cache_use: CacheUse,
+    current: watch::Sender<Option<Arc<Model>>>,
+    /// Reason why the last model of the name was refused.
+    failure: Mutex<Option<String>>,
+}
+
+impl ModelSlot {
+    /// Makes a slot without a model.
+    pub fn new(name: ServedName, is_default: bool) -> Self {
+        let text = name.to_string();
+        Self {
+            cache_use: CacheUse::new(&text),
+            text,
+            name,
+            is_default,
+            current: watch::Sender::new(None),
+            failure: Mutex::default(),
+        }
+    }
+
+    /// Returns the model that the name points at now.
+    pub fn current(&self) -> Option<Arc<Model>> {
+        self.current.borrow().clone()
+    }
+
+    /// Points the name at `model` from the next batch on. Returns the previous model.
+    pub fn replace(&self, model: Arc<Model>) -> Option<Arc<Model>> {
+        *self.failure.lock() = None;
+        self.current.send_replace(Some(model))
+    }
+
+    /// Records why a model of the name was refused. The model that is served stays.
+    pub fn refused(&self, reason: String) {
+        *self.failure.lock() = Some(reason);
+    }
+
+    /// Returns the reason why the last model of the name was refused; `None` if it is served, or if there was none.
+    pub fn failure(&self) -> Option<String> {
+        self.failure.lock().clone()
+    }
+
+    /// Waits until the name has a model.
+    pub async fn first_model(&self) {
+        // The sender lives as long as `self`, so that waiting cannot fail.
+        let _ = self.current.subscribe().wait_for(Option::is_some).await;
+    }
+
+    fn resolve(self: &Arc<Self>) -> Result<ResolvedModel, Refusal> {
+        if let Some(model) = self.current() {
+            let slot = (!self.name.is_exact()).then(|| self.clone());
+            return Ok(ResolvedModel { model, slot });
+        }
+        match self.failure() {
+            // The next checkpoint of the run may be good, so its clients wait.
+            Some(reason) if !self.is_default => Err(Refusal::BadModel {
+                name: self.text.clone(),
+                reason,
+            }),
+            _ => Err(Refusal::NoModel(self.text.clone())),
+        }
+    }
+}
 
 /// Table of served names.
 #[derive(Debug)]
 pub struct Models {
     default: Arc<ModelSlot>,
     sources: BTreeSet<String>,
-    slots: RwLock<HashMap<String, Arc<ModelSlot>>>,
-    uses: AtomicU64,
+    slots: HashMap<String, Arc<ModelSlot>>,
 }
 
 /// The model that a request named.
@@ -43,14 +109,25 @@ pub struct ResolvedModel {
 }
 
 impl Models {
-    /// Makes a table that serves `default`, which has no model yet. `sources` are the sources besides the run's own.
-    pub fn new(default: ServedName, sources: impl IntoIterator<Item = String>) -> Self {
+    /// Makes a table of `default`, for requests without a name, and of `others`. No name has a model yet. `sources` are the
+    /// names of the sources besides the run's own.
+    pub fn new(
+        default: ServedName,
+        others: impl IntoIterator<Item = ServedName>,
+        sources: impl IntoIterator<Item = String>,
+    ) -> Self {
         let default = Arc::new(ModelSlot::new(default, true));
+        let mut slots = HashMap::from([(default.text.clone(), default.clone())]);
+        for name in others {
+            let text = name.to_string();
+            slots
+                .entry(text)
+                .or_insert_with(|| Arc::new(ModelSlot::new(name, false)));
+        }
         Self {
-            slots: RwLock::new(HashMap::from([(default.text.clone(), default.clone())])),
             default,
             sources: sources.into_iter().collect(),
-            uses: AtomicU64::new(0),
+            slots,
         }
     }
 
@@ -59,146 +136,44 @@ impl Models {
         &self.default
     }
 
-    /// Returns the model for requests without a name.
-    pub fn current(&self) -> Option<Arc<Model>> {
-        self.default.current()
-    }
-
-    /// Parses a name.
-    ///
-    /// # Errors
-    /// [`Refusal::UnknownModel`] if the text is not a name on this server.
-    pub fn name(&self, text: &str) -> Result<ServedName, Refusal> {
-        if text.is_empty() {
-            return Ok(self.default.name.clone());
-        }
-        ServedName::parse(text, |source| self.sources.contains(source))
-            .ok_or_else(|| Refusal::UnknownModel(text.to_owned()))
-    }
-
-    /// Finds the loaded model that `text` names.
-    ///
-    /// # Errors
-    /// [`Refusal::NoModel`] if the default has no model yet, [`Refusal::NotLoaded`] if another name is not loaded,
-    /// [`Refusal::UnknownModel`] if the text is not a name.
-    pub fn find(&self, text: &str) -> Result<ResolvedModel, Refusal> {
-        if text.is_empty() || text == self.default.text {
-            return self.take(&self.default).ok_or(Refusal::NoModel);
-        }
-        if let Some(found) = self.served(text) {
-            return Ok(found);
-        }
-        let name = self.name(text)?;
-        let canonical = name.to_string();
-        if canonical == self.default.text {
-            return self.take(&self.default).ok_or(Refusal::NoModel);
-        }
-        if canonical != text
-            && let Some(found) = self.served(&canonical)
-        {
-            return Ok(found);
-        }
-        // A label may point at the version.
-        if let Pointer::Version(version) = &name.pointer
-            && let Some(model) = self.loaded(&name.source, version.as_str())
-        {
-            return Ok(ResolvedModel { model, slot: None });
-        }
-        Err(Refusal::NotLoaded(text.to_owned()))
-    }
-
-    /// Finds a loaded model by its version, in any slot.
-    pub fn loaded(&self, source: &str, version: &str) -> Option<Arc<Model>> {
-        self.each(|slot| slot.current())
-            .into_iter()
-            .flatten()
-            .find(|model| model.info.source == source && model.info.version == version)
-    }
-
-    /// Serves `model` as the default from the next batch on. Returns the previous one.
-    pub fn serve(&self, model: Arc<Model>) -> Option<Arc<Model>> {
-        self.default.replace(Some(model))
-    }
-
-    /// Adds a slot. Returns false if [`MAX_SLOTS`] names are served already.
-    pub fn add(&self, slot: Arc<ModelSlot>) -> bool {
-        let mut slots = self.slots.write();
-        if slots.len() >= MAX_SLOTS {
-            return false;
-        }
-        slot.touch(self.uses.fetch_add(1, Ordering::Relaxed) + 1);
-        slots.insert(slot.text.clone(), slot);
-        true
-    }
-
-    /// Removes a slot, unless it is the default. Returns its model.
-    pub fn remove(&self, slot: &Arc<ModelSlot>) -> Option<Arc<Model>> {
-        if slot.is_pinned {
-            return None;
-        }
-        slot.set_follower(None);
-        let mut slots = self.slots.write();
-        if slots
-            .get(&slot.text)
-            .is_some_and(|there| Arc::ptr_eq(there, slot))
-        {
-            slots.remove(&slot.text);
-        }
-        drop(slots);
-        slot.replace(None)
-    }
-
-    /// Returns the slot of a name.
-    pub fn slot(&self, name: &ServedName) -> Option<Arc<ModelSlot>> {
-        self.slots.read().get(&name.to_string()).cloned()
-    }
-
     /// Returns all slots, ordered by name.
-    pub fn slots(&self) -> Vec<Arc<ModelSlot>> {
-        let mut slots = self.each(Arc::clone);
+    pub fn slots(&self) -> Vec<&Arc<ModelSlot>> {
+        let mut slots: Vec<_> = self.slots.values().collect();
         slots.sort_by(|left, right| left.name.cmp(&right.name));
         slots
     }
 
-    /// Returns the least recently used slot that may be unloaded, other than `spared`.
-    pub fn least_recently_used(&self, spared: Option<&ModelSlot>) -> Option<Arc<ModelSlot>> {
-        let is_spared = |slot: &ModelSlot| spared.is_some_and(|spared| std::ptr::eq(spared, slot));
-        self.each(Arc::clone)
-            .into_iter()
-            .filter(|slot| !slot.is_pinned && !is_spared(slot))
-            .min_by_key(|slot| slot.used())
-    }
-
-    /// Returns the memory of all served models, in bytes. A model with several names counts once.
-    pub fn bytes(&self) -> u64 {
-        self.bytes_of(|_| true)
-    }
-
-    /// Returns the memory of the models of those slots for which `counts` holds, in bytes.
-    pub fn bytes_of(&self, counts: impl Fn(&ModelSlot) -> bool) -> u64 {
-        let of = |slot: &Arc<ModelSlot>| counts(slot).then(|| slot.current()).flatten();
-        let mut models: Vec<Arc<Model>> = self.each(of).into_iter().flatten().collect();
-        models.sort_by_key(Arc::as_ptr);
-        models.dedup_by_key(|model| Arc::as_ptr(model));
-        models.iter().map(|model| model.info.bytes).sum()
-    }
-
-    fn each<T>(&self, what: impl Fn(&Arc<ModelSlot>) -> T) -> Vec<T> {
-        self.slots.read().values().map(what).collect()
-    }
-
-    fn served(&self, text: &str) -> Option<ResolvedModel> {
-        let slots = self.slots.read();
-        self.take(slots.get(text)?)
-    }
-
-    fn take(&self, slot: &Arc<ModelSlot>) -> Option<ResolvedModel> {
-        let model = slot.current()?;
-        if !slot.is_pinned {
-            slot.touch(self.uses.fetch_add(1, Ordering::Relaxed) + 1);
+    /// Finds the model that `text` names.
+    ///
+    /// # Errors
+    /// [`Refusal::UnknownModel`] if the name is not served, [`Refusal::NoModel`] if it has no model yet,
+    /// [`Refusal::BadModel`] if its model was refused.
+    pub fn find(&self, text: &str) -> Result<ResolvedModel, Refusal> {
+        if text.is_empty() {
+            return self.default.resolve();
         }
-        let slot = (!slot.name.is_exact()).then(|| slot.clone());
-        Some(ResolvedModel { model, slot })
+        if let Some(slot) = self.slots.get(text) {
+            return slot.resolve();
+        }
+        let unknown = || Refusal::UnknownModel(text.to_owned());
+        let name = ServedName::parse(text, |source| self.sources.contains(source)).ok_or_else(unknown)?;
+        if let Some(slot) = self.slots.get(&name.to_string()) {
+            return slot.resolve();
+        }
+        // A label may point at the version.
+        let Pointer::Version(version) = &name.pointer else {
+            return Err(unknown());
+        };
+        let model = self.loaded(&name.source, version.as_str()).ok_or_else(unknown)?;
+        Ok(ResolvedModel { model, slot: None })
+    }
+
+    /// Finds a loaded model by its version, in any slot.
+    pub fn loaded(&self, source: &str, version: &str) -> Option<Arc<Model>> {
+        self.slots
+            .values()
+            .filter_map(|slot| slot.current())
+            .find(|model| model.info.source == source && model.info.version == version)
     }
 }
 
@@ -209,82 +184,43 @@ mod tests {
 
     const VERSION: &str = "000000000007-0123abcd";
 
-    fn slot(text: &str, version: &str) -> Arc<ModelSlot> {
-        let name = ServedName::parse(text, |source| source == "other").unwrap();
-        let slot = ModelSlot::new(name, false);
-        slot.replace(Some(model(version, 8)));
-        Arc::new(slot)
-    }
-
     fn version(found: Result<ResolvedModel, Refusal>) -> String {
         found.unwrap().model.info.version.clone()
     }
 
     #[test]
     fn names_find_their_models() {
-        let models = Models::new(latest(), ["other".to_owned()]);
-        assert_eq!(models.find("").unwrap_err(), Refusal::NoModel);
-        assert_eq!(models.find("latest").unwrap_err(), Refusal::NoModel);
-        models.serve(model(VERSION, 8));
+        let name = |text| ServedName::parse(text, |source| source == "other").unwrap();
+        let others = ["best", "other/latest", "latest"].map(name);
+        let models = Models::new(latest(), others, ["other".to_owned()]);
+        let none = |name: &str| Err(Refusal::NoModel(name.into()));
+        for (text, name) in [("", "latest"), ("latest", "latest"), ("best", "best")] {
+            assert_eq!(models.find(text).map(drop), none(name));
+        }
+        models.default_slot().replace(model(VERSION, 8));
         assert!(models.find("").unwrap().slot.is_some());
         assert_eq!(version(models.find("latest")), VERSION);
         // The version itself is found where a label points at it, and is exact then.
         let exact = models.find(VERSION).unwrap();
         assert!(exact.slot.is_none());
         assert_eq!(version(models.find(&format!("latest/{VERSION}"))), VERSION);
-        assert_eq!(
-            models.find("best").unwrap_err(),
-            Refusal::NotLoaded("best".into())
-        );
-        assert!(models.add(slot("best", "2")));
-        assert!(models.add(slot("other/latest", "3")));
+        let slots = models.slots();
+        let [best, latest, other] = slots.as_slice() else {
+            panic!("{slots:?}")
+        };
+        assert!(latest.is_default && !best.is_default);
+        best.replace(model("2", 8));
         assert_eq!(version(models.find("best")), "2");
+        other.refused("it is broken".into());
+        let refused = Refusal::BadModel {
+            name: "other/latest".into(),
+            reason: "it is broken".into(),
+        };
+        assert_eq!(models.find("other").unwrap_err(), refused);
+        other.replace(model("3", 8));
         assert_eq!(version(models.find("other")), "3");
-        assert_eq!(
-            models.find("No/thing").unwrap_err(),
-            Refusal::UnknownModel("No/thing".into())
-        );
-    }
-
-    #[test]
-    fn the_least_recently_used_is_unloaded_first_and_the_default_never() {
-        let models = Models::new(latest(), []);
-        models.serve(model("1", 8));
-        for label in ["first", "second", "third"] {
-            assert!(models.add(slot(label, label)));
+        for text in ["worst", "other/best", "No/thing"] {
+            assert_eq!(models.find(text).unwrap_err(), Refusal::UnknownModel(text.into()));
         }
-        models.find("first").unwrap();
-        let mut gone = Vec::new();
-        while let Some(slot) = models.least_recently_used(None) {
-            assert!(models.remove(&slot).is_some());
-            gone.push(slot.text.clone());
-        }
-        assert_eq!(gone, ["second", "third", "first"]);
-        let renewed = slot("renewed", "1");
-        assert!(models.add(renewed.clone()));
-        assert!(models.least_recently_used(Some(&renewed)).is_none());
-        assert!(models.remove(models.default_slot()).is_none());
-        assert_eq!(version(models.find("")), "1");
-    }
-
-    #[test]
-    fn a_model_under_two_names_counts_once() {
-        let models = Models::new(latest(), []);
-        let shared = model("1", 8);
-        models.serve(shared.clone());
-        let best = slot("best", "2");
-        best.replace(Some(shared.clone()));
-        assert!(models.add(best));
-        assert_eq!(models.bytes(), shared.info.bytes);
-        assert!(models.add(slot("other", "2")));
-        assert_eq!(models.bytes(), 2 * shared.info.bytes);
-        assert_eq!(models.bytes_of(|slot| slot.is_pinned), shared.info.bytes);
-    }
-
-    #[test]
-    fn the_number_of_names_is_limited() {
-        let models = Models::new(latest(), []);
-        let added = (0..MAX_SLOTS).filter(|number| models.add(slot(&format!("label-{number}"), "1")));
-        assert_eq!(added.count(), MAX_SLOTS - 1);
     }
 }

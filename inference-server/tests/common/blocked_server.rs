@@ -1,8 +1,6 @@
 //! [`BlockedServer`]: a server whose device computes a batch only after the test releases it.
 
 use std::{
-    collections::BTreeMap,
-    path::Path,
     sync::{Arc, Condvar, Mutex},
     time::Duration,
 };
@@ -17,21 +15,18 @@ use inference_server::{
     },
     intake::Intake,
     kserve::KserveService,
-    methods::method,
     metrics::Metrics,
     models::{
-        library::{Library, LibraryParts},
         names::{Pointer, ServedName},
         table::Models,
     },
+    server::method,
     service::EvaluatorService,
 };
 use network::{
     batch::{Batch, Outputs, RunError, Runner},
     buckets::Buckets,
-    loader::Loader,
     model::{Model, ModelInfo},
-    provider::Provider,
 };
 use proto::{
     inference::grpc_inference_service_server::GrpcInferenceServiceServer,
@@ -139,7 +134,7 @@ impl BlockedServer {
             source: String::new(),
             pointer: Pointer::Label("latest".into()),
         };
-        let models = Arc::new(Models::new(default, []));
+        let models = Arc::new(Models::new(default, [], []));
         let info = ModelInfo {
             source: String::new(),
             version: "held".into(),
@@ -156,24 +151,9 @@ impl BlockedServer {
             gate: gate.clone(),
             layout: layout.clone(),
         };
-        let buckets = Buckets::new(BATCH);
-        models.serve(Arc::new(Model::new(
-            info,
-            buckets.clone(),
-            vec![Box::new(runner)],
-        )));
+        let model = Model::new(info, Buckets::new(BATCH), vec![Box::new(runner)]);
+        models.default_slot().replace(Arc::new(model));
         let metrics = Arc::new(Metrics::new());
-        let environment = network::runtime::load(Path::new("")).unwrap();
-        let library = Library::new(LibraryParts {
-            models,
-            sources: BTreeMap::new(),
-            loader: Arc::new(Loader::new(environment, 1, buckets, Some(Provider::Cpu)).unwrap()),
-            game: (layout.game.clone(), layout.options),
-            poll: Duration::from_secs(3600),
-            budget: 1 << 30,
-            on_demand: false,
-            metrics: metrics.clone(),
-        });
         let policy = BatchingPolicy {
             max_batch: BATCH,
             max_wait: Duration::ZERO,
@@ -183,7 +163,7 @@ impl BlockedServer {
         let executor = Executor::start(&batcher, &metrics, 1).unwrap();
         let shutdown = CancellationToken::new();
         let intake = Intake::new(
-            library,
+            models,
             batcher.clone(),
             None,
             1000,

@@ -273,6 +273,22 @@ impl Server {
         tokio::time::timeout(TIMEOUT, waiting).await.unwrap()
     }
 
+    /// Waits until the server has loaded or refused the model of a name. Returns its description or the refusal.
+    pub async fn wait_for_model(&self, name: &str) -> Result<ModelDescription, Status> {
+        let mut client = self.client();
+        let waiting = async {
+            loop {
+                let request = DescribeModelRequest { model: name.into() };
+                match client.describe_model(request).await {
+                    Err(status) if status.code() == Code::Unavailable => {}
+                    described => return described.map(tonic::Response::into_inner),
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(TIMEOUT, waiting).await.unwrap()
+    }
+
     /// Opens a stream.
     pub async fn stream(&self) -> Stream {
         Stream::open(&self.address).await

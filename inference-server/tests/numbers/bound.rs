@@ -11,15 +11,12 @@ use inference_server::{
     batching::{
         batcher::{Batcher, BatchingPolicy},
         executor::Executor,
-        job::Job,
+        job::{Evaluation, Job, ReplyTo},
         reply,
     },
+    intake::request::{Caller, ClientId, EvaluationRequest, Wants},
     metrics::Metrics,
     models::table::ResolvedModel,
-    requests::{
-        request::{ClientId, EvaluationRequest, Wants},
-        response::{EvaluationResponse, ReplyTo},
-    },
 };
 use network::{
     batch::Batch,
@@ -136,7 +133,7 @@ fn bound_batches_take_the_session_of_their_size() {
 }
 
 /// Answers requests through queue, batcher, executor and reply.
-async fn answers(model: Model, asked: &[EvaluationRequest]) -> Vec<EvaluationResponse> {
+async fn answers(model: Model, asked: &[EvaluationRequest]) -> Vec<Evaluation> {
     let metrics = Arc::new(Metrics::new());
     let policy = BatchingPolicy {
         max_batch: 64,
@@ -151,7 +148,12 @@ async fn answers(model: Model, asked: &[EvaluationRequest]) -> Vec<EvaluationRes
             model: model.clone(),
             slot: None,
         };
-        let job = Job::new(named, asked.clone(), ClientId(1), ReplyTo::call(sender));
+        let caller = Caller {
+            client: ClientId(1),
+            cause: None,
+            peer: None,
+        };
+        let job = Job::new(named, asked.clone(), caller, ReplyTo::call(sender));
         batcher.push(Arc::new(job)).unwrap();
         waiting.push(answer);
     }

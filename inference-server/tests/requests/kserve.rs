@@ -45,8 +45,9 @@ async fn answers_to_the_public_client_equal_those_of_onnx_runtime() {
     let best = store.publish(best_file, &layout, 4).await;
     store.repository.set_label("best", &best).await.unwrap();
     let version = store.publish_latest(rows_file, &layout, 5).await;
-    let server = Server::start(&store, |_| {}).await;
+    let server = Server::start(&store, |config| config.inference.also_serve = vec!["best".into()]).await;
     server.wait_for(&version).await;
+    server.wait_for_model("best").await.unwrap();
 
     let mut client = Command::new(python);
     client

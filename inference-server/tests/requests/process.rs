@@ -13,6 +13,7 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
+use tonic::Code;
 
 use crate::common::{Store, TIMEOUT};
 
@@ -86,13 +87,19 @@ impl Process {
 
     /// Waits until the server has a model.
     pub async fn ready(&self) {
+        self.has_tried("").await;
+    }
+
+    /// Waits until the server has loaded or refused the model of a name.
+    pub async fn has_tried(&self, name: &str) {
         let ready = async {
             let mut client = EvaluatorClient::new(connect::channel(&self.address).unwrap());
-            while client
-                .describe_model(DescribeModelRequest::default())
-                .await
-                .is_err()
-            {
+            loop {
+                let request = DescribeModelRequest { model: name.into() };
+                match client.describe_model(request).await {
+                    Err(status) if status.code() == Code::Unavailable => {}
+                    _ => return,
+                }
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };

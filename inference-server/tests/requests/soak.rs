@@ -17,7 +17,7 @@ use crate::{
     rogue::RogueClient,
 };
 use games::RowLayout;
-use inference_server::requests::memory::CONNECTION_BYTES;
+use inference_server::intake::memory::CONNECTION_BYTES;
 use onnx::{Input, TowerWeights};
 use proto::{
     inference::{ModelStreamInferResponse, grpc_inference_service_client::GrpcInferenceServiceClient},
@@ -227,6 +227,7 @@ async fn answers_that_are_never_read_take_little_memory() {
     let source = format!("inference.sources=[\"chess={}\"]", chess.folder.path().display());
     let server = Process::start(&store, &["--set", &source, "--set", "inference.max_queue=65536"]);
     server.ready().await;
+    server.has_tried("chess").await;
     let unread = async || server.page().await["minuet_inference_unread_bytes"];
     let before = server.memory();
     let client_that_reads_nothing =

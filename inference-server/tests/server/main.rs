@@ -14,7 +14,7 @@ use common::{Served, Server, Store, TIMEOUT, agrees, code, file, request, small,
 use games::RowLayout;
 use onnx::Input;
 use proto::{
-    inference::{RepositoryModelLoadRequest, grpc_inference_service_client::GrpcInferenceServiceClient},
+    inference::{RepositoryIndexRequest, grpc_inference_service_client::GrpcInferenceServiceClient},
     v1::DescribeModelRequest,
 };
 use service::connect;
@@ -176,27 +176,6 @@ async fn a_request_larger_than_a_batch_is_answered_completely() {
     server.stop().await;
 }
 
-#[tokio::test]
-async fn requests_name_models_by_label_or_version() {
-    let Served {
-        layout,
-        version,
-        server,
-        ..
-    } = Served::start().await;
-    for name in ["", "latest", version.as_str()] {
-        let mut asked = request(&layout, 1, 2, 3);
-        asked.model = name.into();
-        assert_eq!(server.evaluate(asked).await.unwrap().version, version.as_str());
-    }
-    for name in ["best", "000000000005-00000000"] {
-        let mut asked = request(&layout, 1, 2, 3);
-        asked.model = name.into();
-        assert_eq!(code(server.evaluate(asked).await), Code::NotFound);
-    }
-    server.stop().await;
-}
-
 /// Several streams with many requests in flight while checkpoints are published: no request fails, every answer is correct for the
 /// version that it names, and versions on a stream never go back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -284,16 +263,22 @@ async fn a_bad_checkpoint_does_not_replace_the_served_model() {
         .await;
     let server = Server::start(&store, |_| {}).await;
     server.wait_for(&good).await;
-    let mut administrator = GrpcInferenceServiceClient::new(connect::channel(&server.address).unwrap());
+    let mut standard = GrpcInferenceServiceClient::new(connect::channel(&server.address).unwrap());
+    let mut reason = String::new();
     let mut still_good = async |what: &str| {
-        let asked = request(&layout, 1, 2, 3);
-        // Loaded by request, so that the test knows that the server has tried; the follower of the label gets the same result.
-        let order = RepositoryModelLoadRequest {
-            model_name: "latest".into(),
-            ..RepositoryModelLoadRequest::default()
+        // The list of models has the reason as soon as the server has tried.
+        let trying = async {
+            loop {
+                let listed = standard.repository_index(RepositoryIndexRequest::default()).await;
+                let latest = listed.unwrap().into_inner().models.remove(0);
+                if latest.reason != reason {
+                    return latest.reason;
+                }
+                tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            }
         };
-        let refused = administrator.repository_model_load(order).await.unwrap_err();
-        assert_eq!(refused.code(), Code::FailedPrecondition, "{what}: {refused:?}");
+        reason = tokio::time::timeout(TIMEOUT, trying).await.unwrap();
+        let asked = request(&layout, 1, 2, 3);
         let reply = server.evaluate(asked.clone()).await.unwrap();
         assert_eq!(reply.version, good.as_str(), "after {what}");
         assert!(agrees(&reply, &weights, &layout, &asked));
@@ -345,7 +330,7 @@ async fn a_bad_checkpoint_does_not_replace_the_served_model() {
         .publish_latest(file(&tower(&layout, 6), &layout, Input::Rows), &layout, 6)
         .await;
     server.wait_for(&better).await;
-    drop(administrator);
+    drop(standard);
     server.stop().await;
 }
 
@@ -424,42 +409,4 @@ async fn a_provider_that_is_not_available_is_an_error_at_start() {
     let ended = tokio::time::timeout(TIMEOUT, server.task).await.unwrap().unwrap();
     let error = ended.unwrap_err().to_string();
     assert!(error.contains("the provider cuda cannot be used here"), "{error}");
-}
-
-#[tokio::test]
-async fn reflection_names_the_service() {
-    use tonic_reflection::pb::v1::{
-        ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
-        server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
-    };
-    let store = Store::new();
-    let server = Server::start(&store, |_| {}).await;
-    let channel = service::connect::channel(&server.address).unwrap();
-    let request = ServerReflectionRequest {
-        message_request: Some(MessageRequest::ListServices(String::new())),
-        ..Default::default()
-    };
-    let mut answers = ServerReflectionClient::new(channel)
-        .server_reflection_info(tokio_stream::iter([request]))
-        .await
-        .unwrap()
-        .into_inner();
-    let answer = answers
-        .message()
-        .await
-        .unwrap()
-        .unwrap()
-        .message_response
-        .unwrap();
-    let MessageResponse::ListServicesResponse(services) = answer else {
-        panic!("{answer:?}")
-    };
-    assert!(
-        services
-            .service
-            .iter()
-            .any(|service| service.name == "minuet.v1.Evaluator")
-    );
-    drop(answers);
-    server.stop().await;
 }

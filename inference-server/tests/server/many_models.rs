@@ -1,9 +1,9 @@
 //! Tests of many models at once: labels, versions, other stores, files of other programs.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use games::{Game as _, RowLayout, Symmetry, othello::Othello};
-use network::{Network as _, PositionBatch, Predictions, RemoteNetwork};
+use network::{Network as _, NetworkError, PositionBatch, Predictions, RemoteNetwork};
 use onnx::{
     Input,
     proto::{
@@ -16,10 +16,7 @@ use onnx::{
     },
 };
 use prost::Message as _;
-use proto::{
-    inference::{RepositoryModelLoadRequest, grpc_inference_service_client::GrpcInferenceServiceClient},
-    v1::{DescribeModelRequest, EvaluateRequest},
-};
+use proto::v1::{DescribeModelRequest, EvaluateRequest};
 use tonic::Code;
 
 use crate::common::{Server, Store, TIMEOUT, agrees, code, file, othello_like, request, small, tower};
@@ -32,7 +29,7 @@ fn named(layout: &RowLayout, model: &str) -> EvaluateRequest {
 }
 
 #[tokio::test]
-async fn labels_versions_and_other_stores_are_loaded_on_demand() {
+async fn labels_versions_and_other_stores_are_served() {
     let (store, other) = (Store::new(), Store::new());
     let (layout, other_layout) = (small(), othello_like());
     let towers: Vec<_> = (0..4).map(|seed| tower(&layout, seed)).collect();
@@ -47,9 +44,13 @@ async fn labels_versions_and_other_stores_are_loaded_on_demand() {
         .await;
     let server = Server::start(&store, |config| {
         config.inference.sources = vec![format!("othello={}", other.folder.path().display())];
+        config.inference.also_serve = vec!["best".into(), old.to_string()];
     })
     .await;
     server.wait_for(&latest).await;
+    for name in ["best", old.as_str(), "othello"] {
+        server.wait_for_model(name).await.unwrap();
+    }
 
     for (name, version, tower) in [("best", &best, 1), (old.as_str(), &old, 0), ("", &latest, 2)] {
         let asked = named(&layout, name);
@@ -66,27 +67,6 @@ async fn labels_versions_and_other_stores_are_loaded_on_demand() {
         let description = client.describe_model(DescribeModelRequest { model: name.into() });
         assert_eq!(description.await.unwrap().into_inner().game, "othello");
     }
-    // On a stream too, while other requests are answered.
-    let mut stream = server.stream().await;
-    store.repository.set_label("third", &old).await.unwrap();
-    stream
-        .send(EvaluateRequest {
-            id: 1,
-            ..named(&layout, "third")
-        })
-        .await;
-    stream
-        .send(EvaluateRequest {
-            id: 2,
-            ..named(&layout, "")
-        })
-        .await;
-    let mut replies = [stream.reply().await, stream.reply().await];
-    replies.sort_by_key(|reply| reply.id);
-    assert_eq!(
-        replies.map(|reply| reply.version),
-        [old.to_string(), latest.to_string()]
-    );
     for name in ["worst", "othello/best", "000000000009-00000000", "No Name"] {
         assert_eq!(
             code(server.evaluate(named(&layout, name)).await),
@@ -95,7 +75,7 @@ async fn labels_versions_and_other_stores_are_loaded_on_demand() {
         );
     }
 
-    // A label that was loaded on demand is followed.
+    // Every served label is followed.
     let better = store.publish(bytes(3), &layout, 5).await;
     store.repository.set_label("best", &better).await.unwrap();
     let followed = async {
@@ -104,7 +84,6 @@ async fn labels_versions_and_other_stores_are_loaded_on_demand() {
         }
     };
     tokio::time::timeout(TIMEOUT, followed).await.unwrap();
-    drop(stream);
     server.stop().await;
 }
 
@@ -225,16 +204,50 @@ fn made_elsewhere(layout: &RowLayout, opset: i64) -> Vec<u8> {
 }
 
 /// Evaluates Othello's first position as a player does. Returns the values.
-fn first_position(address: &str, model: &str) -> Vec<f32> {
-    let network = RemoteNetwork::connect(address, model).unwrap();
+fn first_position(network: &RemoteNetwork) -> Result<Vec<f32>, NetworkError> {
     let state = Othello::start(&Default::default(), None).unwrap();
     let mut legal = Vec::new();
     state.legal_actions(&mut legal);
     let mut batch = PositionBatch::default();
     batch.push_position(&state, Symmetry::IDENTITY, &legal, ());
     let mut predictions = Predictions::default();
-    network.evaluate(&batch, &mut predictions).unwrap();
-    predictions.values
+    network.evaluate(&batch, &mut predictions)?;
+    Ok(predictions.values)
+}
+
+/// A player that named a version is refused when the server no longer has it; one that named a label continues with the
+/// label's new version.
+#[tokio::test]
+async fn a_player_keeps_its_version_until_the_label_has_moved() {
+    let (store, layout) = (Store::new(), Othello::encoding(0).map(Othello::layout).unwrap());
+    let publish = async |seed: u64| {
+        let bytes = file(&tower(&layout, seed), &layout, Input::Rows);
+        store.publish_latest(bytes, &layout, seed).await
+    };
+    let first = publish(1).await;
+    let server = Server::start(&store, |config| config.game.name = "othello".into()).await;
+    server.wait_for(&first).await;
+    let connect = |model: String| {
+        let address = server.address.clone();
+        tokio::task::spawn_blocking(move || RemoteNetwork::connect(&address, &model).unwrap())
+    };
+    let evaluate = async |network: &Arc<RemoteNetwork>| {
+        let network = network.clone();
+        tokio::task::spawn_blocking(move || first_position(&network))
+            .await
+            .unwrap()
+    };
+    let by_label = Arc::new(connect("latest".into()).await.unwrap());
+    let by_version = Arc::new(connect(first.to_string()).await.unwrap());
+    let before = evaluate(&by_label).await.unwrap();
+    assert_eq!(evaluate(&by_version).await.unwrap(), before);
+    let second = publish(2).await;
+    server.wait_for(&second).await;
+    assert_ne!(evaluate(&by_label).await.unwrap(), before);
+    let refused = evaluate(&by_version).await.unwrap_err();
+    assert!(refused.to_string().contains(first.as_str()), "{refused}");
+    drop((by_label, by_version));
+    server.stop().await;
 }
 
 #[tokio::test]
@@ -265,17 +278,10 @@ async fn models_of_other_programs_are_served_by_their_descriptions() {
         indices: onnx::random::rows(&layout, 3, 0.8, 1),
         ..EvaluateRequest::default()
     };
-    let answered = async {
-        loop {
-            match server.evaluate(asked.clone()).await {
-                Err(status) if status.code() == Code::Unavailable => {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-                answered => return answered.unwrap(),
-            }
-        }
-    };
-    let reply = tokio::time::timeout(TIMEOUT, answered).await.unwrap();
+    for opset in [7, 9, 13, 17] {
+        server.wait_for_model(&format!("foreign-{opset}")).await.unwrap();
+    }
+    let reply = server.evaluate(asked.clone()).await.unwrap();
     let stack = layout.stack().unwrap();
     for (position, row) in asked.indices.chunks(stack.row_len()).enumerate() {
         let mut planes = vec![0.0; stack.tensor_len()];
@@ -314,17 +320,13 @@ async fn models_of_other_programs_are_served_by_their_descriptions() {
     // A player in another process names the version that was described to it.
     for model in ["foreign-13", "foreign-13/latest"] {
         let address = server.address.clone();
-        let values = tokio::task::spawn_blocking(move || first_position(&address, model));
+        let values = tokio::task::spawn_blocking(move || {
+            first_position(&RemoteNetwork::connect(&address, model).unwrap()).unwrap()
+        });
         assert_eq!(values.await.unwrap().len(), 1, "{model}");
     }
     for (model, words) in [("broken", "nothing.onnx"), ("wrong", "mvoes")] {
-        let refused = server
-            .evaluate(EvaluateRequest {
-                model: model.into(),
-                ..asked.clone()
-            })
-            .await
-            .unwrap_err();
+        let refused = server.wait_for_model(model).await.unwrap_err();
         assert_eq!(refused.code(), Code::FailedPrecondition);
         assert!(refused.message().contains(words), "{refused}");
     }
@@ -333,7 +335,7 @@ async fn models_of_other_programs_are_served_by_their_descriptions() {
 
 /// A model's results, and its cache entries, depend on its description as well as on its file.
 #[tokio::test]
-async fn each_description_of_a_file_and_each_change_of_it_is_another_model() {
+async fn each_description_of_a_file_is_another_model() {
     let (store, layout) = (Store::new(), Othello::encoding(0).map(Othello::layout).unwrap());
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("net.onnx"), made_elsewhere(&layout, 13)).unwrap();
@@ -350,6 +352,7 @@ async fn each_description_of_a_file_and_each_change_of_it_is_another_model() {
     })
     .await;
     let ask = async |model: &str| {
+        server.wait_for_model(model).await.unwrap();
         let asked = EvaluateRequest {
             legal_actions: vec![64, 0, 7],
             legal_counts: vec![3],
@@ -367,75 +370,5 @@ async fn each_description_of_a_file_and_each_change_of_it_is_another_model() {
         (ask("one").await, ask("other").await),
         (one.clone(), other.clone())
     );
-
-    describe("one", "win-draw-loss-logits");
-    let mut administrator =
-        GrpcInferenceServiceClient::new(service::connect::channel(&server.address).unwrap());
-    let again = RepositoryModelLoadRequest {
-        model_name: "one".into(),
-        ..RepositoryModelLoadRequest::default()
-    };
-    administrator.repository_model_load(again).await.unwrap();
-    assert_eq!(ask("one").await, other);
-    drop(administrator);
-    server.stop().await;
-}
-
-/// The server reads the new model from a pipe, so the test decides how long the load takes.
-#[tokio::test]
-async fn requests_are_answered_by_the_old_model_while_the_new_one_is_loaded() {
-    let (store, layout) = (Store::new(), Othello::encoding(0).map(Othello::layout).unwrap());
-    let [old, new] = [1, 2].map(|seed| tower(&layout, seed));
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("net.onnx");
-    std::fs::write(folder.path().join("net.toml"), "game='othello'").unwrap();
-    std::fs::write(&path, file(&old, &layout, Input::Rows)).unwrap();
-    let server = Server::start(&store, |config| config.inference.models = folder.path().into()).await;
-    let ask = async |number: u64| {
-        let asked = EvaluateRequest {
-            model: "net".into(),
-            ..request(&layout, number, 4, 5)
-        };
-        let reply = tokio::time::timeout(TIMEOUT, server.evaluate(asked.clone())).await;
-        (reply.unwrap().unwrap(), asked)
-    };
-    let (reply, asked) = ask(0).await;
-    assert!(agrees(&reply, &old, &layout, &asked));
-    let first = reply.version;
-
-    std::fs::remove_file(&path).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
-    assert!(made.success());
-    let mut administrator =
-        GrpcInferenceServiceClient::new(service::connect::channel(&server.address).unwrap());
-    let loading = tokio::spawn(async move {
-        let order = RepositoryModelLoadRequest {
-            model_name: "net".into(),
-            ..RepositoryModelLoadRequest::default()
-        };
-        administrator.repository_model_load(order).await
-    });
-    // A pipe opens for writing when somebody reads it: then the load has begun.
-    let opening = tokio::task::spawn_blocking(move || std::fs::OpenOptions::new().write(true).open(path));
-    let mut pipe = tokio::time::timeout(TIMEOUT, opening)
-        .await
-        .unwrap()
-        .unwrap()
-        .unwrap();
-    for number in 1..20 {
-        let (reply, asked) = ask(number).await;
-        assert_eq!(reply.version, first);
-        assert!(agrees(&reply, &old, &layout, &asked));
-    }
-    assert!(!loading.is_finished());
-    let bytes = file(&new, &layout, Input::Rows);
-    tokio::task::spawn_blocking(move || std::io::Write::write_all(&mut pipe, &bytes))
-        .await
-        .unwrap()
-        .unwrap();
-    loading.await.unwrap().unwrap();
-    let (reply, asked) = ask(20).await;
-    assert_ne!(reply.version, first);
-    assert!(agrees(&reply, &new, &layout, &asked));
     server.stop().await;
 }

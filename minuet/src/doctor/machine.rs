@@ -132,7 +132,7 @@ fn memory() -> Check {
         LEAST_MEMORY..LITTLE_MEMORY => Check::warn(
             "memory",
             text,
-            "enough for a small network; lower actor.cache_mib and inference.memory_mib for a large one",
+            "enough for a small network; lower actor.cache_mib and inference.cache_mib for a large one",
         ),
         _ => Check::ok("memory", text),
     }

@@ -34,7 +34,7 @@ use crate::{
     client::{Network, NetworkError, Predictions},
 };
 
-/// The version of a network never changes while the network is open, so one id is enough.
+/// A network counts as one version while it is open, so one id is enough.
 const VERSION: VersionId = VersionId(0);
 
 /// Origin of evaluations.

@@ -23,7 +23,8 @@ pub use remote::RemoteNetwork;
 /// Facts about an open network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
-    /// Version of the checkpoint. It does not change while the network is open.
+    /// Version of the checkpoint. It does not change while the network is open, unless a server's label moves
+    /// ([`RemoteNetwork`]).
     pub version: String,
     /// Training step.
     pub step: u64,

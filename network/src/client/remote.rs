@@ -7,11 +7,14 @@ use games::RowLayout;
 use parking_lot::Mutex;
 use proto::{
     priors,
-    v1::{DescribeModelRequest, EvaluateRequest, Priority, evaluator_client::EvaluatorClient},
+    v1::{
+        DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription, Priority,
+        evaluator_client::EvaluatorClient,
+    },
 };
 use service::connect::{self, AddressError, Link, MAX_MESSAGE_BYTES};
 use tokio::runtime::Runtime;
-use tonic::Status;
+use tonic::{Code, Response, Status};
 
 use super::{Description, Network, NetworkError, PositionBatch, Predictions};
 
@@ -51,12 +54,15 @@ pub enum ConnectError {
 }
 
 /// A network behind an inference server. Every request names the version that the server described first, so that a player
-/// stays one network. When the server no longer has that version, requests fail.
+/// stays one network. If the server no longer has that version because its label has moved, the label's present version
+/// takes over, with a warning in the log. A network that was named by its version then fails.
 #[derive(Debug)]
 pub struct RemoteNetwork {
     address: String,
-    /// Name of the version in requests.
+    /// Label or version that was named.
     model: String,
+    /// Version that answers.
+    version: Mutex<String>,
     description: Description,
     client: EvaluatorClient<Link>,
     /// `None` only while the network is dropped.
@@ -92,10 +98,8 @@ impl RemoteNetwork {
             address: address.into(),
             status: Box::new(status),
         };
-        let request = DescribeModelRequest { model: model.into() };
-        let mut asking = client.clone();
         let described = runtime
-            .block_on(within(async move { asking.describe_model(request).await }))
+            .block_on(within(describe(&client, model)))
             .map_err(refused)?;
         let layout: RowLayout =
             serde_json::from_str(&described.layout_json).map_err(|error| ConnectError::Layout {
@@ -104,7 +108,8 @@ impl RemoteNetwork {
             })?;
         Ok(Self {
             address: address.into(),
-            model: pinned(model, &described.version),
+            model: model.into(),
+            version: Mutex::new(described.version.clone()),
             description: Description {
                 version: described.version,
                 step: described.step,
@@ -116,16 +121,58 @@ impl RemoteNetwork {
         })
     }
 
-    fn ask(&self, request: EvaluateRequest) -> Result<proto::v1::EvaluateReply, NetworkError> {
-        let mut client = self.client.clone();
-        let answered = match &*self.runtime.lock() {
-            Some(runtime) => runtime.block_on(within(async move { client.evaluate(request).await })),
+    /// Evaluates a request by the pinned version. If its label has moved, by the label's present version from then on.
+    fn ask(&self, mut request: EvaluateRequest) -> Result<EvaluateReply, NetworkError> {
+        let mut version = self.version.lock();
+        loop {
+            request.model = pinned(&self.model, &version);
+            let (mut client, asked) = (self.client.clone(), request.clone());
+            let status = match self.run(async move { client.evaluate(asked).await }) {
+                Ok(reply) if reply.version == *version => return Ok(reply),
+                Ok(reply) => return Err(self.wrong(format!("model {}", reply.version))),
+                Err(status) => status,
+            };
+            let is_gone = status.code() == Code::NotFound;
+            let Some(present) = is_gone.then(|| self.moved_from(&version)).flatten() else {
+                return Err(NetworkError::Server {
+                    address: self.address.clone(),
+                    status: Box::new(status),
+                });
+            };
+            tracing::warn!(
+                address = self.address,
+                before = *version,
+                present,
+                "the label has moved; its present version evaluates from now on"
+            );
+            *version = present;
+        }
+    }
+
+    /// Returns the version that the label points at now, if it has moved from `version` to one with the same row layout.
+    fn moved_from(&self, version: &str) -> Option<String> {
+        if self.model.ends_with(version) {
+            return None;
+        }
+        let described = self.run(describe(&self.client, &self.model)).ok()?;
+        let layout: RowLayout = serde_json::from_str(&described.layout_json).ok()?;
+        let is_other = described.version != version && layout == self.description.layout;
+        is_other.then_some(described.version)
+    }
+
+    /// Waits for the answer to a call.
+    fn run<T>(&self, call: impl Future<Output = Result<Response<T>, Status>>) -> Result<T, Status> {
+        match &*self.runtime.lock() {
+            Some(runtime) => runtime.block_on(within(call)),
             None => Err(Status::cancelled("the connection is closed")),
-        };
-        answered.map_err(|status| NetworkError::Server {
+        }
+    }
+
+    fn wrong(&self, reason: String) -> NetworkError {
+        NetworkError::Answer {
             address: self.address.clone(),
-            status: Box::new(status),
-        })
+            reason,
+        }
     }
 }
 
@@ -144,10 +191,6 @@ impl Network for RemoteNetwork {
     }
 
     fn evaluate(&self, batch: &PositionBatch, predictions: &mut Predictions) -> Result<(), NetworkError> {
-        let wrong = |reason: String| NetworkError::Answer {
-            address: self.address.clone(),
-            reason,
-        };
         let row_len = self.description.layout.row_len();
         let mut first = 0;
         while first < batch.len() {
@@ -155,27 +198,23 @@ impl Network for RemoteNetwork {
             if let Some(row_len) = row_len
                 && (first..last).any(|position| batch.get(position).0.len() != row_len)
             {
-                return Err(wrong(format!("a model of rows of {row_len} values")));
+                return Err(self.wrong(format!("a model of rows of {row_len} values")));
             }
             let request = EvaluateRequest {
-                model: self.model.clone(),
                 priority: Priority::Play.into(),
                 ..batch.to_request(first..last, row_len)
             };
             let legal = request.legal_actions.len();
             let reply = self.ask(request)?;
-            if reply.version != self.description.version {
-                return Err(wrong(format!("model {}", reply.version)));
-            }
             if reply.values.len() != last - first {
-                return Err(wrong(format!("{} values", reply.values.len())));
+                return Err(self.wrong(format!("{} values", reply.values.len())));
             }
             if let Some(at) = reply.values.iter().position(|value| !value.is_finite()) {
                 return Err(NetworkError::NotFinite(first + at));
             }
             predictions.values.extend_from_slice(&reply.values);
             priors::decode(&reply.priors, legal, &mut predictions.priors)
-                .map_err(|error| wrong(error.to_string()))?;
+                .map_err(|error| self.wrong(error.to_string()))?;
             first = last;
         }
         Ok(())
@@ -192,9 +231,14 @@ fn pinned(model: &str, version: &str) -> String {
     }
 }
 
-async fn within<T>(call: impl Future<Output = Result<tonic::Response<T>, Status>>) -> Result<T, Status> {
+async fn describe(client: &EvaluatorClient<Link>, model: &str) -> Result<Response<ModelDescription>, Status> {
+    let request = DescribeModelRequest { model: model.into() };
+    client.clone().describe_model(request).await
+}
+
+async fn within<T>(call: impl Future<Output = Result<Response<T>, Status>>) -> Result<T, Status> {
     match tokio::time::timeout(TIMEOUT, call).await {
-        Ok(answered) => answered.map(tonic::Response::into_inner),
+        Ok(answered) => answered.map(Response::into_inner),
         Err(_) => Err(Status::deadline_exceeded(format!(
             "no answer within {} s",
             TIMEOUT.as_secs()

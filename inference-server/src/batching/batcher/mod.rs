@@ -30,15 +30,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     batching::{
-        device_speed::DeviceSpeed,
         job::Job,
         queue::{self, FormedBatch, Queue, QueueLength},
     },
-    metrics::Metrics,
-    requests::{
+    intake::{
         refusal::Refusal,
         request::{ClientId, Priority},
     },
+    metrics::Metrics,
 };
 
 /// Largest number of yields while more requests arrive.
@@ -48,6 +47,15 @@ const MOST_YIELDS_FOR_SHARE: usize = 256;
 /// Smallest number of positions that waiting requests are divided into for several free threads. A small batch costs a whole
 /// call.
 const LEAST_PART: usize = 16;
+
+/// Weight of the newest batch in the running mean of the device's speed.
+const NEWEST: f64 = 0.1;
+/// Shortest retry hint: a client needs that long to send a request again.
+const SHORTEST: Duration = Duration::from_millis(1);
+/// Longest retry hint, and longest gap between batches that counts: older measurements say little.
+const LONGEST: Duration = Duration::from_secs(5);
+/// Positions per second that are assumed before the first batch.
+const FIRST_GUESS: f64 = 1000.0;
 
 /// Settings of the batcher.
 #[derive(Clone, Debug)]
@@ -252,6 +260,34 @@ impl Batcher {
         self.metrics.waiting(queue.waiting().positions);
         self.metrics.cancelled(queue.take_dropped().cancelled);
         formed.map_or(Next::Wait, Next::Take)
+    }
+}
+
+/// Speed of the device, from which a refused client gets its retry hint: the running mean of the time per position. Idle time between batches does not count.
+#[derive(Clone, Copy, Debug, Default)]
+struct DeviceSpeed {
+    seconds_per_position: Option<f64>,
+    last: Option<Instant>,
+}
+
+impl DeviceSpeed {
+    /// Records that a batch of `positions` positions was finished at `now`.
+    fn done(&mut self, positions: usize, now: Instant) {
+        let since = self.last.replace(now).map(|last| (now - last).as_secs_f64());
+        let Some(since) = since.filter(|&since| positions > 0 && since < LONGEST.as_secs_f64()) else {
+            return;
+        };
+        let newest = since / positions as f64;
+        let before = self.seconds_per_position.unwrap_or(newest);
+        self.seconds_per_position = Some(before + NEWEST * (newest - before));
+    }
+
+    /// Returns the expected time for `positions` positions.
+    fn time_for(&self, positions: usize) -> Duration {
+        let each = self.seconds_per_position.unwrap_or(1.0 / FIRST_GUESS);
+        Duration::from_secs_f64(
+            (each * positions as f64).clamp(SHORTEST.as_secs_f64(), LONGEST.as_secs_f64()),
+        )
     }
 }
 

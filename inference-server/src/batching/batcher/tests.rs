@@ -4,8 +4,8 @@ use tokio::sync::mpsc::{self, error::TryRecvError};
 
 use super::*;
 use crate::{
-    models::slot::ModelSlot,
-    requests::response::StreamReply,
+    batching::job::StreamReply,
+    models::table::ModelSlot,
     testing::{job_of, model, model_on, policy, slot},
 };
 
@@ -126,7 +126,7 @@ async fn two_halves_of_the_clients_take_turns() {
 #[tokio::test(start_paused = true)]
 async fn free_threads_divide_what_waits_between_them() {
     let mut rig = Rig::of(policy(128, 1000));
-    rig.slot.replace(Some(model_on(2, "1", 128)));
+    rig.slot.replace(model_on(2, "1", 128));
     rig.push(1, 1);
     assert_eq!(
         rig.take().await,
@@ -228,7 +228,7 @@ async fn requests_queued_before_a_swap_are_answered_by_the_new_model() {
     assert_eq!(rig.take().await, Some(8));
     rig.push(1, 2);
     rig.settle().await;
-    let old = rig.slot.replace(Some(model("2", 8))).unwrap();
+    let old = rig.slot.replace(model("2", 8)).unwrap();
     assert_eq!(old.info.version, "1");
     rig.batcher.finished(8, 1);
     rig.settle().await;
@@ -247,4 +247,20 @@ async fn waiting_requests_are_refused_when_the_server_stops() {
     let reply = rig.answers[1].try_recv().unwrap();
     assert_eq!((reply.id, reply.answer), (1, Err(Refusal::Stopping)));
     assert!(matches!(rig.device.try_recv(), Err(TryRecvError::Disconnected)));
+}
+
+#[test]
+fn expected_time_follows_the_measured_speed_and_ignores_idle_time() {
+    let (mut speed, start) = (DeviceSpeed::default(), Instant::now());
+    assert_eq!(speed.time_for(1000), Duration::from_secs(1));
+    for batch in 0..100 {
+        speed.done(64, start + Duration::from_millis(10) * batch);
+    }
+    let time = speed.time_for(6400).as_secs_f64();
+    assert!((time - 1.0).abs() < 1e-6, "{time}");
+    assert_eq!(speed.time_for(0), SHORTEST);
+    assert_eq!(speed.time_for(usize::MAX), LONGEST);
+    // An hour without requests does not change the speed.
+    speed.done(64, start + Duration::from_secs(3600));
+    assert!((speed.time_for(6400).as_secs_f64() - 1.0).abs() < 1e-6);
 }

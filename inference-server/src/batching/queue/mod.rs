@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::{
     batching::job::{Job, JobSlice, State},
-    requests::{
+    intake::{
         refusal::Refusal,
         request::{ClientId, Priority},
     },

@@ -5,8 +5,9 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::{
-    models::slot::ModelSlot,
-    requests::{request::EvaluationRequest, response::StreamReply},
+    batching::job::StreamReply,
+    intake::request::EvaluationRequest,
+    models::table::ModelSlot,
     testing::{job_with, model, request, slot},
 };
 
@@ -142,7 +143,7 @@ fn a_request_is_answered_by_one_model_even_across_a_swap() {
         (first.model.info.version.as_str(), slices(&first)),
         ("1", vec![(1, 0, 8)])
     );
-    rig.slot.replace(Some(model("2", 8)));
+    rig.slot.replace(model("2", 8));
     rig.push(2, 3).unwrap();
     // Client 2's request goes to the new model; the rest of client 1's to the old one, alone.
     let rest = [rig.take().unwrap(), rig.take().unwrap()];
@@ -169,13 +170,6 @@ fn requests_to_several_models_are_not_mixed() {
         .map(|formed| (formed.model.info.version.clone(), formed.positions))
         .collect();
     assert_eq!(found, [("1".into(), 4), ("other".into(), 4)]);
-}
-
-#[test]
-fn requests_for_a_name_that_is_unloaded_are_answered_by_the_old_model() {
-    let mut rig = Rig::with(&[(1, 2)]);
-    rig.slot.replace(None);
-    assert_eq!(rig.take().unwrap().model.info.version, "1");
 }
 
 #[test]
@@ -349,7 +343,7 @@ proptest! {
         while let Some(formed) = queue.take(max_batch, Instant::now()) {
             number += 1;
             if number == swap_at {
-                slot.replace(Some(model("2", max_batch)));
+                slot.replace(model("2", max_batch));
             }
             let sum: usize = formed.slices.iter().map(|slice| slice.count).sum();
             prop_assert_eq!(sum, formed.positions);

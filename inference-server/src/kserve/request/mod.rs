@@ -29,10 +29,12 @@ use super::{
 };
 use tokio::time::Instant;
 
-use crate::requests::{
-    refusal::Refusal,
-    request::{EvaluationRequest, Priority, Wants},
-    response::{self, EvaluationResponse},
+use crate::{
+    batching::job::Evaluation,
+    intake::{
+        request::{EvaluationRequest, Priority, Wants},
+        validate::too_large,
+    },
 };
 
 /// Name of the input with the legal actions, whose priors are returned.
@@ -40,7 +42,7 @@ pub const LEGAL: &str = "legal_actions";
 /// Name of the output with the priors.
 pub const PRIORS: &str = "priors";
 
-/// Greatest number of outputs of a request.
+/// Largest number of outputs of a request.
 const MOST_OUTPUTS: usize = 2;
 
 /// Triton's parameter for marking the last response to a request. Every request has one response here.
@@ -100,50 +102,39 @@ impl InferRequest {
     ) -> Result<Self, InferError> {
         let (deadline, priority) = parameters(&request)?;
         let inputs = tensor::inputs(&request)?;
-        let model = || request.model_name.clone();
+        let model = &request.model_name;
         if let Some(other) = inputs
             .iter()
             .find(|input| ![ROWS, PLANES, LEGAL].contains(&input.name()))
         {
-            return Err(InferError::Unexpected {
-                kind: "input",
-                name: other.name().to_owned(),
-                model: model(),
-                known: "'indices' or 'planes', and 'legal_actions'",
-            });
+            let known = "'indices' or 'planes', and 'legal_actions'";
+            return Err(InferError::unexpected("input", other.name(), model, known));
         }
         let named = |name: &str| inputs.iter().find(|input| input.name() == name);
-        let too_large = |positions| Refusal::TooLarge {
-            positions,
-            most: max_request,
+        let check = |positions| match positions > max_request {
+            true => Err(InferError::Invalid(too_large(positions, max_request))),
+            false => Ok(positions),
         };
         let (positions, (indices, row_lengths)) = match (named(ROWS), named(PLANES)) {
             (Some(rows), None) => {
                 // 0 stands for rows of different lengths.
                 let positions = rows.positions(&[layout.row_len().unwrap_or_default()])?;
-                if positions > max_request {
-                    return Err(too_large(positions).into());
-                }
-                (positions, read_rows(rows, layout)?)
+                (check(positions)?, read_rows(rows, layout)?)
             }
             (None, Some(planes)) => {
                 let stack = layout
                     .stack()
-                    .map_err(|error| InferError::Raw(error.to_string()))?;
+                    .map_err(|error| InferError::Invalid(error.to_string()))?;
                 let positions = planes.positions(&[stack.planes as usize, 8, 8])?;
-                if positions > max_request {
-                    return Err(too_large(positions).into());
-                }
-                (positions, (read_planes(planes, stack)?, Vec::new()))
+                (check(positions)?, (read_planes(planes, stack)?, Vec::new()))
             }
             (None, None) => {
-                return Err(InferError::Missing {
-                    model: model(),
-                    input: ROWS.into(),
-                });
+                return Err(InferError::Invalid(format!(
+                    "model '{model}' needs an input '{ROWS}'"
+                )));
             }
             (Some(_), Some(_)) => {
-                return Err(InferError::Raw("give 'indices' or 'planes', not both".into()));
+                return Err(InferError::Invalid("give 'indices' or 'planes', not both".into()));
             }
         };
         let mut evaluation = EvaluationRequest {
@@ -191,17 +182,18 @@ fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority)
             ("timeout", Some(number)) => deadline = Instant::now().checked_add(Duration::from_micros(number)),
             ("priority", Some(_)) => priority = Priority::SelfPlay,
             ("timeout" | "priority", None) => {
-                return Err(InferError::Raw(format!(
+                return Err(InferError::Invalid(format!(
                     "parameter '{name}' must be a number, 0 or more"
                 )));
             }
             _ => {
-                return Err(InferError::Unexpected {
-                    kind: "parameter",
-                    name: name.clone(),
-                    model: request.model_name.clone(),
-                    known: "'timeout' (microseconds) and 'priority'",
-                });
+                let known = "'timeout' (microseconds) and 'priority'";
+                return Err(InferError::unexpected(
+                    "parameter",
+                    name,
+                    &request.model_name,
+                    known,
+                ));
             }
         }
     }
@@ -228,11 +220,8 @@ fn read_rows(rows: &Input<'_>, layout: &RowLayout) -> Result<(Vec<u32>, Vec<u32>
                     .map_or(0, |last| last + 1);
                 let length = if differ { filled } else { width };
                 if let Some(at) = row.iter().take(length).position(|&number| number < 0) {
-                    return Err(InferError::Number {
-                        input: ROWS.into(),
-                        position,
-                        reason: format!("value {at}: {} is negative", row[at]),
-                    });
+                    let reason = format!("value {at}: {} is negative", row[at]);
+                    return Err(InferError::number(ROWS, position, &reason));
                 }
                 if differ {
                     lengths.push(length as u32);
@@ -249,11 +238,8 @@ fn read_planes(planes: &Input<'_>, stack: &PlaneStack) -> Result<Vec<u32>, Infer
     let numbers = planes.read::<f32>()?;
     let mut rows = Vec::with_capacity(numbers.len() / stack.tensor_len() * stack.row_len());
     for (position, planes) in numbers.chunks(stack.tensor_len()).enumerate() {
-        dense::collapse(stack, planes, &mut rows).map_err(|reason| InferError::Number {
-            input: PLANES.into(),
-            position,
-            reason,
-        })?;
+        dense::collapse(stack, planes, &mut rows)
+            .map_err(|reason| InferError::number(PLANES, position, &reason))?;
     }
     Ok(rows)
 }
@@ -268,13 +254,9 @@ fn read_legal(
     let width = legal.width();
     let found = legal.positions(&[width.min(layout.actions as usize)])?;
     if found != positions {
-        return Err(InferError::Contents {
-            input: LEGAL.into(),
-            shape: vec![positions as i64, width as i64],
-            expected: positions as u64,
-            found: found as u64,
-            unit: "positions",
-        });
+        return Err(InferError::Invalid(format!(
+            "input '{LEGAL}' has {found} positions, the request has {positions}"
+        )));
     }
     // Numbers above i32::MAX are kept: validation refuses them as unknown actions.
     let numbers: Vec<i64> = match legal.datatype() {
@@ -304,27 +286,36 @@ fn outputs(request: &ModelInferRequest, policy: &PolicyOutput) -> Result<Vec<Out
     let mut outputs = Vec::with_capacity(request.outputs.len());
     for output in &request.outputs {
         if let Some(parameter) = output.parameters.keys().next() {
-            return Err(InferError::Raw(format!(
+            return Err(InferError::Invalid(format!(
                 "output '{}': the parameter '{parameter}' is not supported",
                 output.name
             )));
         }
         let kind = match output.name.as_str() {
-            POLICY if has_legal => return Err(InferError::LogitsOfSome),
-            PRIORS if !has_legal => return Err(InferError::PriorsOfNothing),
+            POLICY if has_legal => {
+                return Err(InferError::Invalid(
+                    "with an input 'legal_actions' the policy output is 'priors', not 'policy_logits'".into(),
+                ));
+            }
+            PRIORS if !has_legal => {
+                return Err(InferError::Invalid(
+                    "output 'priors' needs an input 'legal_actions' [n, k]; without one, request 'policy_logits'".into(),
+                ));
+            }
             POLICY | PRIORS => Output::Policy,
             VALUE => Output::Value,
             other => {
-                return Err(InferError::Unexpected {
-                    kind: "output",
-                    name: other.to_owned(),
-                    model: request.model_name.clone(),
-                    known: "'policy_logits' or 'priors', and 'value'",
-                });
+                let known = "'policy_logits' or 'priors', and 'value'";
+                return Err(InferError::unexpected(
+                    "output",
+                    other,
+                    &request.model_name,
+                    known,
+                ));
             }
         };
         if outputs.contains(&kind) {
-            return Err(InferError::Raw(format!(
+            return Err(InferError::Invalid(format!(
                 "output '{}' is requested twice",
                 output.name
             )));
@@ -335,27 +326,18 @@ fn outputs(request: &ModelInferRequest, policy: &PolicyOutput) -> Result<Vec<Out
 }
 
 impl Form {
-    /// Returns the id of the request.
-    pub fn id(&self) -> &str {
-        &self.id
-    }
-
     /// Writes the answer as tensors.
-    pub fn fill(self, evaluation: EvaluationResponse) -> ModelInferResponse {
-        let EvaluationResponse {
+    pub fn fill(self, evaluation: Evaluation) -> ModelInferResponse {
+        let Evaluation {
             version,
             values,
-            policy,
+            numbers,
+            ..
         } = evaluation;
-        let policy = match policy {
-            response::ResponsePolicy::Priors(numbers) | response::ResponsePolicy::Logits(numbers) => numbers,
-            // Requests of this protocol never want half precision.
-            response::ResponsePolicy::HalfPriors(_) => Vec::new(),
-        };
         let (name, width, policy) = match self.policy {
-            PolicyOutput::Logits(width) => (POLICY, width, policy),
+            PolicyOutput::Logits(width) => (POLICY, width, numbers),
             PolicyOutput::Priors { is_legal, width } => {
-                let mut priors = policy.into_iter();
+                let mut priors = numbers.into_iter();
                 let prior = |is_legal| {
                     if is_legal {
                         priors.next().unwrap_or_default()

@@ -45,10 +45,11 @@ fn a_request_without_legal_actions_is_answered_with_logits() {
     assert_eq!(question.request.wants, Wants::Logits);
     assert_eq!(question.request.priority, Priority::Play);
     assert_eq!(question.request.deadline, None);
-    let response = question.form.fill(EvaluationResponse {
+    let response = question.form.fill(Evaluation {
         version: "v".into(),
         values: vec![0.5, -0.5],
-        policy: response::ResponsePolicy::Logits((0..10).map(|number| number as f32).collect()),
+        numbers: (0..10).map(|number| number as f32).collect(),
+        ..Evaluation::default()
     });
     assert_eq!(
         (response.id.as_str(), response.model_version.as_str()),
@@ -112,13 +113,15 @@ fn an_output_is_requested_once_and_fits_the_inputs() {
         ask(true, &["value", "priors"]).unwrap(),
         [Output::Value, Output::Policy]
     );
-    assert_eq!(ask(false, &["priors"]).unwrap_err(), InferError::PriorsOfNothing);
-    assert_eq!(
-        ask(true, &["policy_logits"]).unwrap_err(),
-        InferError::LogitsOfSome
-    );
-    assert!(ask(false, &["value", "value"]).is_err());
-    assert!(ask(false, &["moves"]).is_err());
+    for (legal, names, words) in [
+        (false, ["priors"].as_slice(), "needs an input 'legal_actions'"),
+        (true, &["policy_logits"], "the policy output is 'priors'"),
+        (false, &["value", "value"], "requested twice"),
+        (false, &["moves"], "unexpected output 'moves'"),
+    ] {
+        let refused = ask(legal, names).unwrap_err().to_string();
+        assert!(refused.contains(words), "{refused}");
+    }
 }
 
 proptest! {
@@ -132,15 +135,15 @@ proptest! {
             given("indices", &[positions as i64, 3], &indices),
             given("legal_actions", &[positions as i64, 4], &numbers),
         ])).unwrap();
-        let standing: Vec<u32> = numbers.iter().filter(|&&number| number >= 0).map(|&number| number as u32).collect();
-        prop_assert_eq!(&question.request.legal_actions, &standing);
-        prop_assert_eq!(question.request.legal_counts.iter().sum::<u32>() as usize, standing.len());
+        let actions: Vec<u32> = numbers.iter().filter(|&&number| number >= 0).map(|&number| number as u32).collect();
+        prop_assert_eq!(&question.request.legal_actions, &actions);
+        prop_assert_eq!(question.request.legal_counts.iter().sum::<u32>() as usize, actions.len());
         prop_assert_eq!(question.request.wants, Wants::Priors);
         // Each prior is the action's number plus a half.
-        let response = question.form.fill(EvaluationResponse {
-            version: String::new(),
+        let response = question.form.fill(Evaluation {
             values: vec![0.0; positions],
-            policy: response::ResponsePolicy::Priors(standing.iter().map(|&action| action as f32 + 0.5).collect()),
+            numbers: actions.iter().map(|&action| action as f32 + 0.5).collect(),
+            ..Evaluation::default()
         });
         let expected: Vec<f32> = numbers.iter().map(|&number| if number < 0 { 0.0 } else { number as f32 + 0.5 }).collect();
         prop_assert_eq!(&response.raw_output_contents[0], &bytes_of(&expected));

@@ -19,7 +19,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_stream::Stream;
 
-use crate::requests::request::ClientId;
+use crate::intake::request::ClientId;
 
 /// Limit of one connection, in bytes. A single larger answer is allowed.
 pub const CONNECTION_BYTES: usize = 64 << 20;

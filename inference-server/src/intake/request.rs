@@ -19,16 +19,6 @@ pub struct Caller {
     pub peer: Option<Peer>,
 }
 
-impl From<ClientId> for Caller {
-    fn from(client: ClientId) -> Self {
-        Self {
-            client,
-            cause: None,
-            peer: None,
-        }
-    }
-}
-
 /// Priority of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Priority {
