@@ -87,9 +87,6 @@ pub trait Codec: fmt::Debug + Send + Sync {
     /// Returns the number of actions, of the layout's `actions`, that the position of a valid row can have at all.
     fn actions_in(&self, row: &[u32], actions: u32) -> u32;
 
-    /// Returns the kind of policy head of layouts that name none, since they were written before heads had names.
-    fn usual_head(&self, actions: u32) -> PolicyHead;
-
     /// Returns the least value that a position can have for the player to act: -1, or 0 in games that cannot be lost.
     fn lowest_value(&self) -> f32;
 

@@ -6,7 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     layout::RowLayout,
-    symmetries::{OtherSide, RowSymmetries, Symmetry},
+    symmetries::{RowSymmetries, Symmetry},
     value::{FirstValue, Player},
 };
 
@@ -231,14 +231,6 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     fn row_symmetries(encoding: Self::Encoding) -> RowSymmetries {
         let _ = encoding;
         RowSymmetries::none()
-    }
-
-    /// Returns the map between the two players' views of the policy: from the entry of an action when one player acts to the
-    /// entry of the same action when the other player acts. By default it is the identity, for games whose rows show the
-    /// board alike to both players.
-    fn other_side(encoding: Self::Encoding) -> OtherSide {
-        let _ = encoding;
-        OtherSide::default()
     }
 
     /// Returns the outcome with best play of a state in which the game is not over, if the rules tell it at a cost below that

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     codec::{Codec, PolicyHead, RowError},
     form::RowForm,
-    planes::PlaneStack,
+    planes::{PlaneStack, SQUARES},
 };
 
 /// Meaning of a game's rows. It is data, so that the inference server and the learner need no knowledge of games.
@@ -106,14 +106,25 @@ struct Flat {
     form: RowForm,
     actions: u32,
     mirrored_actions: bool,
-    /// Kind of policy head. Written only if it is not the usual one, because older programs refuse unknown fields.
+    /// Kind of policy head. Left out if it is the one that follows from the representation and the number of actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     policy_head: Option<PolicyHead>,
 }
 
+/// Returns the kind of policy head of layouts that name none: convolutions if the actions are several whole planes, as in chess.
+fn usual_head(form: &RowForm, actions: u32) -> PolicyHead {
+    match form {
+        RowForm::Planes(_) if actions > SQUARES as u32 && actions.is_multiple_of(SQUARES as u32) => {
+            PolicyHead::Planes
+        }
+        RowForm::Planes(_) => PolicyHead::Dense,
+        RowForm::Clan(_) => PolicyHead::PerPart,
+    }
+}
+
 impl From<Flat> for RowLayout {
     fn from(flat: Flat) -> Self {
-        let usual = flat.form.codec().usual_head(flat.actions);
+        let usual = usual_head(&flat.form, flat.actions);
         Self {
             game: flat.game,
             options: flat.options,
@@ -127,7 +138,7 @@ impl From<Flat> for RowLayout {
 
 impl From<RowLayout> for Flat {
     fn from(layout: RowLayout) -> Self {
-        let usual = layout.codec().usual_head(layout.actions);
+        let usual = usual_head(&layout.form, layout.actions);
         Self {
             game: layout.game,
             options: layout.options,

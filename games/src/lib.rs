@@ -83,5 +83,5 @@ pub use form::RowForm;
 pub use game::{Action, Drawn, Game, IllegalAction, Known, Outcome, ProblemKind, StartError};
 pub use layout::RowLayout;
 pub use planes::{ConstantPlane, PlaneStack};
-pub use symmetries::{OtherSide, RowSymmetries, Symmetry};
+pub use symmetries::{RowSymmetries, Symmetry};
 pub use value::{FirstValue, MoverValue, Player};

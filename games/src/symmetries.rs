@@ -74,26 +74,3 @@ impl RowSymmetries {
         self.0.as_deref().filter(|_| symmetry != Symmetry::IDENTITY)
     }
 }
-
-/// Map between the two players' views of the policy. If rows show the board from the side of the player to act, a
-/// move has two entries: one when its player acts, one when the opponent does.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OtherSide {
-    /// Image of each entry. Empty if both players see the board alike.
-    entries: Vec<u32>,
-}
-
-impl OtherSide {
-    /// Tabulates `entry` for the entries below `actions`.
-    pub(crate) fn new(actions: u32, entry: impl Fn(u32) -> u32) -> Self {
-        Self {
-            entries: (0..actions).map(entry).collect(),
-        }
-    }
-
-    /// Returns the entry in one's own view of the move that has `entry` in the other player's view. The map is its own
-    /// inverse. A number that is no entry is returned unchanged.
-    pub fn entry(&self, entry: u32) -> u32 {
-        self.entries.get(entry as usize).copied().unwrap_or(entry)
-    }
-}

@@ -33,7 +33,7 @@ use self::{history::History, moves::Step};
 use crate::{
     game::{Action, Game, IllegalAction, Known, Outcome, StartError},
     layout::RowLayout,
-    symmetries::{OtherSide, RowSymmetries, Symmetry},
+    symmetries::{RowSymmetries, Symmetry},
     value::Player,
 };
 
@@ -147,9 +147,5 @@ impl Game for Chess {
 
     fn row_symmetries((): ()) -> RowSymmetries {
         row::symmetries()
-    }
-
-    fn other_side((): ()) -> OtherSide {
-        row::other_side()
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     game::Game,
     layout::RowLayout,
     planes::{self, ConstantPlane, PlaneStack},
-    symmetries::{OtherSide, RowSymmetries},
+    symmetries::RowSymmetries,
 };
 
 const PIECES: usize = 32;
@@ -76,14 +76,6 @@ pub(super) fn symmetries() -> RowSymmetries {
         |_, square| MIRROR.square(square),
         |_, entry| mirrored.get(entry as usize).copied().unwrap_or(entry),
     )
-}
-
-/// Returns the map between the players' views: the board is turned by 180° for Black.
-pub(super) fn other_side() -> OtherSide {
-    let turned = moves::turned_entries();
-    OtherSide::new(Chess::ACTIONS, |entry| {
-        turned.get(entry as usize).copied().unwrap_or(entry)
-    })
 }
 
 pub(super) fn write(state: &Chess, view: View, row: &mut Vec<u32>) {

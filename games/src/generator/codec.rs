@@ -129,10 +129,6 @@ impl Codec for ClanRows {
         self.moves.saturating_mul(imps).min(actions)
     }
 
-    fn usual_head(&self, _actions: u32) -> PolicyHead {
-        PolicyHead::PerPart
-    }
-
     /// Returns the lowest value: 0, because the game has one player and no losses.
     fn lowest_value(&self) -> f32 {
         0.0

@@ -15,8 +15,8 @@ use super::{
     threats, turn_draw, turn_win,
 };
 use crate::{
-    Action, Game, IllegalAction, Known, MoverValue, OtherSide, Outcome, Player, RowLayout, RowSymmetries,
-    StartError, Symmetry,
+    Action, Game, IllegalAction, Known, MoverValue, Outcome, Player, RowLayout, RowSymmetries, StartError,
+    Symmetry,
 };
 
 /// Number of lifts without a new union or promotion that ends the game as a draw.
@@ -311,10 +311,6 @@ impl Game for PacoSako {
 
     fn row_symmetries(encoding: Encoding) -> RowSymmetries {
         row::symmetries(encoding)
-    }
-
-    fn other_side(encoding: Encoding) -> OtherSide {
-        row::other_side(encoding)
     }
 
     /// Returns a win within the turn, if the search of its chains finds one.

@@ -13,8 +13,8 @@ use super::{
     rights::Wing,
 };
 use crate::{
-    Action, ConstantPlane, OtherSide, PlaneStack, Player, RowForm, RowLayout, RowSymmetries, StartError,
-    Symmetry, planes,
+    Action, ConstantPlane, PlaneStack, Player, RowForm, RowLayout, RowSymmetries, StartError, Symmetry,
+    planes,
 };
 
 /// Name of the game.
@@ -134,16 +134,6 @@ pub(super) fn symmetries(encoding: Encoding) -> RowSymmetries {
         })
     };
     planes::symmetries(&layout(encoding), SYMMETRIES, &rights, square, entry)
-}
-
-/// Returns the map between the players' views: in the relative perspective ranks are counted from the player to act.
-pub(super) fn other_side(encoding: Encoding) -> OtherSide {
-    if !encoding.is_relative() {
-        return OtherSide::default();
-    }
-    OtherSide::new(ACTIONS, |action| {
-        Act::from_number(action).map_or(action, |act| act.map_square(Square::flip_rank).number())
-    })
 }
 
 /// Appends the row of a position. With fewer than 32 pieces it repeats the first entry. A board without pieces or with more

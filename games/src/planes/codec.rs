@@ -22,15 +22,6 @@ impl Codec for PlaneStack {
         actions
     }
 
-    /// Returns convolutions if the actions are several whole planes, as in chess.
-    fn usual_head(&self, actions: u32) -> PolicyHead {
-        if actions > SQUARES as u32 && actions.is_multiple_of(SQUARES as u32) {
-            PolicyHead::Planes
-        } else {
-            PolicyHead::Dense
-        }
-    }
-
     fn lowest_value(&self) -> f32 {
         -1.0
     }

@@ -265,7 +265,7 @@ mod tests {
         RowLayout {
             game: "small".into(),
             options: 0,
-            policy_head: form.codec().usual_head(actions),
+            policy_head: PolicyHead::Dense,
             form,
             actions,
             mirrored_actions: false,
@@ -278,15 +278,16 @@ mod tests {
             Ok(NetworkShape::Tower(tower)) => tower.policy,
             other => panic!("{other:?}"),
         };
-        assert_eq!(policy(&layout(73 * 64)), PolicyShape::Planes { planes: 73 });
         for actions in [7, 64, 65, 132] {
             assert_eq!(policy(&layout(actions)), PolicyShape::Dense { channels: 32 });
         }
-        let squares = RowLayout {
-            policy_head: PolicyHead::Planes,
-            ..layout(64)
-        };
-        assert_eq!(policy(&squares), PolicyShape::Planes { planes: 1 });
+        for planes in [1, 73] {
+            let squares = RowLayout {
+                policy_head: PolicyHead::Planes,
+                ..layout(64 * planes)
+            };
+            assert_eq!(policy(&squares), PolicyShape::Planes { planes });
+        }
     }
 
     #[test]
