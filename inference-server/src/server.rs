@@ -38,7 +38,7 @@ use network::{
     cache::Cache,
     loader::{Loader, Loads},
     name::is_label,
-    provider::{Provider, Settings},
+    provider::Settings,
     sidecar,
 };
 
@@ -200,12 +200,12 @@ async fn loader(inference: InferenceConfig) -> anyhow::Result<Arc<dyn Loads>> {
     let loading = tokio::task::spawn_blocking(move || -> anyhow::Result<Loader> {
         let environment = network::runtime::load(&inference.runtime)?;
         let buckets = Buckets::new(inference.largest_batch());
-        let asked_for = Provider::configured(inference.provider);
+        let provider = inference.provider;
         Ok(Loader::new(
             environment,
             Settings::from(&inference),
             buckets,
-            asked_for,
+            provider,
         )?)
     });
     Ok(Arc::new(

@@ -12,13 +12,14 @@ mod int8;
 use std::path::Path;
 
 use common::{chess_like, file, othello_like, small, tower};
+use config::Provider;
 use games::{Game, RowLayout, paco_sako::PacoSako};
 use network::{
     batch::Batch,
     buckets::Buckets,
     loader::{File, LoadError, Loader},
     model::Model,
-    provider::Provider,
+    provider,
 };
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
 use ort::value::Tensor;
@@ -32,8 +33,13 @@ fn environment() -> ort::environment::Environment {
     network::runtime::load(Path::new("")).unwrap()
 }
 
+/// Loads a file with the plain CPU provider.
+fn session(file: &[u8]) -> ort::session::Session {
+    provider::load(Provider::Cpu, &environment(), &1.into(), file, None, None).unwrap()
+}
+
 fn load(backend: Provider, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
-    let loader = Loader::new(environment(), 1, Buckets::new(64), Some(backend))?;
+    let loader = Loader::new(environment(), 1, Buckets::new(64), backend)?;
     loader.load(File {
         bytes: file,
         version: "test",
@@ -76,9 +82,7 @@ fn the_graphs_expansion_equals_the_layouts() {
             step: 0,
         };
         let file = onnx::model::build_expansion(&metadata).unwrap();
-        let mut session = Provider::Cpu
-            .load(&environment(), &1.into(), &file, None, None)
-            .unwrap();
+        let mut session = session(&file);
         for (size, filled) in [(1, 1.0), (7, 0.5), (64, 0.9)] {
             let rows = onnx::random::rows(&layout, size, filled, 3);
             let numbers: Vec<i32> = rows.iter().map(|&number| number as i32).collect();
@@ -173,8 +177,8 @@ fn every_available_provider_agrees_with_f32_within_its_bound() {
     let file = file(&weights, &layout, Input::Rows);
     let rows = onnx::random::rows(&layout, 64, 0.8, 9);
     let truth = run(&load(Provider::Cpu, &file, &layout).unwrap(), &rows);
-    for backend in Provider::ALL {
-        if let Err(error) = backend.check() {
+    for backend in Provider::each() {
+        if let Err(error) = provider::check(backend) {
             // A provider that is not available must be refused, not replaced.
             let refused = load(backend, &file, &layout).unwrap_err().to_string();
             assert!(refused.contains(&error.reason), "{refused}");
@@ -197,7 +201,7 @@ fn every_available_provider_agrees_with_f32_within_its_bound() {
 #[test]
 fn auto_chooses_a_provider_and_keeps_it() {
     let layout = small();
-    let loader = Loader::new(environment(), 1, Buckets::new(8), None).unwrap();
+    let loader = Loader::new(environment(), 1, Buckets::new(8), Provider::Auto).unwrap();
     let provider = |seed| {
         let bytes = file(&tower(&layout, seed), &layout, Input::Rows);
         let file = File {
@@ -209,7 +213,7 @@ fn auto_chooses_a_provider_and_keeps_it() {
         loader.load(file).unwrap().info.provider
     };
     let first = provider(1);
-    assert!(Provider::ALL.iter().any(|backend| backend.name() == first));
+    assert!(Provider::each().any(|backend| backend.name() == first));
     assert_eq!(provider(2), first);
 }
 

@@ -4,7 +4,6 @@ use games::RowLayout;
 
 use crate::{
     batch::{Batch, Outputs, RunError, Runner},
-    provider::Bound,
     softmax::softmax,
 };
 
@@ -156,9 +155,9 @@ impl Distance {
         }
     }
 
-    /// True if the distance is within `bound`.
-    pub fn is_within(self, bound: Bound) -> bool {
-        self.prior <= bound.prior && self.value <= bound.value
+    /// True if both distances are at most `bound`.
+    pub fn is_within(self, bound: f32) -> bool {
+        self.prior <= bound && self.value <= bound
     }
 }
 

@@ -7,7 +7,6 @@
 //! | [`batched`] | evaluates the leaves of many searches in batches, with the cache and without duplicates |
 //! | [`cache`] | evaluations by exact row and legal actions, bounded in bytes |
 //! | `file` | finds and verifies the ONNX file that a name stands for |
-//! | `beside` | finds files that belong to the programs |
 //! | `runtime` | finds and loads the ONNX Runtime library, once in a process |
 //! | `provider` | ONNX Runtime's execution providers and their settings |
 //! | `session` | one model in ONNX Runtime: rows in, logits and values out |
@@ -25,7 +24,6 @@
 #[cfg(feature = "local")]
 pub mod batch;
 pub mod batched;
-mod beside;
 #[cfg(feature = "local")]
 pub mod buckets;
 pub mod cache;
@@ -34,10 +32,6 @@ pub mod canary;
 pub mod client;
 #[cfg(feature = "local")]
 pub mod file;
-#[cfg(all(test, feature = "local"))]
-mod fuzz;
-#[cfg(feature = "local")]
-pub mod identity;
 #[cfg(feature = "local")]
 pub mod loader;
 #[cfg(feature = "local")]

@@ -202,4 +202,13 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn fuzz_model_names() {
+        test_support::fuzz(
+            "model name",
+            &[b"latest", b"chess:latest", b"1234567890abcdef"],
+            |bytes| std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<ModelName>().is_ok()),
+        );
+    }
 }

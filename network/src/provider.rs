@@ -1,8 +1,8 @@
-//! ONNX Runtime's execution providers, with the settings that measured best.
+//! What ONNX Runtime's execution providers can do, and the settings that measured best.
 
-use std::{fmt, path::PathBuf};
+use std::path::PathBuf;
 
-use config::InferenceConfig;
+use config::{InferenceConfig, Provider};
 use onnx::{legal::LEGAL, model::ROWS};
 use ort::{
     environment::Environment,
@@ -15,24 +15,6 @@ use ort::{
 
 /// Number of legal actions that few positions exceed.
 const USUAL_LEGAL: usize = 64;
-
-/// An execution provider in one precision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Provider {
-    /// ONNX Runtime's default CPU provider, f32. Other providers are compared with it.
-    Cpu,
-    /// ONNX Runtime's default CPU provider, convolutions in 8-bit integers ([`onnx::int8`]). On CPUs without bf16 units it is 1.4 to 3
-    /// times as fast as f32.
-    CpuInt8,
-    /// OpenVINO on the CPU, f32.
-    OpenvinoF32,
-    /// OpenVINO on the CPU, bf16. Eight times as fast as f32 on a CPU with AMX units.
-    OpenvinoBf16,
-    /// An NVIDIA GPU, f32.
-    Cuda,
-    /// An NVIDIA GPU, compiled by TensorRT. Nodes that TensorRT does not take run by [`Provider::Cuda`].
-    Tensorrt,
-}
 
 /// Settings that apply to every provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,279 +84,190 @@ pub struct ProviderError {
     pub reason: String,
 }
 
-/// Largest allowed distance of a provider's outputs from f32, averaged over the positions of the canary batch.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bound {
-    /// Total variation distance of the priors, in [0, 1].
-    pub prior: f32,
-    /// Difference of the values, in [0, 2].
-    pub value: f32,
+/// Returns the name in replies and metrics, with the precision if models are converted to half precision.
+pub fn name_with(provider: Provider, settings: &Settings) -> &'static str {
+    match (provider, settings.fp16) {
+        (Provider::Cpu, true) => "cpu-fp16",
+        (Provider::Cuda, true) => "cuda-fp16",
+        (Provider::Tensorrt, true) => "tensorrt-fp16",
+        _ => provider.name(),
+    }
 }
 
-impl Provider {
-    /// All providers, the plainest first.
-    pub const ALL: [Self; 6] = [
-        Self::Cpu,
-        Self::CpuInt8,
-        Self::OpenvinoF32,
-        Self::OpenvinoBf16,
-        Self::Cuda,
-        Self::Tensorrt,
-    ];
-
-    /// Returns the provider of a configuration; `None` for `auto`.
-    pub fn configured(choice: config::ProviderChoice) -> Option<Self> {
-        match choice {
-            config::ProviderChoice::Auto => None,
-            config::ProviderChoice::Cpu => Some(Self::Cpu),
-            config::ProviderChoice::CpuInt8 => Some(Self::CpuInt8),
-            config::ProviderChoice::OpenvinoF32 => Some(Self::OpenvinoF32),
-            config::ProviderChoice::OpenvinoBf16 => Some(Self::OpenvinoBf16),
-            config::ProviderChoice::Cuda => Some(Self::Cuda),
-            config::ProviderChoice::Tensorrt => Some(Self::Tensorrt),
-        }
+/// True if `auto` measures the provider. TensorRT builds engines for minutes, so it must be named. Where bf16 is fast, it
+/// is nearer to f32 than 8-bit integers.
+pub fn is_measured(provider: Provider) -> bool {
+    match provider {
+        Provider::Tensorrt => false,
+        Provider::CpuInt8 => !has_bf16_units(),
+        _ => true,
     }
+}
 
-    /// Returns the name in configuration, replies and metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Cpu => "cpu",
-            Self::CpuInt8 => "cpu-int8",
-            Self::OpenvinoF32 => "openvino-f32",
-            Self::OpenvinoBf16 => "openvino-bf16",
-            Self::Cuda => "cuda",
-            Self::Tensorrt => "tensorrt",
-        }
+/// Returns the largest allowed distance of a provider's outputs from f32 ([`crate::canary::Distance`]), for priors and for
+/// values. bf16 has 8 bits of mantissa, and a GPU's convolutions may use TF32 (10 bits). Both stay
+/// below 0.01, which a search does not notice. Half precision (`fp16`) has 11 bits, so the bound of a GPU applies. With 8-bit
+/// integers, trained networks were 0.01 to 0.03 off in positions of games, which cost no strength, and up to 0.09 in random
+/// rows. A broken provider is off by tenths.
+pub fn bound(provider: Provider, fp16: bool) -> f32 {
+    match provider {
+        _ if fp16 => 0.01,
+        Provider::Auto | Provider::Cpu | Provider::OpenvinoF32 => 1e-3,
+        Provider::Cuda | Provider::Tensorrt => 0.01,
+        Provider::OpenvinoBf16 => 0.03,
+        Provider::CpuInt8 => 0.1,
     }
+}
 
-    /// Returns the name in replies and metrics, with the precision if models are converted to half precision.
-    pub fn name_with(self, settings: &Settings) -> &'static str {
-        match (self, settings.fp16) {
-            (Self::Cpu, true) => "cpu-fp16",
-            (Self::Cuda, true) => "cuda-fp16",
-            (Self::Tensorrt, true) => "tensorrt-fp16",
-            _ => self.name(),
-        }
-    }
-
-    /// True if the provider computes on a GPU.
-    pub fn is_gpu(self) -> bool {
-        matches!(self, Self::Cuda | Self::Tensorrt)
-    }
-
-    /// True if `auto` measures the provider. TensorRT builds engines for minutes, so it must be named. Where bf16 is fast, it
-    /// is nearer to f32 than 8-bit integers.
-    pub fn is_measured(self) -> bool {
-        match self {
-            Self::Tensorrt => false,
-            Self::CpuInt8 => !has_bf16_units(),
-            Self::Cpu | Self::OpenvinoF32 | Self::OpenvinoBf16 | Self::Cuda => true,
-        }
-    }
-
-    /// Returns the bound for these settings. Half precision has 11 bits of mantissa, as TF32 has, so the bound of a GPU
-    /// applies.
-    pub fn bound_with(self, settings: &Settings) -> Bound {
-        match settings.fp16 {
-            true => Self::Cuda.bound(),
-            false => self.bound(),
-        }
-    }
-
-    /// Returns the bound in the provider's own precision. bf16 has 8 bits of mantissa, and a GPU's convolutions may use
-    /// TF32 (10 bits). Both stay below 0.01, which a search does not notice. With 8-bit integers, trained networks were 0.01 to 0.03
-    /// off in positions of games, which cost no strength, and up to 0.09 in random rows. A broken provider is off by tenths.
-    pub fn bound(self) -> Bound {
-        match self {
-            Self::Cpu | Self::OpenvinoF32 => Bound {
-                prior: 1e-3,
-                value: 1e-3,
-            },
-            Self::Cuda | Self::Tensorrt => Bound {
-                prior: 0.01,
-                value: 0.01,
-            },
-            Self::OpenvinoBf16 => Bound {
-                prior: 0.03,
-                value: 0.03,
-            },
-            Self::CpuInt8 => Bound {
-                prior: 0.1,
-                value: 0.1,
-            },
-        }
-    }
-
-    /// Checks that this machine and the loaded runtime have the provider.
-    ///
-    /// # Errors
-    /// [`ProviderError`] that names what is missing.
-    pub fn check(self) -> Result<(), ProviderError> {
-        let missing = |reason: &str| {
-            Err(ProviderError {
-                provider: self,
-                reason: reason.into(),
-            })
-        };
-        let has = |answer: ort::Result<bool>| answer.unwrap_or(false);
-        match self {
-            Self::Cpu | Self::CpuInt8 => Ok(()),
-            Self::OpenvinoF32 | Self::OpenvinoBf16 if !has(ep::OpenVINO::is_available()) => missing(
-                "this onnx runtime was built without OpenVINO (scripts/fetch_libraries.py fetches one that has it)",
-            ),
-            Self::OpenvinoBf16 if !has_bf16_units() => {
-                missing("this CPU has no bf16 units (avx512_bf16), it would compute in f32")
-            }
-            Self::Cuda | Self::Tensorrt if !has(ep::CUDA::is_available()) => missing(
-                "this onnx runtime was built without CUDA (name one that has it in inference.runtime)",
-            ),
-            Self::Tensorrt if !has(ep::TensorRT::is_available()) => missing(
-                "this onnx runtime was built without TensorRT (name one that has it in inference.runtime)",
-            ),
-            _ => Ok(()),
-        }
-    }
-
-    /// Returns the batch sizes, out of `sizes` (ascending), that have a session of their own. OpenVINO gains 6–9 % that way
-    /// at a constant size and 20 % with alternating sizes. Each costs loading time and a copy of the weights, so only
-    /// the sizes of busy times have one. With CUDA all have one: a session whose batches change in size plans its convolutions
-    /// anew each time, which took 18 to 36 ms on an H200, as long as ten batches.
-    pub fn fixed_sizes(self, sizes: &[usize]) -> Vec<usize> {
-        let largest = sizes.last().copied().unwrap_or_default();
-        match self {
-            Self::OpenvinoF32 | Self::OpenvinoBf16 => sizes
-                .iter()
-                .copied()
-                .filter(|&size| size == largest || 2 * size == largest)
-                .collect(),
-            Self::Cuda => sizes.to_vec(),
-            Self::Cpu | Self::CpuInt8 | Self::Tensorrt => Vec::new(),
-        }
-    }
-
-    /// True if batches are padded to a few sizes. The default CPU provider takes any size at the same speed, so padding
-    /// would only cost time. The others choose kernels, or compile, for each shape.
-    pub fn pads(self) -> bool {
-        match self {
-            Self::Cpu | Self::CpuInt8 => false,
-            Self::OpenvinoF32 | Self::OpenvinoBf16 | Self::Cuda | Self::Tensorrt => true,
-        }
-    }
-
-    /// Loads a model whose inputs have a new shape in nearly every batch.
-    ///
-    /// # Errors
-    /// [`ProviderError`] if the provider is not available or compiles a model for each shape.
-    pub fn load_for_varying_shapes(
-        self,
-        environment: &Environment,
-        settings: &Settings,
-        file: &[u8],
-    ) -> Result<Session, ProviderError> {
-        self.check()?;
-        let refused = |reason: String| ProviderError {
-            provider: self,
-            reason,
-        };
-        if self == Self::CpuInt8 {
-            return Err(refused("8-bit integers are for networks over planes".into()));
-        }
-        if matches!(self, Self::OpenvinoF32 | Self::OpenvinoBf16 | Self::Tensorrt) {
-            return Err(refused(
-                "it compiles a model anew for each shape, and these inputs have ever new shapes".into(),
-            ));
-        }
-        let load = || -> ort::Result<Session> {
-            // Memory patterns would be kept for every shape ever seen.
-            let mut builder = self
-                .builder(environment, settings, None)?
-                .with_memory_pattern(false)?;
-            builder.commit_from_memory(file)
-        };
-        load().map_err(|error| refused(first_line(&error.to_string())))
-    }
-
-    /// Loads a model for batches of any size up to `shapes.batch`. `fixed` names the model's batch dimension and the only
-    /// size to compile for.
-    ///
-    /// # Errors
-    /// [`ProviderError`] if the provider is not available or does not take the model.
-    pub fn load(
-        self,
-        environment: &Environment,
-        settings: &Settings,
-        file: &[u8],
-        shapes: Option<Shapes>,
-        fixed: Option<(&str, usize)>,
-    ) -> Result<Session, ProviderError> {
-        self.check()?;
-        let load = |takes_all: bool| -> ort::Result<Session> {
-            let mut builder = self.builder(environment, settings, shapes)?;
-            if takes_all {
-                // A node that the provider does not take must not silently run elsewhere.
-                builder = builder.with_disable_cpu_fallback()?;
-            }
-            if let Some((side, size)) = fixed {
-                builder = builder.with_dimension_override(side, size as i64)?;
-            }
-            builder.commit_from_memory(file)
-        };
-        let loaded = match self {
-            Self::Cpu | Self::CpuInt8 => load(false),
-            Self::OpenvinoF32 | Self::OpenvinoBf16 => load(true),
-            // Nodes that compute shapes may run on the CPU: that gives a warning, not an error.
-            Self::Cuda | Self::Tensorrt => load(true).or_else(|error| {
-                let session = load(false)?;
-                let reason = first_line(&error.to_string());
-                tracing::warn!(provider = %self, reason, "parts of the model run on the CPU");
-                Ok(session)
-            }),
-        };
-        loaded.map_err(|error| ProviderError {
-            provider: self,
-            reason: first_line(&error.to_string()),
+/// Checks that this machine and the loaded runtime have the provider.
+///
+/// # Errors
+/// [`ProviderError`] that names what is missing.
+pub fn check(provider: Provider) -> Result<(), ProviderError> {
+    let missing = |reason: &str| {
+        Err(ProviderError {
+            provider,
+            reason: reason.into(),
         })
-    }
-
-    fn builder(
-        self,
-        environment: &Environment,
-        settings: &Settings,
-        shapes: Option<Shapes>,
-    ) -> ort::Result<SessionBuilder> {
-        let mut builder = Session::builder(environment)?
-            .with_intra_threads(settings.threads)?
-            .with_inter_threads(1)?
-            // Idle threads that spin take the cores of actors.
-            .with_intra_op_spinning(false)?;
-        let providers: Vec<ExecutionProviderDispatch> = self
-            .providers(settings, shapes)
-            .into_iter()
-            .map(ExecutionProviderDispatch::error_on_failure)
-            .collect();
-        if !providers.is_empty() {
-            builder = builder.with_execution_providers(providers)?;
+    };
+    let has = |answer: ort::Result<bool>| answer.unwrap_or(false);
+    match provider {
+        Provider::Auto | Provider::Cpu | Provider::CpuInt8 => Ok(()),
+        Provider::OpenvinoF32 | Provider::OpenvinoBf16 if !has(ep::OpenVINO::is_available()) => missing(
+            "this onnx runtime was built without OpenVINO (scripts/fetch_libraries.py fetches one that has it)",
+        ),
+        Provider::OpenvinoBf16 if !has_bf16_units() => {
+            missing("this CPU has no bf16 units (avx512_bf16), it would compute in f32")
         }
-        Ok(builder)
-    }
-
-    /// Returns the providers to register with the session, the preferred first.
-    fn providers(self, settings: &Settings, shapes: Option<Shapes>) -> Vec<ExecutionProviderDispatch> {
-        let threads = settings.threads;
-        match self {
-            Self::Cpu | Self::CpuInt8 => Vec::new(),
-            Self::OpenvinoF32 => vec![openvino("f32", threads)],
-            Self::OpenvinoBf16 => vec![openvino("bf16", threads)],
-            Self::Cuda => vec![cuda(settings)],
-            Self::Tensorrt => vec![tensorrt(settings, shapes), cuda(settings)],
+        Provider::Cuda | Provider::Tensorrt if !has(ep::CUDA::is_available()) => {
+            missing("this onnx runtime was built without CUDA (name one that has it in inference.runtime)")
         }
+        Provider::Tensorrt if !has(ep::TensorRT::is_available()) => missing(
+            "this onnx runtime was built without TensorRT (name one that has it in inference.runtime)",
+        ),
+        _ => Ok(()),
     }
 }
 
-impl fmt::Display for Provider {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.name())
+/// Returns the batch sizes, out of `sizes` (ascending), that have a session of their own. OpenVINO gains 6–9 % that way
+/// at a constant size and 20 % with alternating sizes. Each costs loading time and a copy of the weights, so only
+/// the sizes of busy times have one. With CUDA all have one: a session whose batches change in size plans its convolutions
+/// anew each time, which took 18 to 36 ms on an H200, as long as ten batches.
+pub fn fixed_sizes(provider: Provider, sizes: &[usize]) -> Vec<usize> {
+    let largest = sizes.last().copied().unwrap_or_default();
+    match provider {
+        Provider::OpenvinoF32 | Provider::OpenvinoBf16 => sizes
+            .iter()
+            .copied()
+            .filter(|&size| size == largest || 2 * size == largest)
+            .collect(),
+        Provider::Cuda => sizes.to_vec(),
+        Provider::Auto | Provider::Cpu | Provider::CpuInt8 | Provider::Tensorrt => Vec::new(),
     }
+}
+
+/// True if batches are padded to a few sizes. The default CPU provider takes any size at the same speed, so padding
+/// would only cost time. The others choose kernels, or compile, for each shape.
+pub fn pads(provider: Provider) -> bool {
+    !matches!(provider, Provider::Auto | Provider::Cpu | Provider::CpuInt8)
+}
+
+/// Loads a model whose inputs have a new shape in nearly every batch.
+///
+/// # Errors
+/// [`ProviderError`] if the provider is not available or compiles a model for each shape.
+pub fn load_for_varying_shapes(
+    provider: Provider,
+    environment: &Environment,
+    settings: &Settings,
+    file: &[u8],
+) -> Result<Session, ProviderError> {
+    check(provider)?;
+    let refused = |reason: String| ProviderError { provider, reason };
+    if provider == Provider::CpuInt8 {
+        return Err(refused("8-bit integers are for networks over planes".into()));
+    }
+    if matches!(
+        provider,
+        Provider::OpenvinoF32 | Provider::OpenvinoBf16 | Provider::Tensorrt
+    ) {
+        return Err(refused(
+            "it compiles a model anew for each shape, and these inputs have ever new shapes".into(),
+        ));
+    }
+    let load = || -> ort::Result<Session> {
+        // Memory patterns would be kept for every shape ever seen.
+        let mut builder = builder(provider, environment, settings, None)?.with_memory_pattern(false)?;
+        builder.commit_from_memory(file)
+    };
+    load().map_err(|error| refused(first_line(&error.to_string())))
+}
+
+/// Loads a model for batches of any size up to `shapes.batch`. `fixed` names the model's batch dimension and the only
+/// size to compile for.
+///
+/// # Errors
+/// [`ProviderError`] if the provider is not available or does not take the model.
+pub fn load(
+    provider: Provider,
+    environment: &Environment,
+    settings: &Settings,
+    file: &[u8],
+    shapes: Option<Shapes>,
+    fixed: Option<(&str, usize)>,
+) -> Result<Session, ProviderError> {
+    check(provider)?;
+    let load = |takes_all: bool| -> ort::Result<Session> {
+        let mut builder = builder(provider, environment, settings, shapes)?;
+        if takes_all {
+            // A node that the provider does not take must not silently run elsewhere.
+            builder = builder.with_disable_cpu_fallback()?;
+        }
+        if let Some((side, size)) = fixed {
+            builder = builder.with_dimension_override(side, size as i64)?;
+        }
+        builder.commit_from_memory(file)
+    };
+    let loaded = match provider {
+        Provider::Auto | Provider::Cpu | Provider::CpuInt8 => load(false),
+        Provider::OpenvinoF32 | Provider::OpenvinoBf16 => load(true),
+        // Nodes that compute shapes may run on the CPU: that gives a warning, not an error.
+        Provider::Cuda | Provider::Tensorrt => load(true).or_else(|error| {
+            let session = load(false)?;
+            let reason = first_line(&error.to_string());
+            tracing::warn!(%provider, reason, "parts of the model run on the CPU");
+            Ok(session)
+        }),
+    };
+    loaded.map_err(|error| ProviderError {
+        provider,
+        reason: first_line(&error.to_string()),
+    })
+}
+
+fn builder(
+    provider: Provider,
+    environment: &Environment,
+    settings: &Settings,
+    shapes: Option<Shapes>,
+) -> ort::Result<SessionBuilder> {
+    let builder = Session::builder(environment)?
+        .with_intra_threads(settings.threads)?
+        .with_inter_threads(1)?
+        // Idle threads that spin take the cores of actors.
+        .with_intra_op_spinning(false)?;
+    // The preferred one is first.
+    let providers = match provider {
+        Provider::Auto | Provider::Cpu | Provider::CpuInt8 => return Ok(builder),
+        Provider::OpenvinoF32 => vec![openvino("f32", settings.threads)],
+        Provider::OpenvinoBf16 => vec![openvino("bf16", settings.threads)],
+        Provider::Cuda => vec![cuda(settings)],
+        Provider::Tensorrt => vec![tensorrt(settings, shapes), cuda(settings)],
+    };
+    let strict = providers
+        .into_iter()
+        .map(ExecutionProviderDispatch::error_on_failure);
+    Ok(builder.with_execution_providers(strict.collect::<Vec<_>>())?)
 }
 
 fn openvino(precision: &str, threads: usize) -> ExecutionProviderDispatch {

@@ -9,7 +9,7 @@ use std::{
 use ort::{environment::Environment, logging::LogLevel};
 use parking_lot::Mutex;
 
-use crate::beside;
+use crate::shipped::{find_beside, programs};
 
 /// File name of the library on Linux.
 const LIBRARY: &str = "libonnxruntime.so";
@@ -105,8 +105,7 @@ fn find(configured: &Path) -> Result<PathBuf, RuntimeError> {
     if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
         return named(VARIABLE, Path::new(&path));
     }
-    beside::find(&beside::programs(), BESIDE_EXECUTABLE, LIBRARY)
-        .map_err(|looked| RuntimeError::NotFound { looked })
+    find_beside(&programs(), BESIDE_EXECUTABLE, LIBRARY).map_err(|looked| RuntimeError::NotFound { looked })
 }
 
 fn named(named_by: &'static str, path: &Path) -> Result<PathBuf, RuntimeError> {

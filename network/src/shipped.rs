@@ -3,8 +3,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::beside;
-
 /// Folders of the networks, relative to the executable: for programs and test programs in a clone of the repository, and for
 /// a container image.
 const BESIDE_EXECUTABLE: [&str; 3] = ["../../networks", "../../../networks", "../networks"];
@@ -54,7 +52,7 @@ pub struct NotShipped {
 /// # Errors
 /// [`NotShipped`] if there is none.
 pub fn folder(game: &str, level: Level) -> Result<PathBuf, NotShipped> {
-    folder_beside(&beside::programs(), game, level)
+    folder_beside(&programs(), game, level)
 }
 
 fn folder_beside(programs: &Path, game: &str, level: Level) -> Result<PathBuf, NotShipped> {
@@ -65,7 +63,30 @@ fn folder_beside(programs: &Path, game: &str, level: Level) -> Result<PathBuf, N
             format!("{game}@{}", level.name()),
         ),
     };
-    beside::find(programs, BESIDE_EXECUTABLE, &path).map_err(|looked| NotShipped { game: name, looked })
+    find_beside(programs, BESIDE_EXECUTABLE, &path).map_err(|looked| NotShipped { game: name, looked })
+}
+
+/// Returns the folder of this program; the working folder if the system does not name it.
+pub(crate) fn programs() -> PathBuf {
+    let executable = std::env::current_exe().unwrap_or_default();
+    executable.parent().unwrap_or(Path::new(".")).into()
+}
+
+/// Returns the path of the first `name` that exists in one of `folders`, which are relative to `programs`, with links
+/// resolved.
+///
+/// # Errors
+/// The folders that were searched, as text, if there is none.
+pub(crate) fn find_beside<const N: usize>(
+    programs: &Path,
+    folders: [&str; N],
+    name: &str,
+) -> Result<PathBuf, String> {
+    let folders = folders.map(|relative| programs.join(relative));
+    let found = folders
+        .iter()
+        .find_map(|folder| folder.join(name).canonicalize().ok());
+    found.ok_or_else(|| folders.map(|folder| folder.display().to_string()).join(", "))
 }
 
 #[cfg(test)]

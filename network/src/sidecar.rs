@@ -241,4 +241,18 @@ mod tests {
         says("game = 'chess'\ninptu = 'x'", "unknown field `inptu`");
         says("game = 'chess'\nvalue_kind = 'elo'", "unknown variant `elo`");
     }
+
+    #[test]
+    fn fuzz_sidecars() {
+        let named = b"game = \"chess\"\nfile = \"model.onnx\"\npolicy = \"policy\"\nvalue = \"value\"\n";
+        use games::chess::Chess;
+
+        let layout = serde_json::to_value(Chess::encoding(0).map(Chess::layout).unwrap());
+        let written = format!("[layout]\n{}", toml::to_string(&layout.unwrap()).unwrap());
+        test_support::fuzz(
+            "sidecar",
+            &[b"game = \"chess\"\n", named, written.as_bytes()],
+            |bytes| std::str::from_utf8(bytes).is_ok_and(|text| parse(Path::new("model.toml"), text).is_ok()),
+        );
+    }
 }

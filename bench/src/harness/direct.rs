@@ -13,7 +13,7 @@ use network::{
     batch::Batch,
     buckets::Buckets,
     loader::{File, Loader},
-    provider::{Provider, Settings},
+    provider::Settings,
 };
 
 use super::{child::DrivenChild, positions::Positions};
@@ -48,7 +48,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         environment,
         Settings::from(&settings),
         Buckets::new(arguments.batch),
-        Provider::configured(settings.provider),
+        settings.provider,
     )?;
     let model = loader.load(File {
         bytes: &std::fs::read(&arguments.model)?,

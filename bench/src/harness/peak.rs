@@ -8,7 +8,8 @@ use std::{
 };
 
 use anyhow::Context as _;
-use network::provider::{Provider, Settings};
+use config::Provider;
+use network::provider::{self, Settings};
 use onnx::{
     graph::{Graph, Side},
     proto::{ModelProto, OperatorSetIdProto, tensor_proto::DataType},
@@ -91,7 +92,7 @@ pub fn operations(file: &[u8]) -> anyhow::Result<f64> {
 }
 
 fn named(provider: &str) -> Option<Provider> {
-    Provider::ALL.into_iter().find(|known| known.name() == provider)
+    Provider::each().find(|known| known.name() == provider)
 }
 
 /// Returns a model that multiplies a matrix by [`PRODUCTS`] constant ones.

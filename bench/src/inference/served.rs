@@ -2,8 +2,9 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use ::network::{ModelFile, provider::Provider};
+use ::network::ModelFile;
 use checkpoints::LATEST;
+use config::Provider;
 use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::EvaluatorClient};
 use service::role::Role;
 use tokio::runtime::Runtime;

@@ -13,9 +13,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use games::{Game, registry};
-use network::{
-    ModelFile, batched::EvaluationSource, cache::Cache, client::local::NetworkLoader, provider::Provider,
-};
+use network::{ModelFile, batched::EvaluationSource, cache::Cache, client::local::NetworkLoader};
 use serde::Serialize;
 
 pub use self::arguments::Arguments;
@@ -93,7 +91,7 @@ impl registry::Visitor for Arguments {
     fn visit<G: Game>(self) -> anyhow::Result<Report> {
         let (file, network) = self.network::<G>()?;
         let mut measured = vec![self.measure::<G>(&file, self.provider)?];
-        if measured[0].provider != Provider::Cpu.name() {
+        if measured[0].provider != config::Provider::Cpu.name() {
             measured.push(self.measure::<G>(&file, config::ProviderChoice::Cpu)?);
         }
         let default = measured.last().map_or(1.0, |cpu| cpu.single.per_cpu_second);

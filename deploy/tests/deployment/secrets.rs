@@ -24,7 +24,6 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use crate::{
     files::{EVERY_COMPONENT, OVERLAYS, documents, folder, rendered, succeeded},
     kubernetes::{Workload, resources, strictly, workloads},
-    programs::configuration,
 };
 
 /// A secret and the keys of it that a pod can read; `None`: all of them, as environment variables.

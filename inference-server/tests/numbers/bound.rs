@@ -6,6 +6,7 @@ use crate::{
     common::{chess_like, file, othello_like, small, tower},
     environment, largest_difference, load, run,
 };
+use config::Provider;
 use games::RowLayout;
 use inference_server::{
     batching::{
@@ -23,7 +24,7 @@ use network::{
     buckets::Buckets,
     loader::{File, LoadError, Loader},
     model::Model,
-    provider::{Provider, Settings},
+    provider::Settings,
 };
 use onnx::{Input, TowerShape, TowerWeights};
 use tokio::sync::oneshot;
@@ -39,7 +40,7 @@ fn load_on(
     file: &[u8],
     layout: &RowLayout,
 ) -> Result<Model, LoadError> {
-    let loader = Loader::new(environment(), settings, Buckets::new(64), Some(provider))?;
+    let loader = Loader::new(environment(), settings, Buckets::new(64), provider)?;
     loader.load(File {
         bytes: file,
         version: "test",

@@ -1,11 +1,12 @@
 //! Compares the fish-eye graph in ONNX Runtime with its recursive definition, over random trees of imps.
 
-use crate::{common::small, environment, largest_difference, load};
+use crate::{common::small, largest_difference, load};
+use config::Provider;
 use games::{
     Game as _,
     generator::{Encoding, GeneratorGame, row},
 };
-use network::{batch::Batch, provider::Provider};
+use network::batch::Batch;
 use onnx::{
     FishEyeShape, FishEyeWeights, Metadata,
     fish_eye::{
@@ -43,9 +44,7 @@ fn session(weights: &FishEyeWeights) -> Session {
         step: 1,
     };
     let file = fish_eye::build(weights, &metadata).unwrap();
-    Provider::Cpu
-        .load(&environment(), &1.into(), &file, None, None)
-        .unwrap()
+    crate::session(&file)
 }
 
 fn grid(random: &mut ChaCha8Rng) -> [u8; 64] {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use config::Provider;
 use games::{
     Action, Game, Symmetry, chess::Chess, connect_four::ConnectFour, gomoku::Gomoku, othello::Othello,
     paco_sako::PacoSako,
@@ -11,7 +12,6 @@ use network::{
     ModelFile,
     buckets::Buckets,
     loader::{File, LoadError, Loader},
-    provider::Provider,
     softmax::softmax,
 };
 use onnx::{
@@ -25,7 +25,7 @@ use prost::Message as _;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{environment, run};
+use crate::{environment, run, session};
 
 const INPUTS: usize = 3;
 const OUTPUTS: usize = 5;
@@ -110,11 +110,6 @@ fn a_converted_layer_equals_its_evaluation_in_integers() {
     let file = model(&layer);
     let probe = with_ranges(&file).unwrap();
     let given = || Tensor::from_array(([1, INPUTS, SIDE, SIDE], x.clone())).unwrap();
-    let session = |file: &[u8]| {
-        Provider::Cpu
-            .load(&environment(), &1.into(), file, None, None)
-            .unwrap()
-    };
     let mut measured = session(&probe.file);
     let outputs = measured.run(ort::inputs!["x" => given()]).unwrap();
     let number = |name: &str| outputs[name].try_extract_tensor::<f32>().unwrap().1[0];
@@ -177,7 +172,7 @@ fn differences<G: Game>() -> Option<(f64, f64)> {
     let width = file.layout.actions as usize;
     let mut answers = Vec::new();
     for provider in [Provider::Cpu, Provider::CpuInt8] {
-        let loader = Loader::new(environment(), 1, Buckets::new(64), Some(provider)).unwrap();
+        let loader = Loader::new(environment(), 1, Buckets::new(64), provider).unwrap();
         let model = loader.load(File {
             bytes: &file.bytes,
             version: &file.version,

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use crate::common::{Store, TIMEOUT, file, small, tower};
 use checkpoints::{BEST, LATEST, MODEL, Version};
+use config::Provider;
 use games::RowLayout;
 use inference_server::{
     intake::refusal::Refusal,
@@ -15,14 +16,14 @@ use inference_server::{
         table::Models,
     },
 };
-use network::{buckets::Buckets, loader::Loader, provider::Provider};
+use network::{buckets::Buckets, loader::Loader};
 use onnx::{Input, TowerShape, TowerWeights};
 use tokio::task::JoinSet;
 
 /// Serves `latest` and `best` of a store, each with a model of at most `memory` bytes. Dropping the set ends the loading.
 fn followed(store: &Store, memory: u64) -> (Arc<Models>, JoinSet<()>) {
     let environment = network::runtime::load(Path::new("")).unwrap();
-    let loader = Loader::new(environment, 1, Buckets::new(8), Some(Provider::Cpu)).unwrap();
+    let loader = Loader::new(environment, 1, Buckets::new(8), Provider::Cpu).unwrap();
     let [latest, best] = [LATEST, BEST].map(|label| ServedName {
         source: String::new(),
         pointer: Pointer::Label(label.into()),

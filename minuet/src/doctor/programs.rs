@@ -5,9 +5,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use config::RunConfig;
+use config::{Provider, RunConfig};
 use launcher::processes;
-use network::provider::Provider;
 use service::role::Role;
 
 use super::check::Check;
@@ -69,14 +68,13 @@ fn onnx_runtime(config: &RunConfig) -> Check {
             "`make setup` fetches the library; or name one in inference.runtime or ORT_DYLIB_PATH",
         );
     }
-    let usable: Vec<&str> = Provider::ALL
-        .into_iter()
-        .filter(|provider| provider.check().is_ok())
+    let usable: Vec<&str> = Provider::each()
+        .filter(|&provider| network::provider::check(provider).is_ok())
         .map(Provider::name)
         .collect();
     let text = format!("providers: {}", usable.join(", "));
-    match Provider::configured(config.inference.provider).map(Provider::check) {
-        Some(Err(error)) => Check::fail("onnxruntime", error.to_string(), "set inference.provider to auto"),
-        _ => Check::ok("onnxruntime", text),
+    match network::provider::check(config.inference.provider) {
+        Err(error) => Check::fail("onnxruntime", error.to_string(), "set inference.provider to auto"),
+        Ok(()) => Check::ok("onnxruntime", text),
     }
 }

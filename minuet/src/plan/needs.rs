@@ -15,8 +15,6 @@
 //!
 //! The needs are those of full load: nothing is added for failures or peaks.
 
-use network::provider::Provider;
-
 use super::{
     measured::{Measured, Origin},
     reports::{Inference, Replay, Selfplay, Served, Trained},
@@ -342,6 +340,6 @@ fn fastest_training(figures: &[Trained]) -> Option<&Trained> {
 
 /// True for the name of a provider or a device that is a GPU.
 fn is_gpu(name: &str) -> bool {
-    let mut gpus = Provider::ALL.into_iter().filter(|provider| provider.is_gpu());
+    let mut gpus = config::Provider::each().filter(|provider| provider.is_gpu());
     gpus.any(|provider| name.starts_with(provider.name()))
 }

@@ -4,34 +4,78 @@
 //! of the model. Keys are compared whole, so different inputs never share an entry, and a new version never gets the
 //! answers of an old one. The idea is from dlchess, which used a hash as the key.
 //!
-//! | module | contents |
-//! |---|---|
-//! | [`key`] | the key: a row and its legal policy indices, hashed once |
-//! | [`ring`] | one shard: entries back to back in a ring buffer of words |
-//! | [`table`] | hash table over the entries of a ring |
-//!
 //! All worker threads of an actor share one cache, and so do all clients of an inference server. The cache has shards with
 //! a mutex each. Two threads that only looked up entries on two cores took 1.2 times as long per look-up as one thread
 //! alone, so contention is low.
 
-mod key;
 mod ring;
-mod table;
-mod version;
 
-use std::mem::size_of;
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    mem::size_of,
+};
 
 use games::MoverValue;
 use parking_lot::Mutex;
 
-pub use key::CacheKey;
 use ring::{Inserted, Ring};
-pub use version::VersionId;
 
 /// Number of shards of a large cache.
 const SHARDS: usize = 16;
 /// Smallest shard, in bytes. Small caches have fewer shards.
 const SMALLEST_SHARD: usize = 256 * 1024;
+
+/// Number of a model in this process. The user of a cache assigns a number to each model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct VersionId(pub u32);
+
+/// A row and the policy indices of its legal actions, with their hash.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheKey<'a> {
+    row: &'a [u32],
+    legal: &'a [u32],
+    hash: u64,
+}
+
+impl<'a> CacheKey<'a> {
+    /// Makes a key and hashes it.
+    pub fn new(row: &'a [u32], legal: &'a [u32]) -> Self {
+        let mut hasher = DefaultHasher::new();
+        row.hash(&mut hasher);
+        legal.hash(&mut hasher);
+        Self {
+            row,
+            legal,
+            hash: hasher.finish(),
+        }
+    }
+
+    /// Makes a key whose hash is known already.
+    pub fn hashed(row: &'a [u32], legal: &'a [u32], hash: u64) -> Self {
+        debug_assert_eq!(hash, Self::new(row, legal).hash);
+        Self { row, legal, hash }
+    }
+
+    /// Returns the row of the position.
+    pub fn row(&self) -> &'a [u32] {
+        self.row
+    }
+
+    /// Returns the policy indices of the legal actions.
+    pub fn legal(&self) -> &'a [u32] {
+        self.legal
+    }
+
+    /// Returns the hash of both. Different keys may have equal hashes.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// True if the key consists of this row and these legal actions.
+    pub fn is(&self, row: &[u32], legal: &[u32]) -> bool {
+        self.row == row && self.legal == legal
+    }
+}
 
 /// A cached evaluation. Its priors are returned separately.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -3,11 +3,12 @@
 
 use std::{path::Path, sync::Arc};
 
+use config::Provider;
+
 use crate::{
     buckets::Buckets,
     loader::{File, LoadError, Loader},
     model::Model,
-    provider::Provider,
     softmax::softmax,
 };
 
@@ -52,7 +53,7 @@ pub enum OpenError {
 /// std::fs::write(&path, onnx::build(&weights, &metadata, Input::Rows)?)?;
 ///
 /// let file = ModelFile::find(&path.to_string_lossy().parse()?)?;
-/// let network = NetworkLoader::new(Path::new(""), config::ProviderChoice::Cpu, 1, 16)?.open(&file)?;
+/// let network = NetworkLoader::new(Path::new(""), config::Provider::Cpu, 1, 16)?.open(&file)?;
 ///
 /// let start = Othello::initial();
 /// let (mut batch, mut predictions) = (PositionBatch::default(), Predictions::default());
@@ -77,19 +78,14 @@ impl NetworkLoader {
     /// [`OpenError`] if ONNX Runtime or the requested provider is not available.
     pub fn new(
         runtime: &Path,
-        provider: config::ProviderChoice,
+        provider: Provider,
         threads: usize,
         largest: usize,
     ) -> Result<Self, OpenError> {
         let environment = crate::runtime::load(runtime)?;
         let buckets = Buckets::new(largest.max(1));
-        let loader = Loader::new(
-            environment,
-            threads.max(1),
-            buckets,
-            Provider::configured(provider),
-        )
-        .map_err(|source| OpenError::Load {
+        let loader = Loader::new(environment, threads.max(1), buckets, provider);
+        let loader = loader.map_err(|source| OpenError::Load {
             version: "a network to try the provider".into(),
             source,
         })?;

@@ -11,10 +11,9 @@ use ort::{
     value::{DynValue, PrimitiveTensorElementType, Tensor},
 };
 
-use crate::{
-    batch::Legal,
-    provider::{Provider, Settings},
-};
+use config::Provider;
+
+use crate::{batch::Legal, provider::Settings};
 
 /// Kind of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc};
 use actor::check::search::{FollowError, Followed, follow, is_without_evaluations};
 use config::ProviderChoice;
 use games::{Game, registry};
-use network::{LocalNetwork, Network as _, file::encoding_of, provider::Provider};
+use network::{LocalNetwork, Network as _, file::encoding_of};
 use proto::v1;
 
 use super::outcome::Outcome;
@@ -129,7 +129,7 @@ pub fn parse_provider(name: &str) -> anyhow::Result<ProviderChoice> {
     let choice: Option<ProviderChoice> = name.parse().ok();
     let named = choice.filter(|&choice| choice != ProviderChoice::Auto);
     named.ok_or_else(|| {
-        let known: Vec<&str> = Provider::ALL.into_iter().map(Provider::name).collect();
+        let known: Vec<&str> = ProviderChoice::each().map(ProviderChoice::name).collect();
         anyhow::anyhow!(
             "--provider {name}: unknown provider; the providers are {}",
             known.join(", ")

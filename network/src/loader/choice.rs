@@ -1,0 +1,124 @@
+//! Chooses the fastest provider that agrees with f32.
+
+use std::time::{Duration, Instant};
+
+use config::Provider;
+use games::RowLayout;
+
+use crate::{
+    batch::{RunError, Runner},
+    canary::{self, CanaryOutput},
+    loader::{
+        LoadError, Loader,
+        runner::{Candidate, Task, varies},
+    },
+    provider,
+};
+
+/// Number of rounds of the measurement. The best round counts, so that other work on the machine has little effect.
+const ROUNDS: usize = 3;
+/// Shortest duration of one round.
+const ROUND: Duration = Duration::from_millis(60);
+
+impl Loader {
+    /// Chooses the fastest provider that agrees with f32. The first call measures all providers; later calls use that order.
+    pub(super) fn choose(
+        &self,
+        task: &Task<'_>,
+        plain: Box<dyn Runner>,
+        truth: &CanaryOutput,
+    ) -> Result<(Provider, Box<dyn Runner>), LoadError> {
+        let ranking = self.ranking.lock().clone();
+        // The order for models of varying shapes differs from that of other models, so it is measured each time.
+        if ranking.is_empty() || varies(task.file.layout) {
+            return self.measure_and_choose(task, plain, truth);
+        }
+        for provider in ranking
+            .into_iter()
+            .take_while(|&provider| provider != Provider::Cpu)
+        {
+            match self
+                .candidate(provider, task, truth)
+                .and_then(|candidate| candidate.checked(&self.settings))
+            {
+                Ok(candidate) => return Ok((provider, candidate.runner)),
+                Err(error) => {
+                    tracing::warn!(version = task.file.version, %provider, error = %service::chain(&error), "trying the next provider")
+                }
+            }
+        }
+        Ok((Provider::Cpu, plain))
+    }
+
+    fn measure_and_choose(
+        &self,
+        task: &Task<'_>,
+        plain: Box<dyn Runner>,
+        truth: &CanaryOutput,
+    ) -> Result<(Provider, Box<dyn Runner>), LoadError> {
+        let mut candidates = vec![Candidate::plain(plain)];
+        let is_measured =
+            |provider: &Provider| *provider != Provider::Cpu && provider::is_measured(*provider);
+        for provider in Provider::each().filter(is_measured) {
+            match self.candidate(provider, task, truth) {
+                Ok(candidate) => candidates.push(candidate),
+                Err(error) => {
+                    tracing::info!(%provider, error = %service::chain(&error), "provider not measured")
+                }
+            }
+        }
+        if candidates.len() > 1 {
+            self.measure(&mut candidates, task.file.layout)?;
+        }
+        candidates.sort_by_key(|candidate| candidate.time);
+        if !varies(task.file.layout) {
+            *self.ranking.lock() = candidates.iter().map(|candidate| candidate.provider).collect();
+        }
+        // The plain provider is among them and always agrees.
+        let mut refused = None;
+        for candidate in candidates {
+            match candidate.checked(&self.settings) {
+                Ok(chosen) => {
+                    tracing::info!(provider = %chosen.provider, "provider chosen");
+                    return Ok((chosen.provider, chosen.runner));
+                }
+                Err(error) => {
+                    tracing::warn!(version = task.file.version, error = %service::chain(&error), "trying the next provider");
+                    refused = Some(error);
+                }
+            }
+        }
+        Err(refused.unwrap_or_else(|| RunError("no provider was measured".into()).into()))
+    }
+
+    /// Times batches of the largest size, all candidates in turn, and logs the results.
+    fn measure(&self, candidates: &mut [Candidate], layout: &RowLayout) -> Result<(), RunError> {
+        let size = self.buckets.largest();
+        let batch = canary::batch(layout, size);
+        for candidate in candidates.iter_mut() {
+            candidate.runner.run(batch.clone())?;
+        }
+        for _ in 0..ROUNDS {
+            for candidate in candidates.iter_mut() {
+                let (began, mut runs) = (Instant::now(), 0);
+                while runs == 0 || began.elapsed() < ROUND {
+                    candidate.runner.run(batch.clone())?;
+                    runs += 1;
+                }
+                candidate.time = candidate.time.min(began.elapsed() / runs);
+            }
+        }
+        for candidate in candidates {
+            let rate = size as f64 / candidate.time.as_secs_f64();
+            tracing::info!(
+                provider = %candidate.provider,
+                positions_per_second = rate.round() as u64,
+                batch = size,
+                prior_distance = format_args!("{:.5}", candidate.distance.prior),
+                value_distance = format_args!("{:.5}", candidate.distance.value),
+                "provider measured"
+            );
+        }
+        Ok(())
+    }
+}
