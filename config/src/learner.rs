@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, check::require};
+use super::{
+    ConfigError,
+    check::{at_least, require, within},
+};
 
 /// Settings of the learner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -236,27 +239,15 @@ impl LearnerConfig {
     }
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        require(
-            (1..=65_536).contains(&self.batch_size),
-            "learner.batch_size",
-            "must be between 1 and 65536",
-        )?;
-        require(self.threads <= 1024, "learner.threads", "must be at most 1024")?;
+        within("learner.batch_size", self.batch_size, 1..=65_536)?;
+        within("learner.threads", self.threads, 0..=1024)?;
         require(
             self.learning_rate > 0.0 && self.learning_rate.is_finite(),
             "learner.learning_rate",
             "must be positive",
         )?;
-        require(
-            self.weight_decay >= 0.0,
-            "learner.weight_decay",
-            "must not be negative",
-        )?;
-        require(
-            self.max_gradient_norm >= 0.0,
-            "learner.max_gradient_norm",
-            "must not be negative",
-        )?;
+        at_least("learner.weight_decay", self.weight_decay, 0.0)?;
+        at_least("learner.max_gradient_norm", self.max_gradient_norm, 0.0)?;
         for (key, weight) in [
             ("learner.value_weight", self.value_weight),
             ("learner.opponent_policy_weight", self.opponent_policy_weight),
@@ -271,16 +262,8 @@ impl LearnerConfig {
             "learner.value_horizon_turns",
             "must be 0 or a number of at least 1",
         )?;
-        require(
-            (0.0..=1.0).contains(&self.root_value_share),
-            "learner.root_value_share",
-            "must be between 0 and 1",
-        )?;
-        require(
-            (0.0..=2.0).contains(&self.blunder_threshold),
-            "learner.blunder_threshold",
-            "must be between 0 and 2",
-        )?;
+        within("learner.root_value_share", self.root_value_share, 0.0..=1.0)?;
+        within("learner.blunder_threshold", self.blunder_threshold, 0.0..=2.0)?;
         require(
             (0.0..1.0).contains(&self.average_decay),
             "learner.average_decay",
@@ -291,31 +274,15 @@ impl LearnerConfig {
             "learner.samples_per_position",
             "must be positive",
         )?;
-        require(
-            self.min_positions >= 1,
-            "learner.min_positions",
-            "must be at least 1",
-        )?;
-        require(
-            self.checkpoint_steps >= 1,
-            "learner.checkpoint_steps",
-            "must be at least 1",
-        )
+        at_least("learner.min_positions", self.min_positions, 1)?;
+        at_least("learner.checkpoint_steps", self.checkpoint_steps, 1)
     }
 }
 
 impl ModelConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        require(
-            (1..=100).contains(&self.blocks),
-            "model.blocks",
-            "must be between 1 and 100",
-        )?;
-        require(
-            (1..=1024).contains(&self.filters),
-            "model.filters",
-            "must be between 1 and 1024",
-        )?;
+        within("model.blocks", self.blocks, 1..=100)?;
+        within("model.filters", self.filters, 1..=1024)?;
         require(
             self.squeeze_excitation <= self.filters,
             "model.squeeze_excitation",
@@ -326,11 +293,7 @@ impl ModelConfig {
             "model.global_pooling",
             "must be below model.filters",
         )?;
-        require(
-            (1..=4096).contains(&self.value_hidden),
-            "model.value_hidden",
-            "must be between 1 and 4096",
-        )
+        within("model.value_hidden", self.value_hidden, 1..=4096)
     }
 }
 

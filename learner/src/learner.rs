@@ -121,7 +121,7 @@ async fn train(
         .with_root_values(config.learner.root_value_share)
         .with_blunder_threshold(config.learner.blunder_threshold)
         .with_targets(shape.targets(), &game.other_side);
-    let link = Connector::new(&config.security).link(config.replay.store_address()?)?;
+    let link = Connector::new(&config.security).link(&config.replay.address)?;
     let retention = Retention::new(&config.checkpoints, link.clone());
     let source = Source::new(
         link,
