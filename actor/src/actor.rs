@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use config::{ConfigError, RunConfig};
+use config::RunConfig;
 use games::{Game, registry};
 use parking_lot::Mutex;
 use service::{
@@ -82,9 +82,6 @@ pub enum ActorError {
         /// Reason.
         source: AddressError,
     },
-    /// The configuration is invalid.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
     /// The spool cannot be opened.
     #[error(transparent)]
     Spool(#[from] SpoolError),
@@ -168,7 +165,7 @@ impl Actor {
         let server = connector
             .link(&config.inference.address)
             .map_err(address("inference.address"))?;
-        let store = config.replay.store_address()?.to_owned();
+        let store = config.replay.address.clone();
         let store_link = connector.link(&store).map_err(address("replay.address"))?;
 
         let limit = config.actor.max_spool_mib << 20;

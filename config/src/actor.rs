@@ -5,7 +5,11 @@ use std::path::PathBuf;
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, check::require, inference::USUAL_BATCH};
+use super::{
+    ConfigError,
+    check::{at_least, require, within},
+    inference::USUAL_BATCH,
+};
 
 /// Games of a thread that asks for the evaluations of one core.
 const GAMES: usize = 64;
@@ -105,32 +109,12 @@ impl ActorConfig {
     }
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        require(self.threads <= 1024, "actor.threads", "must be at most 1024")?;
-        require(
-            self.games_per_thread <= 65_536,
-            "actor.games_per_thread",
-            "must be at most 65536",
-        )?;
-        require(
-            (1..=4096).contains(&self.rows_per_request),
-            "actor.rows_per_request",
-            "must be between 1 and 4096",
-        )?;
-        require(
-            self.requests_in_flight <= 64,
-            "actor.requests_in_flight",
-            "must be at most 64",
-        )?;
-        require(
-            self.random_plies <= 1000,
-            "actor.random_plies",
-            "must be at most 1000",
-        )?;
-        require(
-            self.max_spool_mib >= 1,
-            "actor.max_spool_mib",
-            "must be at least 1",
-        )?;
+        within("actor.threads", self.threads, 0..=1024)?;
+        within("actor.games_per_thread", self.games_per_thread, 0..=65_536)?;
+        within("actor.rows_per_request", self.rows_per_request, 1..=4096)?;
+        within("actor.requests_in_flight", self.requests_in_flight, 0..=64)?;
+        within("actor.random_plies", self.random_plies, 0..=1000)?;
+        at_least("actor.max_spool_mib", self.max_spool_mib, 1)?;
         require(!self.model.is_empty(), "actor.model", "must not be empty")
     }
 }

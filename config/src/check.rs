@@ -1,27 +1,46 @@
 //! Checks of single values.
 
+use std::{fmt::Display, ops::RangeInclusive};
+
 use super::ConfigError;
 
 /// Checks one requirement of a value.
 ///
 /// # Errors
 /// [`ConfigError::Value`] if it does not hold.
-pub(super) fn require(holds: bool, key: &'static str, reason: &'static str) -> Result<(), ConfigError> {
-    if holds {
-        Ok(())
-    } else {
-        Err(ConfigError::Value { key, reason })
+pub(super) fn require(holds: bool, key: &'static str, reason: impl Into<String>) -> Result<(), ConfigError> {
+    match holds {
+        true => Ok(()),
+        false => Err(ConfigError::Value {
+            key,
+            reason: reason.into(),
+        }),
     }
 }
 
-/// Checks that each value is at least 1.
+/// Checks that a value is in a range.
 ///
 /// # Errors
-/// [`ConfigError::Value`] with the first key whose value is 0.
-pub(super) fn require_positive(values: &[(&'static str, u64)]) -> Result<(), ConfigError> {
-    values
-        .iter()
-        .try_for_each(|&(key, value)| require(value >= 1, key, "must be at least 1"))
+/// [`ConfigError::Value`] if it is not, or is not a number.
+pub(super) fn within<T: PartialOrd + Display>(
+    key: &'static str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), ConfigError> {
+    let reason = format!("must be between {} and {}", range.start(), range.end());
+    require(range.contains(&value), key, reason)
+}
+
+/// Checks that a value is not below `least`.
+///
+/// # Errors
+/// [`ConfigError::Value`] if it is, or is not a number.
+pub(super) fn at_least<T: PartialOrd + Display>(
+    key: &'static str,
+    value: T,
+    least: T,
+) -> Result<(), ConfigError> {
+    require(value >= least, key, format!("must be at least {least}"))
 }
 
 /// Returns `chosen`, or `otherwise` if `chosen` is empty.

@@ -2,7 +2,7 @@
 
 use std::{fmt::Display, io, path::PathBuf};
 
-use crate::{VERSION, store_address::StoreAddressError};
+use crate::VERSION;
 
 /// Error: a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -48,19 +48,16 @@ pub enum ConfigError {
     /// `[game]` does not fit the game.
     #[error("{0}")]
     Game(String),
-    /// `replay.address` is not the address of one store.
-    #[error("`replay.address`: {0}")]
-    StoreAddress(StoreAddressError),
     /// A value of `[search]` is out of its range.
     #[error("`search.{}` {}", .0.setting, .0.must)]
-    Search(search::SettingsError),
+    Search(#[from] search::SettingsError),
     /// A value is out of its range.
     #[error("`{key}` {reason}")]
     Value {
         /// Full path of the key.
         key: &'static str,
         /// Requirement that the value does not meet.
-        reason: &'static str,
+        reason: String,
     },
 }
 
@@ -72,18 +69,6 @@ fn going_back(keys: &[String]) -> String {
         false => format!("remove {} and ", keys.join(", ")),
     };
     format!("; to go back to this build, {remove}set `run.version = {VERSION}`")
-}
-
-impl From<StoreAddressError> for ConfigError {
-    fn from(error: StoreAddressError) -> Self {
-        Self::StoreAddress(error)
-    }
-}
-
-impl From<search::SettingsError> for ConfigError {
-    fn from(error: search::SettingsError) -> Self {
-        Self::Search(error)
-    }
 }
 
 /// Converts an error of the TOML parser.

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, ProviderChoice, check::require};
+use super::{
+    ConfigError, ProviderChoice,
+    check::{at_least, require, within},
+};
 
 /// Largest batch of a device that is not known to be a GPU, in positions.
 pub(super) const USUAL_BATCH: usize = 128;
@@ -138,7 +141,7 @@ impl InferenceConfig {
     }
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        require(self.threads <= 256, "inference.threads", "must be at most 256")?;
+        within("inference.threads", self.threads, 0..=256)?;
         require(
             !self.fp16
                 || matches!(
@@ -148,32 +151,20 @@ impl InferenceConfig {
             "inference.fp16",
             "needs inference.provider to be cuda, tensorrt or cpu",
         )?;
-        require(
-            self.max_batch <= 65_536,
-            "inference.max_batch",
-            "must be at most 65536",
-        )?;
+        within("inference.max_batch", self.max_batch, 0..=65_536)?;
         require(
             self.max_queue >= self.max_batch.max(1),
             "inference.max_queue",
             "must be at least inference.max_batch",
         )?;
-        require(
-            (1..=1024).contains(&self.max_message_mib),
-            "inference.max_message_mib",
-            "must be between 1 and 1024",
-        )?;
-        require(
-            self.max_request >= 1,
-            "inference.max_request",
-            "must be at least 1",
-        )?;
+        within("inference.max_message_mib", self.max_message_mib, 1..=1024)?;
+        at_least("inference.max_request", self.max_request, 1)?;
         require(
             !self.default_model.is_empty(),
             "inference.default_model",
             "must not be empty",
         )?;
-        require(self.memory_mib >= 1, "inference.memory_mib", "must be at least 1")?;
+        at_least("inference.memory_mib", self.memory_mib, 1)?;
         require(
             self.sources.iter().all(|source| source.contains('=')),
             "inference.sources",

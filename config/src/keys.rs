@@ -1,6 +1,9 @@
 //! Unknown keys: errors that name the key and the nearest valid one, or the later version that has the key.
 
-use super::{ConfigError, VERSION};
+use super::ConfigError;
+
+/// Version of the keys that this build writes. A release that adds or removes a key takes a new number.
+pub const VERSION: u32 = 1;
 
 /// Tables with unknown keys: each game checks its own rules.
 const FREE_TABLES: [&str; 1] = ["game.rules"];

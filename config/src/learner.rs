@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, check::require};
+use super::{
+    ConfigError,
+    check::{at_least, require, within},
+};
 
 /// Settings of the learner.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -208,37 +211,21 @@ impl LearnerConfig {
     }
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        require(
-            (1..=65_536).contains(&self.batch_size),
-            "learner.batch_size",
-            "must be between 1 and 65536",
-        )?;
-        require(self.threads <= 1024, "learner.threads", "must be at most 1024")?;
+        within("learner.batch_size", self.batch_size, 1..=65_536)?;
+        within("learner.threads", self.threads, 0..=1024)?;
         require(
             self.learning_rate > 0.0 && self.learning_rate.is_finite(),
             "learner.learning_rate",
             "must be positive",
         )?;
-        require(
-            self.weight_decay >= 0.0,
-            "learner.weight_decay",
-            "must not be negative",
-        )?;
-        require(
-            self.max_gradient_norm >= 0.0,
-            "learner.max_gradient_norm",
-            "must not be negative",
-        )?;
+        at_least("learner.weight_decay", self.weight_decay, 0.0)?;
+        at_least("learner.max_gradient_norm", self.max_gradient_norm, 0.0)?;
         require(
             self.value_weight >= 0.0 && self.value_weight.is_finite(),
             "learner.value_weight",
             "must be 0 or a positive number",
         )?;
-        require(
-            (0.0..=1.0).contains(&self.root_value_share),
-            "learner.root_value_share",
-            "must be between 0 and 1",
-        )?;
+        within("learner.root_value_share", self.root_value_share, 0.0..=1.0)?;
         require(
             (0.0..1.0).contains(&self.average_decay),
             "learner.average_decay",
@@ -249,41 +236,21 @@ impl LearnerConfig {
             "learner.samples_per_position",
             "must be positive",
         )?;
-        require(
-            self.min_positions >= 1,
-            "learner.min_positions",
-            "must be at least 1",
-        )?;
-        require(
-            self.checkpoint_steps >= 1,
-            "learner.checkpoint_steps",
-            "must be at least 1",
-        )
+        at_least("learner.min_positions", self.min_positions, 1)?;
+        at_least("learner.checkpoint_steps", self.checkpoint_steps, 1)
     }
 }
 
 impl ModelConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        require(
-            (1..=100).contains(&self.blocks),
-            "model.blocks",
-            "must be between 1 and 100",
-        )?;
-        require(
-            (1..=1024).contains(&self.filters),
-            "model.filters",
-            "must be between 1 and 1024",
-        )?;
+        within("model.blocks", self.blocks, 1..=100)?;
+        within("model.filters", self.filters, 1..=1024)?;
         require(
             self.global_pooling < self.filters,
             "model.global_pooling",
             "must be below model.filters",
         )?;
-        require(
-            (1..=4096).contains(&self.value_hidden),
-            "model.value_hidden",
-            "must be between 1 and 4096",
-        )
+        within("model.value_hidden", self.value_hidden, 1..=4096)
     }
 }
 

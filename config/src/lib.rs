@@ -1,9 +1,8 @@
 //! `run.toml`: one file describes a run, and every role reads its section.
 //!
 //! Every key has a default, so an empty file is a valid run. An unknown key is an error that names
-//! the key and the nearest valid one ([`load`]). `run.version` is the version of the keys: keys of earlier versions are ignored
-//! with a warning, and a file of a later version is refused with the names of its unknown keys. Single values can be set on the
-//! command line ([`Override`]).
+//! the key and the nearest valid one ([`load`]). `run.version` is the version of the keys: a file of a later version is refused with
+//! the names of its unknown keys. Single values can be set on the command line ([`Override`]).
 //! [`template_with_rules`] writes a whole file with a comment on each key; the comments are the fields' own documentation.
 
 mod actor;
@@ -20,17 +19,15 @@ mod overrides;
 mod problems;
 mod provider;
 mod rating;
-mod removed;
 mod run;
 mod security;
-mod store_address;
 mod template;
-mod version;
 
 pub use actor::ActorConfig;
 pub use described::{Key, Section, described, is_fixed};
 pub use error::ConfigError;
 pub use inference::InferenceConfig;
+pub use keys::VERSION;
 pub use learner::{Device, LearnerConfig, ModelConfig, Optimizer, PolicyTarget, Precision, ValueHead};
 pub use load::{load, load_with, parse, parse_with, security_from_environment};
 pub use overrides::{Override, override_search};
@@ -39,6 +36,4 @@ pub use provider::{Provider, Provider as ProviderChoice, UnknownProvider};
 pub use rating::RatingConfig;
 pub use run::{CheckpointConfig, GameConfig, ReplayConfig, RunConfig, RunSection};
 pub use security::{Plaintext, SecurityConfig};
-pub use store_address::{StoreAddressError, store_address};
 pub use template::{template, template_with_rules};
-pub use version::VERSION;

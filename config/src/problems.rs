@@ -3,7 +3,10 @@
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, check::require};
+use super::{
+    ConfigError,
+    check::{at_least, require, within},
+};
 
 /// Settings of the curriculum. Only the generator game uses them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -14,15 +17,8 @@ pub struct ProblemsConfig {
     pub level: u32,
     /// Highest level, at least `level`.
     pub max_level: u32,
-    /// Raise the level when this share of its latest `window` problems was solved. Above 0, at most 1.
-    pub raise_at: f32,
-    /// Number of latest problems of the level over which the share for `raise_at` is computed, 1 to 100000.
+    /// Number of latest problems of the level that decide: the level is raised when 70 % of them are solved. 1 to 100000.
     pub window: u32,
-    /// Share of problems drawn from lower levels, 0 to 1, so that the network does not forget them.
-    pub easier: f32,
-    /// Store each unsolved game a second time, relabelled as a solution of the state it reached (hindsight replay; true or
-    /// false).
-    pub hindsight: bool,
     /// Share of games recorded from a known solution, of any level up to `max_level`, instead of played by the search. At
     /// least 0, below 1. Such games are supervised examples for a warm start.
     pub known_solutions: f32,
@@ -33,10 +29,7 @@ impl Default for ProblemsConfig {
         Self {
             level: 1,
             max_level: 16,
-            raise_at: 0.7,
             window: 100,
-            easier: 0.3,
-            hindsight: true,
             known_solutions: 0.5,
         }
     }
@@ -44,27 +37,13 @@ impl Default for ProblemsConfig {
 
 impl ProblemsConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        require(self.level >= 1, "problems.level", "must be at least 1")?;
+        at_least("problems.level", self.level, 1)?;
         require(
             self.max_level >= self.level,
             "problems.max_level",
             "must be at least problems.level",
         )?;
-        require(
-            self.raise_at > 0.0 && self.raise_at <= 1.0,
-            "problems.raise_at",
-            "must be above 0 and at most 1",
-        )?;
-        require(
-            (1..=100_000).contains(&self.window),
-            "problems.window",
-            "must be between 1 and 100000",
-        )?;
-        require(
-            (0.0..=1.0).contains(&self.easier),
-            "problems.easier",
-            "must be between 0 and 1",
-        )?;
+        within("problems.window", self.window, 1..=100_000)?;
         require(
             (0.0..1.0).contains(&self.known_solutions),
             "problems.known_solutions",

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, ProviderChoice, check::require};
+use super::{
+    ConfigError, ProviderChoice,
+    check::{require, within},
+};
 
 /// Settings of the rating role.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -27,9 +30,6 @@ pub struct RatingConfig {
     pub max_games: u64,
     /// Search visits per decision, for both sides. 1 to 1000000.
     pub visits: u32,
-    /// Number of random actions at the beginning of each pair of games, at most 1000. 0: 4 in Connect Four, 6 in Othello, 8
-    /// in other games.
-    pub opening_plies: u32,
     /// Threads that play games, 1 to 1024.
     pub threads: usize,
     /// Games in progress on each thread, evaluated together: 1 to 4096.
@@ -58,7 +58,6 @@ impl Default for RatingConfig {
             beta: 0.05,
             max_games: 600,
             visits: 64,
-            opening_plies: 0,
             threads: 1,
             games_per_thread: 32,
             provider: ProviderChoice::Auto,
@@ -73,52 +72,24 @@ impl Default for RatingConfig {
 
 impl RatingConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        require(
-            (-1000.0..=1000.0).contains(&self.elo0),
-            "rating.elo0",
-            "must be between -1000 and 1000",
-        )?;
+        within("rating.elo0", self.elo0, -1000.0..=1000.0)?;
         require(
             self.elo1 > self.elo0 && self.elo1 <= 1000.0,
             "rating.elo1",
             "must be above rating.elo0 and at most 1000",
         )?;
-        let is_probability = |probability: f64| probability > 0.0 && probability < 0.5;
-        require(
-            is_probability(self.alpha),
-            "rating.alpha",
-            "must be above 0 and below 0.5",
-        )?;
-        require(
-            is_probability(self.beta),
-            "rating.beta",
-            "must be above 0 and below 0.5",
-        )?;
+        for (key, probability) in [("rating.alpha", self.alpha), ("rating.beta", self.beta)] {
+            let is_probability = probability > 0.0 && probability < 0.5;
+            require(is_probability, key, "must be above 0 and below 0.5")?;
+        }
         require(
             (2..=100_000).contains(&self.max_games) && self.max_games.is_multiple_of(2),
             "rating.max_games",
             "must be an even number between 2 and 100000: every opening is played with both colours",
         )?;
-        require(
-            (1..=1_000_000).contains(&self.visits),
-            "rating.visits",
-            "must be between 1 and 1000000",
-        )?;
-        require(
-            self.opening_plies <= 1000,
-            "rating.opening_plies",
-            "must be at most 1000",
-        )?;
-        require(
-            (1..=1024).contains(&self.threads),
-            "rating.threads",
-            "must be between 1 and 1024",
-        )?;
-        require(
-            (1..=4096).contains(&self.games_per_thread),
-            "rating.games_per_thread",
-            "must be between 1 and 4096",
-        )
+        within("rating.visits", self.visits, 1..=1_000_000)?;
+        within("rating.threads", self.threads, 1..=1024)?;
+        within("rating.games_per_thread", self.games_per_thread, 1..=4096)
     }
 }
 

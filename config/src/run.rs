@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, PolicyTarget, ProblemsConfig,
     RatingConfig, SecurityConfig,
+    check::{at_least, require, within},
 };
-use crate::store_address::store_address;
 
 /// A run: everything in `run.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -124,8 +124,6 @@ pub struct ReplayConfig {
     pub max_uses: f64,
     /// Number of positions that may be inserted beyond the bound of min_uses.
     pub uses_slack: u64,
-    /// Memory of the cache of decoded games, in MiB; 0: no cache.
-    pub cache_mib: u64,
     /// Size of the database in MiB above which appends are refused. At least 1.
     pub max_disk_mib: u64,
     /// Free space on the database's disk in MiB below which appends are refused.
@@ -154,7 +152,6 @@ impl Default for ReplayConfig {
             min_uses: 0.0,
             max_uses: 0.0,
             uses_slack: 20_000,
-            cache_mib: 256,
             max_disk_mib: 16 * 1024,
             min_free_mib: 256,
             archive: String::new(),
@@ -163,24 +160,9 @@ impl Default for ReplayConfig {
 }
 
 impl ReplayConfig {
-    /// Address of the run's replay store, host:port.
-    ///
-    /// # Errors
-    /// [`ConfigError::StoreAddress`] if `address` is empty or lists several stores. A configuration that was loaded has one.
-    pub fn store_address(&self) -> Result<&str, ConfigError> {
-        Ok(store_address(&self.address)?)
-    }
-
-    /// Address that the store listens on, host:port.
-    ///
-    /// # Errors
-    /// [`ConfigError::StoreAddress`] if neither `listen` nor `address` is an address.
-    pub fn listen_address(&self) -> Result<&str, ConfigError> {
-        if self.listen.is_empty() {
-            self.store_address()
-        } else {
-            Ok(&self.listen)
-        }
+    /// Returns the address to listen on.
+    pub fn listen_address(&self) -> &str {
+        super::check::first_given(&self.listen, &self.address)
     }
 }
 
@@ -216,23 +198,16 @@ impl Default for CheckpointConfig {
 
 impl ReplayConfig {
     fn check(&self, learner: &LearnerConfig) -> Result<(), ConfigError> {
-        use super::check::require;
-
-        require(
-            (0.0..=1.0).contains(&self.window_growth),
-            "replay.window_growth",
-            "must be between 0 and 1",
-        )?;
+        require(!self.address.is_empty(), "replay.address", "must not be empty")?;
+        at_least("replay.window_positions", self.window_positions, 1)?;
+        at_least("replay.max_disk_mib", self.max_disk_mib, 1)?;
+        within("replay.window_growth", self.window_growth, 0.0..=1.0)?;
         require(
             self.window_exponent > 0.0 && self.window_exponent <= 1.0,
             "replay.window_exponent",
             "must be above 0 and at most 1",
         )?;
-        require(
-            self.window_minimum >= 1,
-            "replay.window_minimum",
-            "must be at least 1",
-        )?;
+        at_least("replay.window_minimum", self.window_minimum, 1)?;
         require(
             self.policy_surprise >= 0.0
                 && self.value_surprise >= 0.0
@@ -240,11 +215,7 @@ impl ReplayConfig {
             "replay.policy_surprise",
             "and replay.value_surprise must not be negative, nor more than 1 together",
         )?;
-        require(
-            (0.0..=0.5).contains(&self.held_out),
-            "replay.held_out",
-            "must be between 0 and 0.5",
-        )?;
+        within("replay.held_out", self.held_out, 0.0..=0.5)?;
         require(
             self.min_uses >= 0.0 && self.min_uses.is_finite(),
             "replay.min_uses",
@@ -258,12 +229,12 @@ impl ReplayConfig {
         require(
             self.max_uses == 0.0 || self.max_uses >= learner.samples_per_position,
             "replay.max_uses",
-            "must be 0, or at least learner.samples_per_position, or training would stop for good",
+            "must be 0, or at least learner.samples_per_position, or training would stop permanently",
         )?;
         require(
             self.min_uses <= learner.samples_per_position,
             "replay.min_uses",
-            "must be at most learner.samples_per_position, or self-play would stop for good",
+            "must be at most learner.samples_per_position, or self-play would stop permanently",
         )
     }
 }
@@ -282,21 +253,15 @@ impl RunConfig {
         self.learner.check()?;
         self.rating.check()?;
         self.security.check()?;
-        let positive = [
-            ("replay.window_positions", self.replay.window_positions),
-            ("replay.max_disk_mib", self.replay.max_disk_mib),
-            ("checkpoints.poll_ms", self.checkpoints.poll_ms),
-        ];
-        super::check::require_positive(&positive)?;
-        self.replay.store_address()?;
+        at_least("checkpoints.poll_ms", self.checkpoints.poll_ms, 1)?;
         self.replay.check(&self.learner)?;
-        super::check::require(
+        require(
             self.search.root == Root::Puct || self.learner.policy_target == PolicyTarget::CompletedQ,
             "learner.policy_target",
             "must be \"completed-q\" with search.root = \"gumbel\", whose visits say little about the worth of an action",
         )?;
         // Games are removed as a whole, so the window is seldom full to the last position.
-        super::check::require(
+        require(
             self.learner.min_positions <= self.replay.window_positions.div_ceil(2),
             "learner.min_positions",
             "must be at most half of replay.window_positions, or training would never begin",

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, check::require};
+use super::{
+    ConfigError,
+    check::{at_least, require},
+};
 
 /// Settings of every server and every client of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
@@ -44,8 +47,6 @@ pub struct SecurityConfig {
     /// Servers: age in seconds at which a connection is closed, so that clients reconnect and use servers that were added later.
     /// 0: never.
     pub max_connection_age_seconds: u64,
-    /// Servers and clients: seconds without traffic after which an HTTP/2 keep-alive ping is sent, at least 1.
-    pub keep_alive_seconds: u64,
 }
 
 /// Connections that may be plaintext.
@@ -75,7 +76,6 @@ impl Default for SecurityConfig {
             max_connections: 4096,
             max_connections_per_peer: 1024,
             max_connection_age_seconds: 0,
-            keep_alive_seconds: 10,
         }
     }
 }
@@ -107,20 +107,11 @@ impl SecurityConfig {
             "security.client_certificate",
             "needs security.ca: without TLS no certificate is shown",
         )?;
-        require(
-            self.max_connections >= 1,
-            "security.max_connections",
-            "must be at least 1",
-        )?;
-        require(
-            self.max_connections_per_peer >= 1,
+        at_least("security.max_connections", self.max_connections, 1)?;
+        at_least(
             "security.max_connections_per_peer",
-            "must be at least 1",
-        )?;
-        require(
-            self.keep_alive_seconds >= 1,
-            "security.keep_alive_seconds",
-            "must be at least 1",
+            self.max_connections_per_peer,
+            1,
         )
     }
 

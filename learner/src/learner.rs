@@ -119,7 +119,7 @@ async fn train(
         .with_completed_q(completed_q(&config))
         .with_root_values(config.learner.root_value_share)
         .with_outcomes(shape.has_outcomes());
-    let link = Connector::new(&config.security).link(config.replay.store_address()?)?;
+    let link = Connector::new(&config.security).link(&config.replay.address)?;
     let retention = Retention::new(&config.checkpoints, link.clone());
     let source = Source::new(
         link,

@@ -58,7 +58,7 @@ async fn run(role: Role, config: RunConfig, shutdown: CancellationToken) -> anyh
     }
     let address = match role {
         Role::InferenceServer => Some(config.inference.address.clone()),
-        Role::ReplayStore => Some(config.replay.listen_address()?.to_owned()),
+        Role::ReplayStore => Some(config.replay.listen_address().to_owned()),
         _ => None,
     };
     if let Some(address) = address {

@@ -52,7 +52,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let connection_policy = ConnectionPolicy::new(&config.security, method)?;
-        let listener = listen(config.replay.listen_address()?).await?;
+        let listener = listen(config.replay.listen_address()).await?;
         serve_with(
             connection_policy,
             &config.replay.health,

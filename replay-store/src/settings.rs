@@ -14,6 +14,8 @@ use crate::{
 /// Number of games, retired ones included, whose ids the store remembers, so that it recognises a game that is sent again.
 const REMEMBERED_GAMES: u64 = 1_000_000;
 const MIB: u64 = 1 << 20;
+/// Memory of the cache of decoded games, in bytes: it holds some 100,000 positions of chess.
+const CACHE_BYTES: usize = 256 << 20;
 
 /// Number of volumes per window: a volume is sealed when it holds this part of the window. The disk then holds little more than the
 /// window.
@@ -96,7 +98,7 @@ impl Settings {
                 max_uses: config.replay.max_uses,
                 slack: config.replay.uses_slack,
             },
-            cache_bytes: usize::try_from(config.replay.cache_mib.saturating_mul(MIB)).unwrap_or(usize::MAX),
+            cache_bytes: CACHE_BYTES,
             max_disk_bytes: config.replay.max_disk_mib.saturating_mul(MIB),
             min_free_bytes: config.replay.min_free_mib.saturating_mul(MIB),
             remembered_games: REMEMBERED_GAMES,

@@ -42,6 +42,23 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// Returns the result of a decision without a search, which has only a value.
+    pub fn unsearched(mover: Player, value: MoverValue) -> Self {
+        Self {
+            mover,
+            actions: Vec::new(),
+            visits: Vec::new(),
+            priors: Vec::new(),
+            searched_priors: Vec::new(),
+            values: Vec::new(),
+            refuted: Vec::new(),
+            evaluation: MoverValue::default(),
+            value,
+            solution: None,
+            best: None,
+        }
+    }
+
     /// Returns the evaluator's policy, improved by the values of the actions, in the order of `actions`. `None` before the decision
     /// node is evaluated.
     pub fn policy(&self, rule: CompletedQ) -> Option<Vec<f64>> {
@@ -68,17 +85,8 @@ impl<G: Game> Search<G> {
         if self.is_over() {
             let value = self.tree.result(root).seen_by(mover);
             return Decision {
-                mover,
-                actions: Vec::new(),
-                visits: Vec::new(),
-                priors: Vec::new(),
-                searched_priors: Vec::new(),
-                values: Vec::new(),
-                refuted: Vec::new(),
                 evaluation: value,
-                value,
-                solution: None,
-                best: None,
+                ..Decision::unsearched(mover, value)
             };
         }
         let evaluation = self.tree.evaluation(root);

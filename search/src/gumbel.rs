@@ -30,7 +30,7 @@ use games::{Action, Game};
 use crate::{
     completed_q::Results,
     draws::{Draws, GameKey, Purpose},
-    leaf::LeafRequest,
+    gather::LeafRequest,
     search::Search,
     settings::{Root, Settings},
     tree::Step,

@@ -33,58 +33,42 @@
 //! | module | contents |
 //! |---|---|
 //! | [`settings`] | every setting: the section `[search]` of `run.toml` |
-//! | [`search`](mod@search) | the state machine: decision node, budget of visits, re-rooting |
+//! | [`search`](mod@search) | the state machine: decision node, budget of visits, re-rooting; counters |
 //! | [`gather`](mod@gather) | visits descend; new leaves request evaluations |
-//! | `puct`, `argmax` | the PUCT formula and first-play urgency; selection of the greatest score |
+//! | `puct` | the PUCT formula and first-play urgency; selection of the largest score |
 //! | [`gumbel`] | the Gumbel root: candidates and sequential halving, instead of PUCT at the decision node |
 //! | [`completed_q`] | values of all actions, and the policy that they improve |
-//! | `virtual_loss` | virtual losses, which keep other visits off the paths of pending leaves |
-//! | [`apply`](mod@apply) | evaluations arrive and are checked |
-//! | `backup` | values go up the paths |
+//! | [`apply`](mod@apply) | evaluations arrive, are checked and go up the paths; a decision in one call |
 //! | [`noise`] | Dirichlet noise for the decision node |
-//! | [`leaf`] | [`LeafRequest`], [`Evaluation`] |
 //! | [`decision`] | the result, and the choice of an action by temperature |
 //! | [`solve`] | one-player games: the shortest solution known, and its proof |
-//! | [`look`] | any node of the tree, by its path |
+//! | [`look`] | any node of the tree, by its path; the most visited line |
 //! | `proof` | two-player games: nodes whose outcome is proven |
-//! | [`principal_variation`] | the most visited line |
-//! | [`drive`](mod@drive) | a decision in one call, for evaluators that answer at once |
 //! | [`draws`] | the seeded generator |
-//! | [`counters`] | visits, evaluations, gray and terminal visits; depths |
-//! | `tree`, `compact` | nodes and edge statistics in memory; reclaiming dropped nodes |
+//! | `tree` | nodes and edge statistics in memory; virtual losses; reclaiming dropped nodes |
 
-mod argmax;
-mod backup;
-mod compact;
 mod proof;
 mod puct;
 mod tree;
-mod virtual_loss;
 
 pub mod apply;
 pub mod completed_q;
-pub mod counters;
 pub mod decision;
 pub mod draws;
-pub mod drive;
 pub mod gather;
 pub mod gumbel;
-pub mod leaf;
 pub mod look;
 pub mod noise;
-pub mod principal_variation;
 pub mod search;
 pub mod settings;
-mod solution;
 pub mod solve;
 
-pub use apply::ApplyError;
+pub use apply::{ApplyError, Evaluation};
 pub use completed_q::CompletedQ;
-pub use counters::{Counters, Depths};
 pub use decision::Decision;
 pub use draws::{Draws, GameKey, Purpose};
-pub use leaf::{Evaluation, Gathered, LeafId, LeafRequest};
-pub use search::Search;
+pub use gather::{Gathered, LeafId, LeafRequest};
+pub use search::{Counters, Depths, Search};
 pub use settings::{FirstPlay, Reuse, Root, Settings, SettingsError, TemperatureStep};
 
 #[cfg(test)]

@@ -15,24 +15,22 @@
 //! the `1` in the denominator is the weight that `F` keeps afterwards. (If `F` applied to unvisited actions alone, the
 //! first visit of an action worth as much as its parent would halve its `Q`, and a player who is winning would try every
 //! action once before trying any twice.) `F` applies to every edge from the moment its node becomes active, and again after
-//! a re-root; [`FirstPlay::Mean`] moves with the node's visits. With `F = 0` the formula is `W/(1+N) + c·P·√ΣN/(1+N)`.
+//! a re-root. With `F = 0` the formula is `W/(1+N) + c·P·√ΣN/(1+N)`.
 //!
 //! In one-player games the best visit of an edge can have a share λ of its value: `(1 - λ)·W + λ·N·max` then stands for
 //! `W`, because no opponent can refute a line that was found ([`Settings::max_share`]).
 //!
-//! [Virtual losses](crate::virtual_loss) count as visits that were lost. Actions that a [proof](crate::proof) refutes are
+//! [Virtual losses](crate::tree) count as visits that were lost. Actions that a [proof](crate::proof) refutes are
 //! left out.
 //!
 //! Of equal `V` the greater prior wins. (At a node whose edges have no visits `U` is 0 for all; this is the formula's
 //! limit.) The seeded generator draws among actions that are still equal.
 
 use crate::{
-    argmax::{Best, argmax, argmax_stored, draw_among_equals},
     draws::Draws,
     look::Terms,
     settings::{FirstPlay, Settings},
-    tree::{NodeId, Statistics, Step, Tree},
-    virtual_loss::virtual_losses,
+    tree::{NodeId, Statistics, Step, Tree, virtual_losses},
 };
 
 /// The constants of the formula, and memory for the scores of a node's edges.
@@ -62,25 +60,15 @@ impl Selector {
 
     /// Returns the value from which the total of a visited edge of a node starts.
     pub(crate) fn first_value(&self, tree: &Tree, node: NodeId) -> f32 {
-        let evaluation = tree.evaluation(node).get();
         match self.first_play {
             FirstPlay::Zero => 0.0,
-            FirstPlay::Parent | FirstPlay::Reduction => evaluation,
-            FirstPlay::Mean => {
-                let edges = tree.statistics(node);
-                let total: f32 = edges.totals.iter().map(|&total| f32::from_bits(total)).sum();
-                let visits: u32 = edges.visits.iter().sum();
-                (evaluation + total) / (1.0 + float(visits))
-            }
+            FirstPlay::Parent | FirstPlay::Reduction => tree.evaluation(node).get(),
         }
     }
 
     /// Returns the reduction of the first-play urgency; `None` if it has none.
     fn reduction(&self) -> Option<f32> {
-        match self.first_play {
-            FirstPlay::Reduction | FirstPlay::Mean => Some(self.first_play_reduction),
-            FirstPlay::Parent | FirstPlay::Zero => None,
-        }
+        (self.first_play == FirstPlay::Reduction).then_some(self.first_play_reduction)
     }
 
     /// Returns the terms of the formula for every edge of an active node, virtual losses left out. `priors` as in
@@ -128,73 +116,40 @@ impl Selector {
         }
         let first = self.first_value(tree, node);
         let reduction = self.reduction();
-        let (lowest, max_share) = (self.lowest, self.max_share);
-        let scores = &mut self.scores[..priors.len()];
-        let scale = self.exploration * float(sum).sqrt();
-        // One loop for each case: a branch for each edge would cost more than the arithmetic.
+        let is_mixed = !edges.best.is_empty();
+        let shared = Shared {
+            first,
+            unvisited: match reduction {
+                Some(reduction) if sum > 0 => unvisited_value(&edges, priors, first, reduction),
+                _ => first,
+            },
+            scale: self.exploration * float(sum).sqrt(),
+            lowest: self.lowest,
+            max_share: self.max_share,
+        };
+        let room = &mut self.scores[..priors.len()];
         let best = match reduction {
-            _ if sum == 0 => argmax(scores, priors.iter().map(|&prior| f32::from_bits(prior))),
-            _ if !edges.best.is_empty() => {
-                let unvisited = unvisited_value(&edges, priors, first, reduction.unwrap_or(0.0));
-                let mixed =
-                    scores_with_max_share(&edges, priors, (first, unvisited), scale, lowest, max_share);
-                argmax(scores, mixed)
-            }
-            Some(reduction) => {
-                let unvisited = unvisited_value(&edges, priors, first, reduction);
-                let reduced = scores_with_reduction(&edges, priors, (first, unvisited), scale, lowest);
-                argmax(scores, reduced)
-            }
-            None if any_pending => {
-                let lowered = scores_with_virtual_losses(&edges, priors, first, scale, lowest);
-                argmax(scores, lowered)
-            }
-            None => argmax(scores, plain_scores(&edges, priors, first, scale)),
+            _ if sum == 0 => argmax(room, priors.iter().map(|&prior| f32::from_bits(prior))),
+            _ if is_mixed => argmax(room, scores::<true, true, true>(&edges, priors, shared)),
+            Some(_) => argmax(room, scores::<true, true, false>(&edges, priors, shared)),
+            None if any_pending => argmax(room, scores::<true, false, false>(&edges, priors, shared)),
+            None => argmax(room, scores::<false, false, false>(&edges, priors, shared)),
         };
         let best = if tree.is_near_proof(node) {
-            for (edge, score) in (0u32..).zip(scores.iter_mut()) {
+            for (edge, score) in (0u32..).zip(room.iter_mut()) {
                 if tree.is_refuted(Step { node, edge }) {
                     *score = f32::NEG_INFINITY;
                 }
             }
-            argmax_stored(scores)
+            argmax_stored(room)
         } else {
             best
         };
         match best {
             Best::Edge(edge) => edge,
-            Best::Tied(score) => draw_among_equals(scores, priors, score, ties),
+            Best::Tied(score) => draw_among_equals(room, priors, score, ties),
         }
     }
-}
-
-/// Returns `V` of every edge where there are no virtual losses.
-fn plain_scores(edges: &Statistics<'_>, priors: &[u32], first: f32, scale: f32) -> impl Iterator<Item = f32> {
-    let statistics = edges.totals.iter().zip(edges.visits).zip(priors);
-    statistics.map(move |((&total, &visits), &prior)| {
-        v(first, f32::from_bits(total), scale, f32::from_bits(prior), visits)
-    })
-}
-
-/// Returns `V` of every edge with its virtual losses.
-fn scores_with_virtual_losses(
-    edges: &Statistics<'_>,
-    priors: &[u32],
-    first: f32,
-    scale: f32,
-    lowest: f32,
-) -> impl Iterator<Item = f32> {
-    let statistics = edges
-        .totals
-        .iter()
-        .zip(edges.visits)
-        .zip(priors)
-        .zip(edges.actions);
-    statistics.map(move |(((&total, &visits), &prior), &action)| {
-        let lost = virtual_losses(action);
-        let total = f32::from_bits(total) + lowest * float(lost);
-        v(first, total, scale, f32::from_bits(prior), visits + lost)
-    })
 }
 
 /// Returns the value of an edge without visits: `first` less `reduction · √(sum of the priors of the visited edges)`.
@@ -211,55 +166,53 @@ fn unvisited_value(edges: &Statistics<'_>, priors: &[u32], first: f32, reduction
     first - reduction * f32::sqrt(mass)
 }
 
-/// Returns `V` of every edge; an edge without visits starts from `unvisited` instead of `first`.
-fn scores_with_reduction(
-    edges: &Statistics<'_>,
-    priors: &[u32],
-    (first, unvisited): (f32, f32),
+/// Numbers of the formula that all edges of a node share.
+#[derive(Clone, Copy)]
+struct Shared {
+    /// Value from which the total of an edge starts.
+    first: f32,
+    /// Value from which that of an edge without visits starts, with `REDUCED`.
+    unvisited: f32,
+    /// `c·√ΣN`.
     scale: f32,
+    /// Value of a virtual loss, with `LOST`.
     lowest: f32,
-) -> impl Iterator<Item = f32> {
-    let statistics = edges
-        .totals
-        .iter()
-        .zip(edges.visits)
-        .zip(priors)
-        .zip(edges.actions);
-    statistics.map(move |(((&total, &visits), &prior), &action)| {
-        let lost = virtual_losses(action);
-        let first = if visits + lost == 0 { unvisited } else { first };
-        let total = f32::from_bits(total) + lowest * float(lost);
-        v(first, total, scale, f32::from_bits(prior), visits + lost)
-    })
+    /// Share of the best visit in an edge's value, with `MIXED`.
+    max_share: f32,
 }
 
-/// Returns `V` of every edge, in which the best visit has the share `share` of the value.
-fn scores_with_max_share(
-    edges: &Statistics<'_>,
-    priors: &[u32],
-    (first, unvisited): (f32, f32),
-    scale: f32,
-    lowest: f32,
-    share: f32,
-) -> impl Iterator<Item = f32> {
-    let statistics = edges
-        .totals
-        .iter()
-        .zip(edges.visits)
-        .zip(edges.best)
+/// Returns `V` of every edge. The flags say which terms the formula has; a branch for each edge would cost more than the arithmetic.
+#[inline(always)]
+fn scores<'a, const LOST: bool, const REDUCED: bool, const MIXED: bool>(
+    edges: &Statistics<'a>,
+    priors: &'a [u32],
+    shared: Shared,
+) -> impl Iterator<Item = f32> + use<'a, LOST, REDUCED, MIXED> {
+    // A column that is not read is any column of the same length.
+    let best = if MIXED { edges.best } else { edges.totals };
+    let actions = if LOST { edges.actions } else { edges.totals };
+    let statistics = edges.totals.iter().zip(edges.visits).zip(best);
+    statistics
         .zip(priors)
-        .zip(edges.actions);
-    statistics.map(move |((((&total, &visits), &best), &prior), &action)| {
-        let lost = virtual_losses(action);
-        let first = if visits + lost == 0 { unvisited } else { first };
-        v(
-            first,
-            mixed(total, best, visits, share) + lowest * float(lost),
-            scale,
-            f32::from_bits(prior),
-            visits + lost,
-        )
-    })
+        .zip(actions)
+        .map(move |((((&total, &visits), &best), &prior), &action)| {
+            let lost = if LOST { virtual_losses(action) } else { 0 };
+            let total = match MIXED {
+                true => mixed(total, best, visits, shared.max_share),
+                false => f32::from_bits(total),
+            };
+            let total = match LOST {
+                true => total + shared.lowest * float(lost),
+                false => total,
+            };
+            let is_reduced = REDUCED && visits + lost == 0;
+            let first = if is_reduced {
+                shared.unvisited
+            } else {
+                shared.first
+            };
+            v(first, total, shared.scale, f32::from_bits(prior), visits + lost)
+        })
 }
 
 /// Returns the sum of the values of an edge's visits, in which the best visit has the share `share`.
@@ -284,6 +237,108 @@ fn v(first: f32, total: f32, scale: f32, prior: f32, visits: u32) -> f32 {
 #[inline(always)]
 fn float(count: u32) -> f32 {
     count.cast_signed() as f32
+}
+
+/// Edge with the greatest score.
+enum Best {
+    /// Index of the only edge with the greatest score.
+    Edge(u32),
+    /// Greatest score, which several edges have.
+    Tied(f32),
+}
+
+/// Number of edges from which four at a time are faster. (Chess, 30 edges: 1.2 times as many visits a second; Connect Four,
+/// 7 edges: 0.9 times.)
+const MANY: usize = 12;
+
+/// Stores every score in `room` and finds the greatest, without a branch for each edge.
+#[inline(always)]
+fn argmax(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
+    if room.len() < MANY {
+        argmax_of_few(room, scores)
+    } else {
+        argmax_of_many(room, scores)
+    }
+}
+
+#[inline(always)]
+fn argmax_of_few(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
+    let (mut best, mut at, mut is_tied) = (f32::NEG_INFINITY, 0, false);
+    for (edge, (kept, score)) in room.iter_mut().zip(scores).enumerate() {
+        *kept = score;
+        let is_better = score > best;
+        is_tied = !is_better & (is_tied | (score == best));
+        at = if is_better { edge as u32 } else { at };
+        best = if is_better { score } else { best };
+    }
+    if is_tied { Best::Tied(best) } else { Best::Edge(at) }
+}
+
+/// Finds the greatest score in three loops, each of which the compiler vectorises.
+#[inline(always)]
+fn argmax_of_many(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
+    for (kept, score) in room.iter_mut().zip(scores) {
+        // The integer order below would place a negative zero below zero.
+        *kept = score + 0.0;
+    }
+    let best = room.iter().map(|&score| order(score)).fold(i32::MIN, i32::max);
+    let (mut equals, mut places) = (0, 0);
+    for (edge, &score) in (0u32..).zip(room.iter()) {
+        let is_best = u32::from(order(score) == best);
+        equals += is_best;
+        places += is_best * edge;
+    }
+    if equals > 1 {
+        Best::Tied(room.iter().copied().fold(f32::NEG_INFINITY, f32::max))
+    } else {
+        Best::Edge(places)
+    }
+}
+
+/// Finds the greatest of scores that are stored already.
+fn argmax_stored(scores: &[f32]) -> Best {
+    let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut places = (0u32..)
+        .zip(scores)
+        .filter(|&(_, &score)| score == best)
+        .map(|(edge, _)| edge);
+    match (places.next(), places.next()) {
+        (Some(edge), None) => Best::Edge(edge),
+        _ => Best::Tied(best),
+    }
+}
+
+/// Maps a float to an integer of the same order: processors have vector instructions for the maximum of integers.
+#[inline(always)]
+fn order(score: f32) -> i32 {
+    let bits = score.to_bits().cast_signed();
+    bits ^ ((bits >> 31) & i32::MAX)
+}
+
+/// Returns one of the edges with the score `best`: the one with the greatest prior. Draws among equal priors.
+fn draw_among_equals(scores: &[f32], priors: &[u32], best: f32, ties: &mut Draws) -> u32 {
+    let (mut greatest, mut equals) = (0, 0);
+    for (&score, &prior) in scores.iter().zip(priors) {
+        // Floats that are not negative have the order of their bits.
+        let is_best = score == best;
+        let is_greater = is_best & (prior > greatest);
+        equals = if is_greater {
+            1
+        } else {
+            equals + usize::from(is_best & (prior == greatest))
+        };
+        greatest = if is_greater { prior } else { greatest };
+    }
+    let mut drawn = if equals > 1 { ties.below(equals) } else { 0 };
+    for (edge, (&score, &prior)) in scores.iter().zip(priors).enumerate() {
+        if score == best && prior == greatest {
+            if drawn == 0 {
+                return edge as u32;
+            }
+            drawn -= 1;
+        }
+    }
+    0
 }
 
 #[cfg(test)]
@@ -351,8 +406,6 @@ mod tests {
 
             let sum: u32 = edges.iter().map(|edge| edge.2 + edge.3).sum();
             let mass: f64 = edges.iter().filter(|edge| edge.2 + edge.3 > 0).map(|edge| f64::from(edge.0)).sum();
-            let real: f64 = edges.iter().map(|edge| f64::from(edge.2)).sum();
-            let total: f64 = edges.iter().map(|edge| f64::from(edge.1) * f64::from(edge.2)).sum();
             let v = |&(prior, mean, visits, lost): &(f32, f32, u32, u32)| {
                 let (visits, lost) = (f64::from(visits), f64::from(lost));
                 let n = visits + lost;
@@ -360,10 +413,9 @@ mod tests {
                 let w = f64::from(mean) * visits + f64::from(lowest) * lost;
                 let start = match first_play {
                     FirstPlay::Zero => 0.0,
-                    FirstPlay::Mean => (f64::from(value) + total) / (1.0 + real),
                     FirstPlay::Parent | FirstPlay::Reduction => f64::from(value),
                 };
-                let is_reduced = n == 0.0 && matches!(first_play, FirstPlay::Reduction | FirstPlay::Mean);
+                let is_reduced = n == 0.0 && first_play == FirstPlay::Reduction;
                 let f = if is_reduced { start - f64::from(first_play_reduction) * mass.sqrt() } else { start };
                 let q = (f + w) / (1.0 + n);
                 let u = f64::from(exploration) * f64::from(prior) * f64::from(sum).sqrt() / (1.0 + n);

@@ -3,6 +3,8 @@
 //! The type is the section `[search]` of `run.toml` as well, and the base of what players in matches and UCI options change.
 //! The documentation of its fields is therefore written for users: the template of `run.toml` shows it.
 
+use std::ops::RangeInclusive;
+
 use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
@@ -32,11 +34,9 @@ pub struct Settings {
     /// actions, smaller ones trust the best action so far. 0 or more.
     pub exploration: f32,
     /// First-play urgency F, the value an action has before its first visit: 'parent' (the parent's own evaluation), 'zero'
-    /// (a draw), 'reduction' (the parent's evaluation less first_play_reduction) or 'mean' (the mean of the parent's
-    /// evaluation and all visits below it so far, less first_play_reduction).
+    /// (a draw) or 'reduction' (the parent's evaluation less first_play_reduction).
     pub first_play: FirstPlay,
-    /// With first_play = "reduction" or "mean": subtracted from F, times √(sum of the priors of the visited actions). 0 or
-    /// more.
+    /// With first_play = "reduction": subtracted from F, times √(sum of the priors of the visited actions). 0 or more.
     pub first_play_reduction: f32,
     /// Leaves that one search requests at once, kept apart by virtual losses. 1 is serial UCT; more fill batches better and
     /// search a little worse. 1 to 4095.
@@ -102,9 +102,6 @@ pub enum FirstPlay {
     /// The parent's own evaluation, less [`Settings::first_play_reduction`] times √(sum of the priors of the visited actions).
     /// The first visit of an action lifts the reduction.
     Reduction,
-    /// The mean of the parent's own evaluation and of all visits below it in this decision, less
-    /// [`Settings::first_play_reduction`] as above (KataGo, Leela Chess Zero).
-    Mean,
 }
 
 /// Treatment of the subtree below the played action.
@@ -130,13 +127,13 @@ pub struct TemperatureStep {
 }
 
 /// Error: a setting outside its range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("search setting {setting} {must}")]
 pub struct SettingsError {
     /// Name of the field.
     pub setting: &'static str,
     /// Requirement that the value breaks.
-    pub must: &'static str,
+    pub must: String,
 }
 
 impl Settings {
@@ -150,51 +147,38 @@ impl Settings {
     /// # Errors
     /// [`SettingsError`] naming the first setting that is out of range.
     pub fn check(&self) -> Result<(), SettingsError> {
-        let require = |holds, setting, must| {
-            if holds {
-                Ok(())
-            } else {
-                Err(SettingsError { setting, must })
-            }
+        let require = |holds, setting, must: &str| match holds {
+            true => Ok(()),
+            false => Err(SettingsError {
+                setting,
+                must: must.into(),
+            }),
         };
-        let is_not_negative = |number: f32| number >= 0.0 && number.is_finite();
-        let is_share = |number: f32| (0.0..=1.0).contains(&number);
+        let within = |setting, value: f64, range: RangeInclusive<f64>| {
+            let must = format!("must be between {} and {}", range.start(), range.end());
+            require(range.contains(&value), setting, &must)
+        };
+        let not_negative = |setting, value: f64| {
+            let holds = value >= 0.0 && value.is_finite();
+            require(holds, setting, "must not be negative")
+        };
+        let share = |setting, value: f32| within(setting, value.into(), 0.0..=1.0);
         require(self.visits >= 1, "visits", "must be at least 1")?;
         require(
             self.visits <= Self::MAX_VISITS,
             "visits",
             "must be at most 4194304",
         )?;
-        require(
-            self.q_scale >= 0.0 && self.q_scale.is_finite(),
-            "q_scale",
-            "must not be negative",
-        )?;
+        not_negative("q_scale", self.q_scale)?;
         require(
             self.q_range > 0.0 && self.q_range <= 2.0,
             "q_range",
             "must be above 0 and at most 2",
         )?;
-        require(
-            is_not_negative(self.exploration),
-            "exploration",
-            "must not be negative",
-        )?;
-        require(
-            is_not_negative(self.first_play_reduction),
-            "first_play_reduction",
-            "must not be negative",
-        )?;
-        require(
-            (1..=Self::MAX_LEAVES).contains(&self.leaves),
-            "leaves",
-            "must be between 1 and 4095",
-        )?;
-        require(
-            is_share(self.noise_fraction),
-            "noise_fraction",
-            "must be between 0 and 1",
-        )?;
+        not_negative("exploration", self.exploration.into())?;
+        not_negative("first_play_reduction", self.first_play_reduction.into())?;
+        within("leaves", self.leaves.into(), 1.0..=Self::MAX_LEAVES.into())?;
+        share("noise_fraction", self.noise_fraction)?;
         require(
             self.noise_total_alpha > 0.0 && self.noise_total_alpha.is_finite(),
             "noise_total_alpha",
@@ -205,15 +189,11 @@ impl Settings {
             "discount",
             "must be above 0 and at most 1",
         )?;
-        require(is_share(self.max_share), "max_share", "must be between 0 and 1")?;
+        share("max_share", self.max_share)?;
         require(self.max_actions >= 1, "max_actions", "must be at least 1")?;
-        require(
-            self.temperature
-                .iter()
-                .all(|step| is_not_negative(step.temperature)),
-            "temperature",
-            "must not have negative temperatures",
-        )?;
+        for step in &self.temperature {
+            not_negative("temperature", step.temperature.into())?;
+        }
         require(
             self.temperature.is_sorted_by_key(|step| step.until_action),
             "temperature",

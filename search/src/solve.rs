@@ -14,6 +14,31 @@ use crate::{
 /// Value of the best outcome of a one-player game.
 const SOLVED: f32 = 1.0;
 
+/// The shortest solution known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Solution {
+    /// Actions from the decision node; empty if no solution is known.
+    pub actions: Vec<Action>,
+    pub is_proven: bool,
+    /// Number of visits of the decision at which a proof is tried again.
+    pub next_proof: u32,
+}
+
+impl Solution {
+    /// Drops the first action if the game took it, or else the whole solution.
+    pub(crate) fn advance(&mut self, action: Action) {
+        self.next_proof = 0;
+        if self.actions.first() == Some(&action) {
+            // The rest of a shortest solution is a shortest solution.
+            self.actions.remove(0);
+            self.is_proven &= !self.actions.is_empty();
+        } else {
+            self.actions.clear();
+            self.is_proven = false;
+        }
+    }
+}
+
 impl<G: Game> Search<G> {
     /// Returns the shortest solution known from the decision node, in one-player games with
     /// [`Settings::stop_when_solved`](crate::Settings::stop_when_solved). In two-player games with

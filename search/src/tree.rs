@@ -10,8 +10,24 @@
 //!
 //! Most nodes are leaves that were visited once, so they never get statistics, which are more than half of a node. Each column is
 //! contiguous over the node's edges. Nodes and statistics are only appended, so statistics lie behind their node, and a child behind
-//! the statistics that name it; [`compact`](crate::compact) relies on this to reclaim dropped nodes in one
+//! the statistics that name it; [`Tree::compact`] relies on this to reclaim dropped nodes in one
 //! forward pass. A re-root keeps `P` and the value; `W` and `N` belong to one generation, which is one decision.
+//!
+//! # Virtual losses
+//! They keep the visits of one search off the paths of its pending leaves.
+//! Each pending leaf adds one virtual loss to every edge of its path. Selection treats it as a visit that was lost by
+//! whoever chose the edge: with `L` virtual losses, `W - L` and `N + L` stand for `W` and `N`, and `ΣN` includes them. (In
+//! a game whose values cannot be below 0, `W` and `N + L`; see [`Game::LOWEST_VALUE`](games::Game::LOWEST_VALUE).) Virtual
+//! losses are counted apart and never mixed into `W`, so rounding cannot leave any behind. They share a word with the
+//! edge's action.
+//!
+//! # Compaction
+//! Compaction: reclaims the nodes that a re-root dropped, in place, in one forward pass.
+//!
+//! A re-root only moves the decision node. Dropped nodes stay until the tree has grown to twice the size that the last pass
+//! left, plus a constant. So at least `n / 2` words were written since the last pass when a pass reads `n` words, a game
+//! moves no more nodes than it creates, and the tree holds at most twice what the last pass kept plus what one decision
+//! adds. A decision that found the tree full is followed by a pass as well.
 
 use games::{Action, FirstValue, MoverValue, Player};
 
@@ -71,7 +87,7 @@ pub(crate) const BEST: Statistic = Statistic(3);
 pub(crate) struct Statistic(pub usize);
 
 /// Bits of an action in its word, which holds the edge's virtual losses in the other 12 bits
-/// ([`virtual_loss`](crate::virtual_loss)). [`Search::new`](crate::Search::new) checks that the game's actions fit.
+/// (see the top of this file). [`Search::new`](crate::Search::new) checks that the game's actions fit.
 pub(crate) const ACTION_BITS: u32 = 20;
 /// Greatest number of actions that a game may have.
 pub(crate) const MAX_ACTIONS: u32 = 1 << ACTION_BITS;
@@ -427,5 +443,91 @@ impl Tree {
     /// Returns the index of the word with the action and the virtual losses of one edge.
     pub(crate) fn action_place(&self, step: Step) -> usize {
         step.node.0 as usize + HEADER + ACTION * self.edges(step.node) + step.edge as usize
+    }
+}
+
+/// Returns the virtual losses of an edge, from its entry in the action column.
+pub(crate) const fn virtual_losses(word: u32) -> u32 {
+    word >> ACTION_BITS
+}
+
+impl Tree {
+    /// Adds one virtual loss to each edge of the path of a leaf that was just requested.
+    pub(crate) fn add_virtual_loss(&mut self, path: &[Step]) {
+        for &step in path {
+            let place = self.action_place(step);
+            self.words[place] += MAX_ACTIONS;
+            *self.visit_sum_mut(step.node) += 1;
+        }
+    }
+
+    /// Removes one virtual loss from each edge of a path, or of several paths one behind the other.
+    pub(crate) fn remove_virtual_loss(&mut self, path: &[Step]) {
+        for &step in path {
+            let place = self.action_place(step);
+            self.words[place] -= MAX_ACTIONS;
+            *self.visit_sum_mut(step.node) -= 1;
+        }
+    }
+}
+
+/// Number of words below which no pass is made.
+const SMALL: usize = 1 << 14;
+
+impl Tree {
+    /// Returns the size, in words, from which the next re-root calls [`Tree::compact`] if the last pass left `kept` words.
+    pub(crate) fn next_compaction(kept: usize) -> usize {
+        2 * kept + SMALL
+    }
+
+    pub(crate) fn words(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Keeps `root`, which becomes the first node, and the nodes below it. Returns the new root.
+    ///
+    /// Statistics lie behind their node and children behind the statistics that name them, so the word that holds an index moves
+    /// before what it names. It is then exchanged with a word there (the generation of a node, the link of statistics), which holds the
+    /// place of the index, with [`MARK`] set, until the rest moves.
+    pub(crate) fn compact(&mut self, root: NodeId) -> NodeId {
+        let end = self.words.len();
+        let start = root.0 as usize;
+        let (mut read, mut write, mut kept) = (start, 0, 0);
+        while read < end {
+            let (size, is_statistics) = self.size_at(read);
+            let link = self.words[read + LINK];
+            if read == start || link & MARK != 0 {
+                if link & MARK != 0 {
+                    let slot = (link & !MARK) as usize;
+                    self.words[read + LINK] = self.words[slot];
+                    self.words[slot] = write as u32;
+                }
+                self.words.copy_within(read..read + size, write);
+                if is_statistics {
+                    let edges = self.edges(NodeId(write as u32));
+                    let children = write + BLOCK_HEADER + CHILD.0 * edges;
+                    (children..children + edges).for_each(|slot| self.exchange(slot, NO_CHILD));
+                } else {
+                    self.exchange(write + STATISTICS, NO_STATISTICS);
+                    kept += 1;
+                }
+                write += size;
+            }
+            read += size;
+        }
+        self.words.truncate(write);
+        self.nodes = kept;
+        self.is_full = false;
+        NodeId(0)
+    }
+
+    /// Exchanges the index in `slot` with the word [`LINK`] of what it names, unless it is `none`.
+    fn exchange(&mut self, slot: usize, none: u32) {
+        let named = self.words[slot];
+        if named != none {
+            let link = named as usize + LINK;
+            self.words[slot] = self.words[link];
+            self.words[link] = slot as u32 | MARK;
+        }
     }
 }

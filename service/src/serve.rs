@@ -72,7 +72,7 @@ pub enum Drained {
 /// Returns a server builder with the settings that every service of Minuet shares.
 fn server(policy: &ConnectionPolicy) -> Server {
     let server = Server::builder()
-        .http2_keepalive_interval(Some(policy.keep_alive))
+        .http2_keepalive_interval(Some(crate::connect::KEEP_ALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEP_ALIVE_TIMEOUT))
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES)

@@ -18,6 +18,11 @@ use serde::{Deserialize, Serialize};
 
 const FILE: &str = "curriculum.json";
 
+/// Share of solved problems, among the latest ones of a level, at which the level is raised.
+const RAISE_AT: f64 = 0.7;
+/// Share of played problems from lower levels, so that the network does not forget them.
+const EASIER: f64 = 0.3;
+
 /// The curriculum that the threads of an actor share.
 #[derive(Debug)]
 pub struct Curriculum {
@@ -50,28 +55,13 @@ pub struct Progress {
     pub moves: usize,
 }
 
-/// Version of the file. Format 1, and files without a version, have one level, that of the first kind.
+/// Version of the file.
 const FORMAT: u32 = 2;
 
-#[derive(Serialize)]
+#[derive(Deserialize, Serialize)]
 struct Kept {
     format: u32,
     levels: Vec<u32>,
-}
-
-/// Content of a file of any known format.
-#[derive(Deserialize)]
-struct Found {
-    #[serde(default = "first_format")]
-    format: u32,
-    #[serde(default)]
-    level: Option<u32>,
-    #[serde(default)]
-    levels: Vec<u32>,
-}
-
-const fn first_format() -> u32 {
-    1
 }
 
 /// Place of a problem in the curriculum.
@@ -118,15 +108,12 @@ impl Curriculum {
         config.level = config.level.min(config.max_level);
         let levels = match fs::read(&path) {
             Ok(bytes) => {
-                let found: Found = serde_json::from_slice(&bytes).map_err(|error| fault(error.into()))?;
-                match (found.format, found.level) {
-                    (FORMAT, None) if !found.levels.is_empty() => found.levels,
-                    (1, Some(level)) => vec![level],
-                    (1 | FORMAT, _) => return Err(fault(io::Error::other("it holds no levels"))),
-                    (format, _) => {
-                        let reason = format!(
-                            "its format {format} is unknown to this build; start the build that wrote it, or a newer one"
-                        );
+                let kept: Kept = serde_json::from_slice(&bytes).map_err(|error| fault(error.into()))?;
+                match kept.format {
+                    FORMAT => kept.levels,
+                    format => {
+                        let reason =
+                            format!("this build reads format {FORMAT}, and the file has format {format}");
                         return Err(fault(io::Error::other(reason)));
                     }
                 }
@@ -159,11 +146,6 @@ impl Curriculum {
         }
     }
 
-    /// True if an unsolved problem is also recorded as the problem that its actions do solve.
-    pub fn hindsight(&self) -> bool {
-        self.config.hindsight
-    }
-
     /// Draws the next game. All random draws depend only on `key`.
     pub fn next<G: Game>(&self, rules: &G::Rules, key: GameKey) -> Next<G> {
         if G::LEVELS == 0 {
@@ -175,7 +157,7 @@ impl Curriculum {
         let present = self.progress(kind).level;
         let level = if is_known {
             1 + draws.below(self.config.max_level as usize) as u32
-        } else if draws.unit() < f64::from(self.config.easier) {
+        } else if draws.unit() < EASIER {
             1 + draws.below(present as usize) as u32
         } else {
             present
@@ -211,7 +193,7 @@ impl Curriculum {
             }
             own.results.push_back(solution);
             let solved = own.results.iter().flatten().count();
-            let is_enough = solved as f64 >= f64::from(self.config.raise_at) * window as f64;
+            let is_enough = solved as f64 >= RAISE_AT * window as f64;
             if own.results.len() < window || !is_enough || level >= self.config.max_level {
                 return Ok(None);
             }
@@ -299,11 +281,6 @@ mod tests {
         );
         let low = Curriculum::open(folder.path(), &config(), 3).unwrap();
         assert_eq!(low.progress(0).level, 3, "no higher than the game has");
-        for older in [r#"{"level":3}"#, r#"{"format":1,"level":3}"#] {
-            fs::write(folder.path().join(FILE), older).unwrap();
-            let older = Curriculum::open(folder.path(), &config(), 48).unwrap();
-            assert_eq!(older.progress(0).level, 3);
-        }
         for text in [
             "damaged",
             r#"{"format":3,"levels":[3]}"#,
@@ -321,7 +298,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let only_played = ProblemsConfig {
             known_solutions: 0.0,
-            easier: 0.0,
             ..config()
         };
         let rules = Rules {
@@ -352,8 +328,8 @@ mod tests {
         assert_eq!((again.progress(0).level, again.progress(1).level), (2, 4));
         for game in 0..50 {
             let (is_pair, rung) = next(&again, game);
-            let pair = Rung { kind: 1, level: 4 };
-            assert_eq!(rung, if is_pair { pair } else { drawing(2) });
+            let (kind, level) = if is_pair { (1, 4) } else { (0, 2) };
+            assert!(rung.kind == kind && rung.level <= level, "{rung:?}");
         }
     }
 

@@ -6,7 +6,7 @@
 //! same id to two games. Numbers are reserved in blocks, durably, before the first number of a block is used. An actor that is killed
 //! skips the rest of its block, but never gives one number to two games.
 //!
-//! An identity file of format 2 may name an incarnation ([`Naming::fix_incarnation`]). With it, tests and the laboratory play the
+//! An identity file may name an incarnation ([`Naming::fix_incarnation`]). With it, tests and the laboratory play the
 //! same games twice. An actor does not write one.
 
 use std::{
@@ -26,11 +26,11 @@ const BLOCK: u64 = 256;
 const NUMBERS: u64 = 1 << 48;
 const FILE: &str = "identity.json";
 
-/// Version of the identity file that is written. Version 1 has no `format`, and an incarnation that is no longer used.
+/// Version of the identity file.
 const FORMAT: u32 = 2;
 
 /// The identity of the actor that owns a spool folder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct Identity {
     /// Version of the file.
     format: u32,
@@ -63,17 +63,6 @@ pub enum NamingError {
         path: PathBuf,
         /// Reason.
         reason: String,
-    },
-    /// A newer build wrote the identity file. Nothing was changed.
-    #[error(
-        "{path} is of format {found}, which this build does not know; nothing was changed. \
-         Start the build that wrote it, or a newer one, or use a new spool folder"
-    )]
-    Newer {
-        /// Path of the identity file.
-        path: PathBuf,
-        /// Format of the file.
-        found: u32,
     },
     /// All 2⁴⁸ numbers are used.
     #[error("all game numbers are used; start with a new spool folder")]
@@ -207,41 +196,21 @@ impl Naming {
 fn parse(path: &Path, bytes: &[u8]) -> Result<Identity, NamingError> {
     #[derive(Deserialize)]
     struct Format {
-        #[serde(default = "first_format")]
+        #[serde(default)]
         format: u32,
     }
 
-    #[derive(Deserialize)]
-    struct Kept {
-        name: String,
-        next_number: u64,
-        incarnation: Option<String>,
-    }
-
-    let damaged = |error: serde_json::Error| NamingError::Damaged {
+    let damaged = |reason: String| NamingError::Damaged {
         path: path.into(),
-        reason: error.to_string(),
+        reason,
     };
-    let Format { format } = serde_json::from_slice(bytes).map_err(damaged)?;
-    if !(1..=FORMAT).contains(&format) {
-        return Err(NamingError::Newer {
-            path: path.into(),
-            found: format,
-        });
+    let Format { format } = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+    if format != FORMAT {
+        return Err(damaged(format!(
+            "it has format {format}, and this build reads format {FORMAT}"
+        )));
     }
-    let kept: Kept = serde_json::from_slice(bytes).map_err(damaged)?;
-    Ok(Identity {
-        format: FORMAT,
-        name: kept.name,
-        next_number: kept.next_number,
-        // The incarnation of format 1 was kept over restarts and copied with the folder, so it is not used.
-        incarnation: kept.incarnation.filter(|_| format > 1),
-    })
-}
-
-/// Returns the version of a file without `format`.
-fn first_format() -> u32 {
-    1
+    serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))
 }
 
 #[cfg(test)]
@@ -298,30 +267,6 @@ mod tests {
     }
 
     #[test]
-    fn an_identity_of_an_older_build_is_read_and_one_of_a_newer_build_is_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join(FILE);
-        let older =
-            r#"{"name":"actor-1f","incarnation":"00112233445566778899aabbccddeeff","next_number":512}"#;
-        fs::write(&path, older).unwrap();
-        let ids: HashSet<GameId> = (0..2)
-            .map(|_| {
-                fs::write(&path, older).unwrap();
-                let naming = Naming::open(folder.path(), "", 7).unwrap();
-                let (number, id) = naming.next_game().unwrap();
-                assert_eq!((naming.name(), number), ("actor-1f", 512));
-                id
-            })
-            .collect();
-        assert_eq!(ids.len(), 2, "the old incarnation is not used any more");
-        let newer = r#"{"format":3,"name":{"actor":1}}"#;
-        fs::write(&path, newer).unwrap();
-        let error = Naming::open(folder.path(), "", 7).unwrap_err();
-        assert!(matches!(error, NamingError::Newer { found: 3, .. }), "{error}");
-        assert_eq!(fs::read_to_string(&path).unwrap(), newer);
-    }
-
-    #[test]
     fn numbers_are_on_the_disk_before_they_are_used() {
         let folder = tempfile::tempdir().unwrap();
         let naming = Naming::open(folder.path(), "a", 7).unwrap();
@@ -351,13 +296,20 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_identity_is_refused() {
+    fn a_damaged_identity_or_one_of_another_format_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        for text in ["", "{}", r#"{"format":2,"name":"a","next_number":-1}"#] {
+        let other_format = r#"{"format":3,"name":{"actor":1}}"#;
+        for text in [
+            "",
+            "{}",
+            other_format,
+            r#"{"format":2,"name":"a","next_number":-1}"#,
+        ] {
             fs::write(&path, text).unwrap();
             let error = Naming::open(folder.path(), "a", 7).unwrap_err();
             assert!(matches!(error, NamingError::Damaged { .. }), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text, "the file is left alone");
         }
     }
 }

@@ -234,17 +234,11 @@ pub fn of_solution<G: Game>(
     let length = drawn.solution.len() as i32;
     for (&action, left) in drawn.solution.iter().zip((1..=length).rev()) {
         let decision = Decision {
-            mover: state.to_move(),
-            actions: Vec::new(),
-            visits: Vec::new(),
-            priors: Vec::new(),
-            searched_priors: Vec::new(),
-            values: Vec::new(),
-            refuted: Vec::new(),
-            evaluation: MoverValue::default(),
-            value: MoverValue::new(setup.settings.discount.powi(left)),
             solution: Some(action),
-            best: None,
+            ..Decision::unsearched(
+                state.to_move(),
+                MoverValue::new(setup.settings.discount.powi(left)),
+            )
         };
         record.add(&state, setup, &decision, action);
         state.play(action)?;

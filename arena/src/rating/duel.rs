@@ -177,10 +177,6 @@ impl Duel<'_> {
 
     fn plan<G: Face>(&self, rules: &G::Rules, players: &[Player<G>]) -> Result<Plan, RatingError> {
         let rating = &self.config.rating;
-        let plies = match rating.opening_plies {
-            0 => G::OPENING_PLIES,
-            plies => plies,
-        };
         let names = players.iter().map(Player::name).collect::<Vec<_>>().join(" ");
         // Every match draws different openings.
         let own = u64::from_str_radix(&sha256_hex(names.as_bytes())[..16], 16).unwrap_or_default();
@@ -198,7 +194,7 @@ impl Duel<'_> {
                 .collect(),
             pairs,
             seed,
-            openings: openings::usual::<G>(rules, openings_seed, plies, pairs)?,
+            openings: openings::usual::<G>(rules, openings_seed, G::OPENING_PLIES, pairs)?,
             max_actions: self.config.search.max_actions as usize,
         };
         plan.check()?;

@@ -26,7 +26,7 @@ pub enum RatingError {
     #[error("`game.rules`: {0}")]
     Rules(serde_json::Error),
     /// The openings cannot be drawn.
-    #[error("`rating.opening_plies` cannot be used")]
+    #[error("the openings of the match cannot be drawn")]
     Openings(#[from] OpeningError),
     /// The match cannot be planned.
     #[error(transparent)]

@@ -110,7 +110,7 @@ fn configurations_load_and_listen_at_the_ports_that_others_use() {
                 "inference-server",
             ),
             (
-                config.replay.listen_address().unwrap(),
+                config.replay.listen_address(),
                 &config.replay.address,
                 "replay-store",
             ),

@@ -45,7 +45,7 @@ impl Hosts {
             let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
             let port = port.ok_or(ConfigError::Value {
                 key,
-                reason: "must be an address with a port: the figures come from there",
+                reason: "must be an address with a port: the figures come from there".into(),
             })?;
             Ok(Known {
                 role,

@@ -123,7 +123,7 @@ impl Observer {
         Ok(Self {
             members: Vec::new(),
             inference: connect::link(&config.inference.address, &config.security)?,
-            store: connect::link(config.replay.store_address()?, &config.security)?,
+            store: connect::link(&config.replay.address, &config.security)?,
             label: config.actor.model.clone(),
         })
     }

@@ -209,8 +209,8 @@ fn free_ports(config: &RunConfig, run: Option<&Path>) -> Vec<Check> {
         ),
         (
             "replay.address",
-            config.replay.listen_address().unwrap_or_default(),
-            usual.replay.listen_address().unwrap_or_default(),
+            config.replay.listen_address(),
+            usual.replay.listen_address(),
         ),
         ("inference.metrics", &config.inference.metrics, ""),
         ("replay.metrics", &config.replay.metrics, ""),

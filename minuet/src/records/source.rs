@@ -93,8 +93,7 @@ impl StoreLocation {
             let security = config::security_from_environment()?
                 .or_else(own)
                 .unwrap_or_default();
-            let address = config::store_address(store).context("--store")?;
-            return Source::at(address, config, &security);
+            return Source::at(store, config, &security);
         }
         let Some(config) = config else {
             anyhow::bail!(

@@ -126,10 +126,7 @@ proptest! {
 }
 
 fn no_virtual_loss_is_left(search: &Search<TreeGame<2>>) {
-    use crate::{
-        tree::{ACTION, NodeId},
-        virtual_loss::virtual_losses,
-    };
+    use crate::tree::{ACTION, NodeId, virtual_losses};
     let mut at = 0;
     while at < search.tree.words() {
         let node = NodeId(at as u32);

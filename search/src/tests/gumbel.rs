@@ -13,8 +13,7 @@ use super::{
 use crate::{
     Decision, Draws, GameKey, LeafRequest, Purpose, Reuse, Root, Search, Settings,
     completed_q::Results,
-    tree::{ACTION, NEAR_PROOF, Step},
-    virtual_loss::virtual_losses,
+    tree::{ACTION, NEAR_PROOF, Step, virtual_losses},
 };
 
 fn settings(visits: u32) -> Settings {

@@ -31,8 +31,7 @@ fn any_first_play() -> impl Strategy<Value = (FirstPlay, f32)> {
     let first_play = prop_oneof![
         Just(FirstPlay::Parent),
         Just(FirstPlay::Zero),
-        Just(FirstPlay::Reduction),
-        Just(FirstPlay::Mean)
+        Just(FirstPlay::Reduction)
     ];
     (first_play, 0.0f32..0.8)
 }

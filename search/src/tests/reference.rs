@@ -376,10 +376,6 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         let value = match self.settings.first_play {
             FirstPlay::Zero => 0.0,
             FirstPlay::Parent | FirstPlay::Reduction => node.evaluation.unwrap(),
-            FirstPlay::Mean => {
-                let total = node.edges.iter().fold(-0.0, |sum, edge| sum + edge.total);
-                (node.evaluation.unwrap() + total) / (1.0 + sum as f32)
-            }
         };
         let mut mass = 0.0;
         for (index, edge) in node.edges.iter().enumerate() {
@@ -392,7 +388,7 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         let mut greatest = (f32::NEG_INFINITY, f32::NEG_INFINITY);
         for (index, edge) in node.edges.iter().enumerate() {
             let mut first = value;
-            if let (FirstPlay::Reduction | FirstPlay::Mean, 0) = (self.settings.first_play, edge.visits) {
+            if let (FirstPlay::Reduction, 0) = (self.settings.first_play, edge.visits) {
                 first -= self.settings.first_play_reduction * mass.sqrt();
             }
             let explore = self.settings.exploration * (sum as f32).sqrt();

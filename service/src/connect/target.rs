@@ -99,7 +99,7 @@ impl Target {
             port,
             tls,
             server_name,
-            keep_alive: Duration::from_secs(security.keep_alive_seconds),
+            keep_alive: super::KEEP_ALIVE_INTERVAL,
         };
         if target.tls.is_none() && !target.is_local() && security.plaintext == Plaintext::Loopback {
             let address = address.to_owned();

@@ -72,7 +72,6 @@ pub struct ConnectionPolicy {
     /// Greatest number of streams of one connection.
     pub(crate) max_streams: u32,
     pub(crate) max_connection_age: Option<Duration>,
-    pub(crate) keep_alive: Duration,
     preface_time: Duration,
     renewal: Duration,
 }
@@ -137,7 +136,6 @@ impl ConnectionPolicy {
             max_streams: MAX_STREAMS,
             max_connection_age: (config.max_connection_age_seconds > 0)
                 .then(|| Duration::from_secs(config.max_connection_age_seconds)),
-            keep_alive: Duration::from_secs(config.keep_alive_seconds),
             preface_time: PREFACE_TIME,
             renewal: RENEWAL,
         })
@@ -145,7 +143,6 @@ impl ConnectionPolicy {
 
     /// Returns a policy of plaintext without tokens on every address, for services without secrets such as health.
     pub fn plaintext() -> Self {
-        let config = SecurityConfig::default();
         Self {
             tls: None,
             tokens: None,
@@ -159,7 +156,6 @@ impl ConnectionPolicy {
             max_of_peer: PROBES,
             max_streams: MAX_STREAMS,
             max_connection_age: None,
-            keep_alive: Duration::from_secs(config.keep_alive_seconds),
             preface_time: PREFACE_TIME,
             renewal: RENEWAL,
         }
