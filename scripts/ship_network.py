@@ -11,7 +11,7 @@ generator game, so its network comes from a run of `minuet up`; the script plays
 
 The folder has the form of a checkpoint's folder: model.onnx and manifest.json. The weights in model.onnx are rounded to half precision,
 and cast to single precision when the network is loaded; a test plays with the result. The optimiser's state and the weights for further
-training stay behind. run.toml has the settings of the run; provenance.json has the experiment, the commit, what the run spent, and its
+training stay behind. run.toml has the settings of the run that differ from the defaults; provenance.json has the experiment, the commit, what the run spent, and its
 measurements of strength. If a run began with the weights of the network that comes with Minuet (`learner.start_from`), the network before becomes
 `medium`, `beginner` stays as it is, and the provenance contains that of the network before. `reference` is the last opponent of the experiment,
 of a random mover and uniform UCT with at most 1,000 visits, that lost four fifths of its points. A test plays it.
@@ -181,7 +181,8 @@ def ship(run: Path, checkpoint: Path, target: Path) -> None:
     manifest["version"] = f"{manifest['step']:012}-{digest[:8]}"
     manifest["files"] = {"model.onnx": {"sha256": digest, "bytes": len(model)}}
     write_json(target / "manifest.json", manifest)
-    shutil.copyfile(run / "run.toml", target / "run.toml")
+    short = [str(ROOT / "target/release/minuet"), "config", "--short", str(run / "run.toml")]
+    (target / "run.toml").write_bytes(subprocess.run(short, check=True, stdout=subprocess.PIPE).stdout)
     print(f"{target}: {manifest['version']}, {len(model)} bytes")
 
 

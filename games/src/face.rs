@@ -59,8 +59,8 @@ pub trait Face: Game {
     /// True if [`Face::solve_actions`] finds exact values.
     const HAS_SOLVER: bool = false;
 
-    /// Settings of a new run in which this game differs from the usual ones, each as `section.key=value` with a TOML value.
-    const RUN_SETTINGS: &'static [&'static str] = &[];
+    /// Settings of a new run in which this game differs from the usual ones, in the form of a `run.toml`.
+    const RUN_SETTINGS: &'static str = "";
 
     /// Returns the text about a key of [`Game::Rules`](crate::Game::Rules), for a `run.toml`. `None` if the rules have no such
     /// key.

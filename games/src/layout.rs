@@ -153,23 +153,17 @@ impl From<RowLayout> for Flat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Game, registry};
+    use crate::registry;
 
-    struct Layout;
-
-    impl registry::Visitor for Layout {
-        type Output = RowLayout;
-
-        fn visit<G: Game>(self) -> RowLayout {
-            let encoding = G::encoding(0).or_else(|_| G::encoding(1)).unwrap();
-            G::layout(encoding)
-        }
+    fn layout_of(name: &str) -> RowLayout {
+        let game = registry::find(name).unwrap();
+        game.layout(0).or_else(|_| game.layout(1)).unwrap()
     }
 
     #[test]
     fn layouts_of_all_games_are_consistent_and_read_as_written() {
         for &name in registry::NAMES {
-            let layout = registry::visit(name, Layout).unwrap();
+            let layout = layout_of(name);
             assert_eq!(layout.check(), Ok(()), "{name}");
             let json = serde_json::to_string(&layout).unwrap();
             assert_eq!(serde_json::from_str::<RowLayout>(&json).unwrap(), layout);
@@ -179,7 +173,7 @@ mod tests {
 
     #[test]
     fn unknown_fields_and_layouts_of_both_or_no_representations_are_refused() {
-        let layout = registry::visit("generator", Layout).unwrap();
+        let layout = layout_of("generator");
         let mut json = serde_json::to_value(&layout).unwrap();
         json["planes"] = 4.into();
         let error = serde_json::from_value::<RowLayout>(json.clone()).unwrap_err();

@@ -9,6 +9,7 @@
 //! | [`face`] | the [`Face`] trait: notation, drawings and JSON, for people and programs |
 //! | [`course`] | a game under way: its actions, its turns, taking back |
 //! | [`registry`] | the list of all games |
+//! | [`erased`] | games and states without their type |
 //! | [`value`] | players, and values that carry the point of view they are in |
 //! | [`codec`] | the [`codec::Codec`] trait: one representation of positions as rows |
 //! | [`form`] | the list of all representations |
@@ -59,6 +60,8 @@ pub mod chess;
 pub mod codec;
 pub mod connect_four;
 pub mod course;
+mod discs;
+pub mod erased;
 pub mod face;
 pub mod form;
 pub mod game;

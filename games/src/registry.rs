@@ -1,13 +1,14 @@
-//! The list of all games, and generic code that runs for a game by its name.
+//! The list of all games: as a table ([`find`]), and for generic code that runs for a game by its name ([`visit`]).
 //!
 //! A game is one line of the list at the end of this file. The compiler checks that each entry implements [`Game`] and
 //! [`Face`]; all programs take names, rules, rows and notation from here.
 //!
 //! [`Game`]: crate::Game
 
-use crate::Face;
+use crate::{Face, erased::AnyGame};
 
-/// Code that is generic over games.
+/// Code that is generic over games, compiled once for each of them. Code that only needs a fact about a game, or walks through a
+/// few of its states, uses [`find`] instead.
 ///
 /// ```
 /// use games::{Face, registry::{self, Visitor}};
@@ -37,7 +38,7 @@ pub trait Visitor {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no game {name:?}{}; there are {}", suggestion(.nearest), NAMES.join(", "))]
 pub struct UnknownGame {
-    /// Name that was asked for.
+    /// Name that is not in [`NAMES`].
     pub name: String,
     /// Most similar name of a game, if one differs by at most three letters.
     pub nearest: Option<&'static str>,
@@ -69,11 +70,22 @@ fn suggestion(nearest: &Option<&str>) -> String {
         .unwrap_or_default()
 }
 
-/// Makes [`NAMES`] and [`visit`] from the list of games.
+/// Returns the game called `name`, without its type.
+///
+/// # Errors
+/// [`UnknownGame`], whose message lists the names.
+pub fn find(name: &str) -> Result<&'static AnyGame, UnknownGame> {
+    let found = GAMES.iter().find(|game| game.name == name);
+    found.ok_or_else(|| UnknownGame::new(name))
+}
+
+/// Makes [`NAMES`], the table for [`find`], and [`visit`] from the list of games.
 macro_rules! games {
     ($($game:ty),* $(,)?) => {
         /// Names of all games.
         pub const NAMES: &[&str] = &[$(<$game as crate::Game>::NAME),*];
+
+        static GAMES: &[AnyGame] = &[$(AnyGame::of::<$game>()),*];
 
         /// Runs `visitor` for the game called `name`.
         ///
@@ -115,13 +127,14 @@ mod tests {
     fn every_name_finds_its_game_and_no_name_occurs_twice() {
         for (number, &name) in NAMES.iter().enumerate() {
             assert_eq!(visit(name, Name), Ok(name));
+            assert_eq!(find(name).unwrap().name, name);
             assert!(!NAMES[..number].contains(&name));
         }
     }
 
     #[test]
     fn an_unknown_name_is_answered_with_the_nearest_one() {
-        let error = visit("paco-saco", Name).unwrap_err();
+        let error = find("paco-saco").unwrap_err();
         assert_eq!(error.nearest, Some("paco-sako"));
         assert!(error.to_string().contains("did you mean paco-sako?"), "{error}");
         assert_eq!(visit("tic-tac-toe", Name).unwrap_err().nearest, None);

@@ -36,7 +36,7 @@ use anyhow::Context as _;
 
 pub use run::{
     folder::new_run,
-    game::{check as check_game, template},
+    game::{check as check_game, differences, template},
 };
 pub use usage::BadUsage;
 

@@ -1,14 +1,16 @@
 //! `minuet config`: writes a run's configuration, for roles started without `minuet up`, in containers or a cluster.
 
 use std::{
+    fs,
     io::{self, Write as _},
     path::PathBuf,
 };
 
+use anyhow::Context as _;
 use clap::Args;
 use config::{self, Override};
 
-use launcher::{check_game, new_run, template};
+use launcher::{check_game, differences, new_run, template};
 
 /// `minuet config`
 #[derive(Args)]
@@ -26,17 +28,24 @@ pub struct Arguments {
     /// Check this file instead of writing one: exit code 2, with the key's name, if it cannot be used.
     #[arg(long, value_name = "FILE")]
     check: Option<PathBuf>,
+    /// Write only the values of this file that differ from the defaults.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["game", "check"])]
+    short: Option<PathBuf>,
 }
 
 /// Runs `minuet config`.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let text = match arguments.check {
-        Some(file) => {
+    let text = match (arguments.check, arguments.short) {
+        (Some(file), _) => {
             let config = config::load_with(Some(&file), &arguments.overrides)?;
             check_game(&config.game)?;
             format!("{} can be used: a run of {}\n", file.display(), config.game.name)
         }
-        None => {
+        (None, Some(file)) => {
+            let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+            differences(&config::parse_with(&text, &arguments.overrides)?)?
+        }
+        (None, None) => {
             let config = new_run(arguments.game.as_deref(), &arguments.overrides)?;
             template(&config)
         }

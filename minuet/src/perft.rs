@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::Context;
 use clap::builder::PossibleValuesParser;
-use games::{Face, perft::perft, registry};
+use games::registry;
 use serde_json::json;
 
 /// Arguments of `minuet perft`.
@@ -28,7 +28,11 @@ pub struct Arguments {
 /// Counts, and prints the counts.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let began = Instant::now();
-    let counts = registry::visit(&arguments.game, Counting(&arguments))??;
+    let game = registry::find(&arguments.game)?;
+    let variant = game.variant(&game.json_rules(), None)?;
+    let counts = variant
+        .perft(arguments.fen.as_deref(), arguments.depth.into())
+        .context("--fen")?;
     let seconds = began.elapsed().as_secs_f64();
     if arguments.json {
         println!("{}", json!({ "counts": counts }));
@@ -43,15 +47,4 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         nodes as f64 / seconds / 1e6
     );
     Ok(())
-}
-
-struct Counting<'a>(&'a Arguments);
-
-impl registry::Visitor for Counting<'_> {
-    type Output = anyhow::Result<Vec<u64>>;
-
-    fn visit<G: Face>(self) -> Self::Output {
-        let state = G::start(&G::json_rules(), self.0.fen.as_deref()).context("--fen")?;
-        Ok(perft(&state, self.0.depth.into()))
-    }
 }

@@ -17,7 +17,7 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use games::{Game, RowLayout, registry};
+use games::{RowLayout, registry};
 use onnx::model::{POLICY, VALUE};
 use serde::Deserialize;
 
@@ -163,9 +163,10 @@ pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
     let written: Written = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     let layout = match (written.layout, written.game) {
         (Some(layout), None) => layout,
-        (None, Some(game)) => registry::visit(&game, LayoutOf(written.options))
+        (None, Some(game)) => registry::find(&game)
             .map_err(|error| wrong(error.to_string()))?
-            .map_err(&wrong)?,
+            .layout(written.options)
+            .map_err(|error| wrong(error.to_string()))?,
         _ => return Err(wrong("either `game` or `[layout]` must be there".into())),
     };
     layout.check().map_err(|error| wrong(error.to_string()))?;
@@ -183,17 +184,6 @@ pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
             value_kind: written.value_kind,
         },
     })
-}
-
-struct LayoutOf(u32);
-
-impl registry::Visitor for LayoutOf {
-    type Output = Result<RowLayout, String>;
-
-    fn visit<G: Game>(self) -> Self::Output {
-        let encoding = G::encoding(self.0).map_err(|error| error.to_string())?;
-        Ok(G::layout(encoding))
-    }
 }
 
 #[cfg(test)]

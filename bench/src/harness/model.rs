@@ -2,24 +2,12 @@
 
 use anyhow::{Context as _, ensure};
 use checkpoints::{Draft, MODEL, Repository, Version};
-use games::{Game, RowLayout, registry};
+use games::registry;
 use network::{ModelFile, ModelName};
 use onnx::Metadata;
 
 /// Seed of the weights, so that every benchmark runs the same network.
 const SEED: u64 = 1;
-
-struct Layout {
-    options: u32,
-}
-
-impl registry::Visitor for Layout {
-    type Output = Result<RowLayout, games::StartError>;
-
-    fn visit<G: Game>(self) -> Self::Output {
-        Ok(G::layout(G::encoding(self.options)?))
-    }
-}
 
 /// Returns the network called `name` and its version. Without a name it makes a network of random weights for `game` with
 /// `options`, of (blocks, filters), which costs as much to run as a trained one.
@@ -39,7 +27,7 @@ pub fn find(
         let called = file.version.clone();
         return Ok((file, called));
     }
-    let layout = registry::visit(game, Layout { options })??;
+    let layout = registry::find(game)?.layout(options)?;
     let metadata = Metadata {
         layout: layout.clone(),
         step: 1,

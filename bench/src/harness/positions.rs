@@ -1,6 +1,10 @@
 //! Requests over positions of random games.
 
-use games::{Game, RowLayout, Symmetry, registry};
+use games::{
+    RowLayout, Symmetry,
+    erased::{AnyGame, AnyState, Variant},
+    registry,
+};
 use proto::v1::EvaluateRequest;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -20,54 +24,51 @@ pub struct Positions {
     legal: Vec<Vec<u32>>,
 }
 
-struct Play;
-
-impl registry::Visitor for Play {
-    type Output = anyhow::Result<(RowLayout, Vec<Vec<u32>>, Vec<Vec<u32>>)>;
-
-    fn visit<G: Game>(self) -> Self::Output {
-        let rules = G::Rules::default();
-        let encoding = G::encoding(0)?;
-        let mut random = ChaCha8Rng::seed_from_u64(1);
-        let (mut rows, mut legal) = (Vec::new(), Vec::new());
-        let mut state = start::<G>(&rules, &mut random)?;
-        let mut actions = Vec::new();
-        while rows.len() < POSITIONS {
-            state.legal_actions(&mut actions);
-            if state.outcome().is_some() || actions.is_empty() {
-                state = start::<G>(&rules, &mut random)?;
-                continue;
-            }
-            let mut row = Vec::new();
-            state.write_row(encoding, Symmetry::IDENTITY, &mut row);
-            rows.push(row);
-            let indices = actions
-                .iter()
-                .map(|&action| state.policy_index(encoding, Symmetry::IDENTITY, action));
-            legal.push(indices.collect());
-            let chosen = actions[random.random_range(0..actions.len())];
-            state.play_legal(chosen);
-        }
-        Ok((G::layout(encoding), rows, legal))
-    }
-}
-
 /// Returns the start position, or a problem of a random level up to [`HARDEST`] if the game consists of problems.
-fn start<G: Game>(rules: &G::Rules, random: &mut ChaCha8Rng) -> anyhow::Result<G> {
-    let usual = G::start(rules, None)?;
-    if G::LEVELS == 0 {
+fn start(
+    game: &AnyGame,
+    variant: &dyn Variant,
+    random: &mut ChaCha8Rng,
+) -> anyhow::Result<Box<dyn AnyState>> {
+    let usual = variant.start(None)?;
+    if game.levels == 0 {
         return Ok(usual);
     }
-    let level = random.random_range(1..=G::LEVELS.min(HARDEST));
-    let drawn = G::draw_start(rules, level, &mut |below| random.random_range(0..below.max(1)));
+    let level = random.random_range(1..=game.levels.min(HARDEST));
+    let drawn = variant.draw_start(level, false, &mut |below| random.random_range(0..below.max(1)));
     Ok(drawn.map_or(usual, |drawn| drawn.start))
 }
 
 impl Positions {
     /// Plays `game` at random.
     pub fn play(game: &str) -> anyhow::Result<Self> {
-        let (layout, rows, legal) = registry::visit(game, Play)??;
-        Ok(Self { layout, rows, legal })
+        let game = registry::find(game)?;
+        let variant = game.variant(&game.rules(), Some(0))?;
+        let mut random = ChaCha8Rng::seed_from_u64(1);
+        let mut played = Self {
+            layout: variant.layout(),
+            rows: Vec::new(),
+            legal: Vec::new(),
+        };
+        let mut state = start(game, variant.as_ref(), &mut random)?;
+        let mut actions = Vec::new();
+        while played.rows.len() < POSITIONS {
+            state.legal_actions(&mut actions);
+            if state.outcome().is_some() || actions.is_empty() {
+                state = start(game, variant.as_ref(), &mut random)?;
+                continue;
+            }
+            let mut row = Vec::new();
+            state.write_row(Symmetry::IDENTITY, &mut row);
+            played.rows.push(row);
+            let indices = actions
+                .iter()
+                .map(|&action| state.policy_index(Symmetry::IDENTITY, action));
+            played.legal.push(indices.collect());
+            let chosen = actions[random.random_range(0..actions.len())];
+            state.play_legal(chosen);
+        }
+        Ok(played)
     }
 
     /// Returns the rows of batches of `size` positions, at least eight.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use games::{Symmetry, registry};
+use games::{Symmetry, erased::AnyGame, registry};
 use prost::Message as _;
 use proto::v1::{Game, GameResult};
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
@@ -26,10 +26,11 @@ impl Pool {
     /// continues from the start position.
     pub fn play(game: &str, positions: usize) -> anyhow::Result<Self> {
         let options = launcher::new_run(Some(game), &[])?.game.options;
-        let games = registry::visit(game, Play { options, positions })??;
+        let own = registry::find(game)?;
+        let games = (0..GAMES).map(|seed| play(own, seed, options, positions));
         Ok(Self {
             options,
-            games,
+            games: games.collect::<anyhow::Result<_>>()?,
             sent: AtomicU64::new(0),
         })
     }
@@ -61,38 +62,23 @@ impl Pool {
     }
 }
 
-struct Play {
-    options: u32,
-    positions: usize,
-}
-
-impl registry::Visitor for Play {
-    type Output = anyhow::Result<Vec<Game>>;
-
-    fn visit<G: games::Game>(self) -> Self::Output {
-        (0..GAMES)
-            .map(|seed| play::<G>(seed, self.options, self.positions))
-            .collect()
-    }
-}
-
-fn play<G: games::Game>(seed: u64, options: u32, positions: usize) -> anyhow::Result<Game> {
+fn play(own: &AnyGame, seed: u64, options: u32, positions: usize) -> anyhow::Result<Game> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let encoding = G::encoding(options)?;
-    let is_fixed = G::layout(encoding).row_len().is_some();
-    let rules = G::Rules::default();
-    let mut state = G::start(&rules, None)?;
+    let is_fixed = own.layout(options)?.row_len().is_some();
+    let rules = own.rules();
+    let variant = own.variant(&rules, Some(options))?;
+    let mut state = variant.start(None)?;
     // One-player games are scored, and their values are at least 0.
-    let (result, least) = match G::PLAYERS {
+    let (result, least) = match own.players {
         1 => (GameResult::Scored, 0.0),
         _ => (GameResult::Draw, -1.0),
     };
     let mut legal = Vec::new();
     let mut movers = Vec::with_capacity(positions);
     let mut game = Game {
-        game: G::NAME.into(),
+        game: own.name.into(),
         options,
-        rules_json: serde_json::to_string(&rules)?,
+        rules_json: rules.to_string(),
         result: result.into(),
         ending: "bench".into(),
         model_versions: vec!["000000000100-0123abcd".into()],
@@ -107,11 +93,11 @@ fn play<G: games::Game>(seed: u64, options: u32, positions: usize) -> anyhow::Re
         state.legal_actions(&mut legal);
         let chosen = legal.choose(&mut random).filter(|_| state.outcome().is_none());
         let Some(&action) = chosen else {
-            state = G::start(&rules, None)?;
+            state = variant.start(None)?;
             continue;
         };
         let written = game.rows.len();
-        state.write_row(encoding, Symmetry::IDENTITY, &mut game.rows);
+        state.write_row(Symmetry::IDENTITY, &mut game.rows);
         if !is_fixed {
             game.row_lengths.push((game.rows.len() - written) as u32);
         }
@@ -123,7 +109,7 @@ fn play<G: games::Game>(seed: u64, options: u32, positions: usize) -> anyhow::Re
         let before = game.visits.len();
         for (&action, weight) in legal.iter().zip(weights) {
             game.visit_actions
-                .push(state.policy_index(encoding, Symmetry::IDENTITY, action));
+                .push(state.policy_index(Symmetry::IDENTITY, action));
             game.visits.push((weight / sum * VISITS).round().max(1.0) as u32);
         }
         game.visit_counts.push((game.visits.len() - before) as u32);

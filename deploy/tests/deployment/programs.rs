@@ -128,10 +128,13 @@ fn configurations_load_and_listen_at_the_ports_that_others_use() {
 /// A cluster trains with the settings that `minuet up` gives a new run of the same game.
 #[test]
 fn configurations_have_the_settings_of_their_game() {
-    let settings: Vec<Override> = PacoSako::RUN_SETTINGS
-        .iter()
-        .map(|setting| setting.parse().unwrap())
-        .collect();
+    let sections: toml::Table = toml::from_str(PacoSako::RUN_SETTINGS).unwrap();
+    let mut settings = Vec::new();
+    for (section, keys) in &sections {
+        for (key, value) in keys.as_table().unwrap() {
+            settings.push(Override::new(&format!("{section}.{key}"), value).unwrap());
+        }
+    }
     for file in CONFIGURATIONS {
         let file = folder().join(file);
         let config = load(&file, &[]);

@@ -62,13 +62,8 @@ pub(super) fn board_move(board: &Board, action: Action) -> Option<Move> {
         return None;
     }
     let piece = board.piece_on(from)?;
-    let promotion = match step.under {
-        Some(UnderPromotion::Knight) => Some(Piece::Knight),
-        Some(UnderPromotion::Bishop) => Some(Piece::Bishop),
-        Some(UnderPromotion::Rook) => Some(Piece::Rook),
-        None if piece == Piece::Pawn && matches!(to.rank(), Rank::First | Rank::Eighth) => Some(Piece::Queen),
-        None => None,
-    };
+    let to_queen = piece == Piece::Pawn && LAST_RANKS.has(to);
+    let promotion = (step.under.map(UnderPromotion::piece)).or(to_queen.then_some(Piece::Queen));
     if piece == Piece::King && step.from.abs_diff(step.to) == 2 {
         // The board takes castling as the king's move onto its rook.
         let rights = board.castle_rights(mover);

@@ -13,6 +13,8 @@
 //! A horizontal move by seven files has the entry of one step NW (a to h) or SE (h to a). dlchess computes directions so,
 //! and its networks expect it. No other move has that entry.
 
+use cozy_chess::Piece;
+
 use crate::game::Action;
 
 /// Number of action ids, and of policy entries. Most of them stand for no move.
@@ -31,6 +33,15 @@ pub(super) enum UnderPromotion {
 
 impl UnderPromotion {
     pub(super) const ALL: [Self; 3] = [Self::Knight, Self::Bishop, Self::Rook];
+
+    /// Returns the piece.
+    pub(super) const fn piece(self) -> Piece {
+        match self {
+            Self::Knight => Piece::Knight,
+            Self::Bishop => Piece::Bishop,
+            Self::Rook => Piece::Rook,
+        }
+    }
 }
 
 /// Move of an action id, between squares below 64. There may be no piece that can make it.

@@ -32,22 +32,7 @@ impl Face for Chess {
         },
     ];
 
-    // Decided by lab/chess.toml, arm "proofs", and lab/chess-mates.toml, and the policy target by lab/chess-policy.toml.
-    const RUN_SETTINGS: &'static [&'static str] = &[
-        "search.visits=32",
-        "search.solver=true",
-        "search.stop_when_solved=true",
-        "search.exact_leaves=true",
-        "search.q_range=0.5",
-        "model.value_head=wdl",
-        "model.global_pooling=8",
-        "learner.batch_size=128",
-        "learner.samples_per_position=4.0",
-        "learner.warmup_steps=50",
-        "learner.policy_target=completed-q",
-        "learner.root_value_share=0.25",
-        "learner.checkpoint_steps=100",
-    ];
+    const RUN_SETTINGS: &'static str = include_str!("run.toml");
 
     const HAS_PGN: bool = true;
 

@@ -1,14 +1,9 @@
-//! Moves in algebraic notation (FIDE's Appendix C): written in PGN's form, read in the forms that people type.
+//! Moves in algebraic notation (FIDE's Appendix C): written in PGN's form by cozy-chess, read in the forms that people type.
 
-use std::fmt::Write as _;
+use cozy_chess::{File, Move, Piece, Rank, Square, util::display_san_move};
 
-use cozy_chess::{Color, File, Piece, Rank, Square};
-
-use super::{
-    moves::{Step, UnderPromotion},
-    state::Chess,
-};
-use crate::game::{Action, Game};
+use super::{legal, state::Chess};
+use crate::game::Action;
 
 /// Error: a text in algebraic notation does not name one legal move of the position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -29,42 +24,31 @@ pub enum SanError {
     },
 }
 
-/// Parts of a move that a text names.
+/// What a text says about a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Pattern {
-    piece: Piece,
-    from_file: Option<File>,
-    from_rank: Option<Rank>,
-    to: Square,
-    promotion: Option<Piece>,
+enum Pattern {
+    /// Castling on the queen's side, or on the king's side.
+    Castling { is_long: bool },
+    /// Another move, with the parts that the text names.
+    Plain {
+        piece: Piece,
+        from_file: Option<File>,
+        from_rank: Option<Rank>,
+        to: Square,
+        promotion: Option<Piece>,
+    },
 }
 
 impl Chess {
     /// Returns the legal move in algebraic notation, with `+` for check or `#` for mate. An action that is not legal gives
     /// `--`, PGN's null move.
     pub fn san(&self, action: Action) -> String {
-        let mut legal = Vec::new();
-        self.moves(&mut legal);
-        let Some(moved) = self
-            .piece_move(action)
-            .filter(|_| legal.binary_search(&action).is_ok())
-        else {
-            return "--".into();
-        };
-        let mut text = self.castling(&moved).map_or_else(
-            || self.plain_san(&moved, action, &legal),
-            |castling| castling.to_owned(),
-        );
-        let mut after = self.clone();
-        after.play_legal(action);
-        if !after.board.checkers().is_empty() {
-            text.push(if after.board.generate_moves(|_| true) {
-                '+'
-            } else {
-                '#'
-            });
-        }
-        text
+        legal::board_move(&self.board, action)
+            .filter(|&chosen| self.board.is_legal(chosen))
+            .map_or_else(
+                || "--".into(),
+                |chosen| display_san_move(&self.board, chosen).to_string(),
+            )
     }
 
     /// Returns the legal move that a text in algebraic notation names. Signs of check, capture and comment may be missing
@@ -73,31 +57,18 @@ impl Chess {
     /// # Errors
     /// [`SanError`] if no legal move fits, or several do.
     pub fn action_of_san(&self, text: &str) -> Result<Action, SanError> {
-        let mut legal = Vec::new();
-        self.moves(&mut legal);
         let bare = text.trim().trim_end_matches(['+', '#', '!', '?']);
         let shown = || text.trim().chars().take(16).collect::<String>();
-        let fitting: Vec<Action> = match bare {
-            "O-O" | "0-0" | "o-o" | "O-O-O" | "0-0-0" | "o-o-o" => {
-                let name = if bare.len() == 3 { "O-O" } else { "O-O-O" };
-                let castles = |moved: &PieceMove| self.castling(moved) == Some(name);
-                self.select(&legal, castles)
-            }
-            _ => {
-                let pattern = read(bare).ok_or_else(|| SanError::Form(shown()))?;
-                self.select(&legal, |moved| {
-                    moved.piece == pattern.piece
-                        && moved.to == pattern.to
-                        && pattern.from_file.is_none_or(|file| file == moved.from.file())
-                        && pattern.from_rank.is_none_or(|rank| rank == moved.from.rank())
-                        && moved.promotion
-                            == pattern
-                                .promotion
-                                .or(moved.promotion.is_some().then_some(Piece::Queen))
-                        && self.castling(moved).is_none()
-                })
-            }
+        let pattern = match bare {
+            "O-O" | "0-0" | "o-o" => Pattern::Castling { is_long: false },
+            "O-O-O" | "0-0-0" | "o-o-o" => Pattern::Castling { is_long: true },
+            _ => read(bare).ok_or_else(|| SanError::Form(shown()))?,
         };
+        let mut fitting = Vec::new();
+        self.moves(&mut fitting);
+        fitting.retain(|&action| {
+            legal::board_move(&self.board, action).is_some_and(|chosen| self.fits(chosen, pattern))
+        });
         match fitting[..] {
             [action] => Ok(action),
             [] => Err(SanError::Illegal(shown())),
@@ -108,82 +79,27 @@ impl Chess {
         }
     }
 
-    /// Returns the legal actions whose moves fit.
-    fn select(&self, legal: &[Action], fits: impl Fn(&PieceMove) -> bool) -> Vec<Action> {
-        let is_selected = |action: &Action| self.piece_move(*action).is_some_and(|moved| fits(&moved));
-        legal.iter().copied().filter(is_selected).collect()
-    }
-
-    /// Returns the move of an action with its piece. `None` for ids that stand for no move, and for moves from an empty
-    /// square.
-    fn piece_move(&self, action: Action) -> Option<PieceMove> {
-        let step = Step::of(action)?;
-        let from = Square::try_index(step.from as usize)?;
-        let to = Square::try_index(step.to as usize)?;
-        let piece = self.board.piece_on(from)?;
-        let promotion = match step.under {
-            Some(UnderPromotion::Knight) => Some(Piece::Knight),
-            Some(UnderPromotion::Bishop) => Some(Piece::Bishop),
-            Some(UnderPromotion::Rook) => Some(Piece::Rook),
-            None if piece == Piece::Pawn && matches!(to.rank(), Rank::First | Rank::Eighth) => {
-                Some(Piece::Queen)
-            }
-            None => None,
-        };
-        Some(PieceMove {
-            piece,
-            from,
-            to,
-            promotion,
-        })
-    }
-
-    /// Returns the notation of a castling move. `None` for other moves.
-    fn castling(&self, moved: &PieceMove) -> Option<&'static str> {
-        let files = (moved.from.file() as usize).abs_diff(moved.to.file() as usize);
-        match (moved.piece, files, moved.to.file()) {
-            (Piece::King, 2, File::G) => Some("O-O"),
-            (Piece::King, 2, File::C) => Some("O-O-O"),
-            _ => None,
-        }
-    }
-
-    /// Returns the notation of a move other than castling, without signs of check.
-    fn plain_san(&self, moved: &PieceMove, action: Action, legal: &[Action]) -> String {
-        let mut text = String::with_capacity(8);
-        let captures = self.board.color_on(moved.to).is_some()
-            || (moved.piece == Piece::Pawn && moved.from.file() != moved.to.file());
-        if moved.piece == Piece::Pawn {
-            if captures {
-                let _ = write!(text, "{}", moved.from.file());
-            }
-        } else {
-            text.push(letter(moved.piece));
-            let rivals: Vec<Square> = legal
-                .iter()
-                .filter(|&&other| other != action)
-                .filter_map(|&other| self.piece_move(other))
-                .filter(|other| other.piece == moved.piece && other.to == moved.to)
-                .map(|other| other.from)
-                .collect();
-            let shares_file = rivals.iter().any(|rival| rival.file() == moved.from.file());
-            let shares_rank = rivals.iter().any(|rival| rival.rank() == moved.from.rank());
-            if !rivals.is_empty() && (!shares_file || shares_rank) {
-                let _ = write!(text, "{}", moved.from.file());
-            }
-            if shares_file {
-                let _ = write!(text, "{}", moved.from.rank());
+    /// True if a legal move has all that the pattern says.
+    fn fits(&self, chosen: Move, pattern: Pattern) -> bool {
+        // The board takes castling as the king's move onto its rook.
+        let castles = self.board.colors(self.board.side_to_move()).has(chosen.to);
+        match pattern {
+            Pattern::Castling { is_long } => castles && is_long == (chosen.to < chosen.from),
+            Pattern::Plain {
+                piece,
+                from_file,
+                from_rank,
+                to,
+                promotion,
+            } => {
+                !castles
+                    && self.board.piece_on(chosen.from) == Some(piece)
+                    && chosen.to == to
+                    && from_file.is_none_or(|file| file == chosen.from.file())
+                    && from_rank.is_none_or(|rank| rank == chosen.from.rank())
+                    && chosen.promotion == promotion.or(chosen.promotion.map(|_| Piece::Queen))
             }
         }
-        if captures {
-            text.push('x');
-        }
-        let _ = write!(text, "{}", moved.to);
-        if let Some(piece) = moved.promotion {
-            text.push('=');
-            text.push(letter(piece));
-        }
-        text
     }
 
     /// True if the player to act is in check.
@@ -194,94 +110,39 @@ impl Chess {
     /// Returns the FEN letter of the piece on a square, 0 (a1) to 63 (h8). `None` if the square is empty.
     pub fn piece_letter(&self, square: u32) -> Option<char> {
         let square = Square::try_index(square as usize)?;
-        let letter = match self.board.piece_on(square)? {
-            Piece::Pawn => 'P',
-            piece => letter(piece),
-        };
-        Some(if self.board.color_on(square) == Some(Color::White) {
-            letter
-        } else {
-            letter.to_ascii_lowercase()
+        let letter = char::from(self.board.piece_on(square)?);
+        Some(match self.board.color_on(square)? {
+            cozy_chess::Color::White => letter.to_ascii_uppercase(),
+            cozy_chess::Color::Black => letter,
         })
     }
 }
 
-/// A move with its piece.
-#[derive(Clone, Copy, Debug)]
-struct PieceMove {
-    piece: Piece,
-    from: Square,
-    to: Square,
-    promotion: Option<Piece>,
-}
-
-const fn letter(piece: Piece) -> char {
-    match piece {
-        Piece::Pawn => 'P',
-        Piece::Knight => 'N',
-        Piece::Bishop => 'B',
-        Piece::Rook => 'R',
-        Piece::Queen => 'Q',
-        Piece::King => 'K',
-    }
-}
-
-fn piece_of(letter: char) -> Option<Piece> {
-    Some(match letter {
-        'N' | 'n' => Piece::Knight,
-        'B' | 'b' => Piece::Bishop,
-        'R' | 'r' => Piece::Rook,
-        'Q' | 'q' => Piece::Queen,
-        'K' | 'k' => Piece::King,
-        _ => return None,
-    })
-}
-
-/// Reads a move other than castling, from its end: promotion, target, `x`, rank and file of the start, piece.
+/// Reads a move other than castling, from its end: promotion, target, rank and file of the start, piece.
 fn read(text: &str) -> Option<Pattern> {
-    let mut rest: Vec<char> = text.chars().filter(|&c| c != '-' && c != ':').collect();
-    let mut promotion = None;
-    if let Some(piece) = rest.last().copied().and_then(piece_of)
-        && rest.len() > 2
-        && piece != Piece::King
-    {
-        promotion = Some(piece);
-        rest.pop();
-        if rest.last() == Some(&'=') {
-            rest.pop();
-        }
-    }
-    let rank = |c: char| Rank::try_index(c.to_digit(9)?.checked_sub(1)? as usize);
-    let file = |c: char| {
-        ('a'..='h')
-            .contains(&c)
-            .then(|| File::index(c as usize - 'a' as usize))
-    };
-    let to_rank = rank(rest.pop()?)?;
-    let to = Square::new(file(rest.pop()?)?, to_rank);
-    if rest.last() == Some(&'x') {
-        rest.pop();
-    }
-    let mut from_rank = None;
-    if let Some(found) = rest.last().copied().and_then(rank) {
-        from_rank = Some(found);
-        rest.pop();
-    }
-    let mut from_file = None;
-    // A lower-case b is a file, an upper-case B a bishop.
-    if let Some(found) = rest.last().copied().and_then(file) {
-        from_file = Some(found);
-        rest.pop();
-    }
+    let mut rest: Vec<char> = text.chars().filter(|&c| !"-:x=".contains(c)).collect();
+    // A file, a rank and a piece are letters that differ, but for b: a lower-case b is a file, an upper-case B a bishop.
+    let promotion = rest
+        .pop_if(|c| c.is_ascii_alphabetic())
+        .map(|letter| Piece::try_from(letter.to_ascii_lowercase()))
+        .transpose()
+        .ok()?;
+    let to_rank = Rank::try_from(rest.pop()?).ok()?;
+    let to = Square::new(File::try_from(rest.pop()?).ok()?, to_rank);
+    let from_rank = rest.pop_if(|c| Rank::try_from(*c).is_ok());
+    let from_file = rest.pop_if(|c| File::try_from(*c).is_ok());
     let piece = match rest[..] {
-        [] | ['P'] => Piece::Pawn,
-        [letter @ ('N' | 'B' | 'R' | 'Q' | 'K')] => piece_of(letter)?,
+        [] => Piece::Pawn,
+        [letter @ ('P' | 'N' | 'B' | 'R' | 'Q' | 'K')] => {
+            Piece::try_from(letter.to_ascii_lowercase()).ok()?
+        }
         _ => return None,
     };
-    (piece == Piece::Pawn || promotion.is_none()).then_some(Pattern {
+    let promotes = !matches!(promotion, Some(Piece::Pawn | Piece::King));
+    (promotes && (piece == Piece::Pawn || promotion.is_none())).then_some(Pattern::Plain {
         piece,
-        from_file,
-        from_rank,
+        from_file: from_file.and_then(|c| File::try_from(c).ok()),
+        from_rank: from_rank.and_then(|c| Rank::try_from(c).ok()),
         to,
         promotion,
     })

@@ -1,6 +1,6 @@
 //! Positions as FEN, moves in UCI notation. Both are checked when read.
 
-use cozy_chess::{Board, Color, FenParseError, File, Piece, Rank, Square, get_king_moves};
+use cozy_chess::{Board, Color, FenParseError, File, Move, Piece, Rank, Square, get_king_moves};
 
 use super::{
     moves::{Step, UnderPromotion},
@@ -28,46 +28,31 @@ impl Chess {
     pub fn action_of_uci(&self, uci: &str) -> Result<Action, UciError> {
         let form = || UciError::Form(uci.chars().take(16).collect());
         let square = |range| uci.get(range).and_then(|name: &str| name.parse::<Square>().ok());
-        let (from, to) = (square(0..2).ok_or_else(form)?, square(2..4).ok_or_else(form)?);
-        let (from, to) = (from as u32, to as u32);
-        let under = match uci.get(4..).ok_or_else(form)? {
-            "" | "q" => None,
-            "n" => Some(UnderPromotion::Knight),
-            "b" => Some(UnderPromotion::Bishop),
-            "r" => Some(UnderPromotion::Rook),
-            _ => return Err(form()),
-        };
+        let squares = square(0..2).zip(square(2..4));
+        if squares.is_none() || !matches!(uci.get(4..), Some("" | "q" | "n" | "b" | "r")) {
+            return Err(form());
+        }
         let mut legal = Vec::new();
         self.moves(&mut legal);
-        // A promotion to a queen has the id of a plain move, so the text is compared as well.
         legal
             .into_iter()
-            .find(|&action| Step::of(action) == Some(Step { from, to, under }) && self.uci(action) == uci)
+            .find(|&action| self.uci(action) == uci)
             .ok_or_else(|| UciError::Illegal(uci.into()))
     }
 
     /// Returns the action in UCI notation: `e2e4`, `e1g1` for castling, `e7e8q`. Ids that stand for no move give `0000`.
     pub fn uci(&self, action: Action) -> String {
         let squares = Step::of(action).and_then(|step| {
-            Some((
-                step,
-                Square::try_index(step.from as usize)?,
-                Square::try_index(step.to as usize)?,
-            ))
+            let square = |number: u32| Square::try_index(number as usize);
+            Some((step.under, square(step.from)?, square(step.to)?))
         });
-        let Some((step, from, to)) = squares else {
+        let Some((under, from, to)) = squares else {
             return "0000".into();
         };
-        let is_promotion =
+        let to_queen =
             matches!(to.rank(), Rank::First | Rank::Eighth) && self.board.pieces(Piece::Pawn).has(from);
-        let promotion = match step.under {
-            Some(UnderPromotion::Knight) => "n",
-            Some(UnderPromotion::Bishop) => "b",
-            Some(UnderPromotion::Rook) => "r",
-            None if is_promotion => "q",
-            None => "",
-        };
-        format!("{from}{to}{promotion}")
+        let promotion = (under.map(UnderPromotion::piece)).or(to_queen.then_some(Piece::Queen));
+        Move { from, to, promotion }.to_string()
     }
 }
 

@@ -2,10 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use super::{
-    solver::Solver,
-    state::{COLUMNS, ConnectFour, ROWS},
-};
+use super::{COLUMNS, ConnectFour, ROWS, solver::Solver};
 use crate::{
     Action, Face, Game, Player,
     perft::KnownPerft,
@@ -15,16 +12,6 @@ use crate::{
 
 /// Memory of the solver's table while it judges the columns, in bytes.
 const SOLVER_BYTES: usize = 64 << 20;
-
-impl ConnectFour {
-    /// Returns the discs of the first player, then of the second: bit `8·row + column`.
-    const fn discs_by_player(&self) -> [u64; 2] {
-        match self.to_move {
-            Player::First => [self.own, self.other],
-            Player::Second => [self.other, self.own],
-        }
-    }
-}
 
 impl Face for ConnectFour {
     const HELP: &'static str = "Moves: the number of a column, 1 to 7.";
@@ -38,24 +25,7 @@ impl Face for ConnectFour {
 
     const HAS_SOLVER: bool = true;
 
-    // Decided by lab/first-minutes.toml, the proofs by lab/solver.toml, the openings by lab/openings.toml, the policy target by
-    // lab/policy.toml, and the root with its visits by lab/roots.toml, where two samples for each position, as in all games, are enough.
-    const RUN_SETTINGS: &'static [&'static str] = &[
-        "search.visits=16",
-        "search.root=gumbel",
-        "search.solver=true",
-        "search.stop_when_solved=true",
-        "search.exact_leaves=true",
-        "actor.random_plies=24",
-        "model.filters=32",
-        "model.value_head=wdl",
-        "model.global_pooling=8",
-        "learner.batch_size=64",
-        "learner.warmup_steps=50",
-        "learner.policy_target=completed-q",
-        "learner.root_value_share=0.25",
-        "learner.checkpoint_steps=100",
-    ];
+    const RUN_SETTINGS: &'static str = include_str!("run.toml");
 
     const PROBES: &'static [Line] = &[
         Line::new("Start", &[]),
@@ -76,7 +46,7 @@ impl Face for ConnectFour {
     }
 
     fn scene(&self, last_turn: &[Action]) -> Scene {
-        let discs = self.discs_by_player();
+        let discs = self.discs_by_square().by_player();
         let occupied = discs[0] | discs[1];
         let cell = |row: u32, column: u32| {
             let bit = 8 * row + column;
@@ -103,7 +73,7 @@ impl Face for ConnectFour {
 
     /// Returns one click anywhere on the column. The cell where the disc lands comes first.
     fn clicks(&self, column: Action) -> Clicks {
-        let discs = self.discs_by_player();
+        let discs = self.discs_by_square().by_player();
         let free = |row: &u32| (discs[0] | discs[1]) >> (8 * row + column) & 1 == 0;
         let landing = (0..ROWS).find(free).unwrap_or(ROWS - 1);
         let rows = (landing..ROWS).chain(0..landing);

@@ -1,20 +1,15 @@
 //! Positions as text, similar to a FEN: the rows from the top, `x` for the first player's discs, `o` for the second's,
 //! digits for runs of empty cells; then the player to move. The empty board is `7/7/7/7/7/7 x`.
 
-use super::{
-    board,
-    state::{COLUMNS, ConnectFour, ROWS},
-};
+use super::{COLUMNS, ConnectFour, ROWS, board};
 use crate::{
+    discs::Discs,
     game::{Game, StartError},
     value::Player,
 };
 
 pub(super) fn write(state: &ConnectFour) -> String {
-    let (first, second) = match state.to_move {
-        Player::First => (state.own, state.other),
-        Player::Second => (state.other, state.own),
-    };
+    let [first, second] = state.discs_by_square().by_player();
     let mut text = String::with_capacity(52);
     for rank in (0..ROWS).rev() {
         let mut empty = 0;
@@ -65,18 +60,14 @@ fn parse(text: &str) -> Result<ConnectFour, String> {
     if occupied & !(occupied << 8 | board::landings(0)) != 0 {
         return Err("a disc floats above an empty cell".into());
     }
-    let due = match first.count_ones().checked_sub(second.count_ones()) {
-        Some(0) => Player::First,
-        Some(1) => Player::Second,
-        _ => return Err("x must have as many discs as o, or one more".into()),
-    };
-    if due != to_move {
-        return Err("the number of discs says that the other player moves".into());
+    match Discs::due([first, second]) {
+        None => return Err("x must have as many discs as o, or one more".into()),
+        Some(due) if due != to_move => {
+            return Err("the number of discs says that the other player moves".into());
+        }
+        Some(_) => {}
     }
-    let (own, other) = match to_move {
-        Player::First => (first, second),
-        Player::Second => (second, first),
-    };
+    let Discs { own, other, .. } = Discs::of_players([first, second], to_move);
     if board::has_four(own) {
         return Err("the player to move has won already".into());
     }

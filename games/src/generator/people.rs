@@ -61,39 +61,7 @@ impl Face for GeneratorGame {
 
     const START_FIELDS: &'static [&'static str] = &["target", "second_target", "examples"];
 
-    const RUN_SETTINGS: &'static [&'static str] = &[
-        // One player, whose solution should be short: values are discounted, and a known solution is followed.
-        "search.visits=64",
-        "search.first_play=reduction",
-        "search.first_play_reduction=0.1",
-        "search.noise_total_alpha=10.0",
-        "search.reuse=keep",
-        "search.discount=0.97",
-        "search.max_share=0.25",
-        "search.stop_when_solved=true",
-        "search.max_actions=64",
-        // The design's sizes, and a network each for policy and value.
-        "model.blocks=3",
-        "model.filters=64",
-        "model.value_hidden=128",
-        "model.shared=false",
-        // A played position costs a search, a known solution does not. With fewer known solutions the learner of a small machine
-        // would wait.
-        "problems.known_solutions=0.95",
-        "learner.batch_size=128",
-        "learner.checkpoint_steps=100",
-        // Known solutions cost nothing, so self-play waits until the learner has used each position once, and not for long stores of
-        // unsent games. Without it the learner of two cores sees a third of the positions, and learns half as fast.
-        "replay.min_uses=1.0",
-        "replay.uses_slack=2000",
-        "actor.max_spool_mib=1",
-        // On a small machine a failed attempt should not take as long as ten solutions.
-        "game.rules.move_limit=32",
-        // Input and output grids: without pairs the network would never learn to mark a step.
-        "game.rules.pairs=25",
-        // Grids that random moves hardly ever make: small ones, long lines, rotations.
-        "game.rules.drawings=25",
-    ];
+    const RUN_SETTINGS: &'static str = include_str!("run.toml");
 
     fn rule_comment(key: &str) -> Option<&'static str> {
         Rules::get_field_docs(key).ok()

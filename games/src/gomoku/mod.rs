@@ -1,37 +1,94 @@
 //! Gomoku on 8×8: five or more stones in a row win; Black begins on any square.
 //!
-//! | module | content |
-//! |---|---|
-//! | `state` | the state of a game |
-//! | `row` | the index row, its layout and its symmetries |
-//! | `text` | positions as text, checked when read |
-//! | `people` | drawing and notation |
+//! Drawing and notation are in `people`. A row has one entry for each square, set in one of three planes (own stone, other stone,
+//! empty), then the player to move.
 //!
 //! Action `8·rank + file` (a1 = 0) puts a stone on an empty square. A full board without five in a row is a draw. All
 //! eight symmetries of the square hold.
 
 mod people;
-mod row;
-mod state;
-mod text;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     bits,
+    codec::PolicyHead,
+    discs::{self, Discs},
     game::{Action, Game, IllegalAction, Outcome, StartError},
     layout::RowLayout,
+    planes::{self, SQUARES},
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
 };
-
-pub use state::Gomoku;
-use state::has_five;
 
 /// Gomoku has no variants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rules {}
+
+/// A position of Gomoku.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Gomoku {
+    /// Stones of the player to act: bit `8·rank + file`.
+    own: u64,
+    /// Stones of the other player.
+    other: u64,
+    to_move: Player,
+    /// True if the other player has five in a row.
+    is_lost: bool,
+}
+
+impl Gomoku {
+    /// The empty board.
+    pub const EMPTY: Self = Self {
+        own: 0,
+        other: 0,
+        to_move: Player::First,
+        is_lost: false,
+    };
+
+    fn discs(&self) -> Discs {
+        Discs {
+            own: self.own,
+            other: self.other,
+            to_move: self.to_move,
+        }
+    }
+
+    /// Returns the stones of the first player (Black), then of the second: bit `8·rank + file`.
+    pub fn stones_by_player(&self) -> [u64; 2] {
+        self.discs().by_player()
+    }
+
+    const fn empty_squares(&self) -> u64 {
+        if self.is_lost { 0 } else { !(self.own | self.other) }
+    }
+}
+
+/// True if five of these stones stand in a row.
+const fn has_five(stones: u64) -> bool {
+    /// Squares from which a row of five can run towards higher files.
+    const RIGHTWARD: u64 = 0x0f0f_0f0f_0f0f_0f0f;
+    /// Squares from which a row of five can run towards lower files.
+    const LEFTWARD: u64 = 0xf0f0_f0f0_f0f0_f0f0;
+    const ANYWHERE: u64 = u64::MAX;
+    let directions = [(1, RIGHTWARD), (8, ANYWHERE), (9, RIGHTWARD), (7, LEFTWARD)];
+    let mut found = 0;
+    let mut direction = 0;
+    while direction < directions.len() {
+        let (step, starts) = directions[direction];
+        let pairs = stones & stones >> step;
+        let fours = pairs & pairs >> (2 * step);
+        found |= fours & stones >> (4 * step) & starts;
+        direction += 1;
+    }
+    found != 0
+}
+
+/// Returns the image of a square, which is also a policy entry.
+const fn turn_square(symmetry: Symmetry, square: u32) -> u32 {
+    bits::turn_square(square, symmetry.0)
+}
 
 impl Game for Gomoku {
     type Rules = Rules;
@@ -43,7 +100,13 @@ impl Game for Gomoku {
     const SYMMETRIES: u8 = 8;
 
     fn start(_: &Rules, position: Option<&str>) -> Result<Self, StartError> {
-        position.map_or(Ok(Self::EMPTY), text::read)
+        match position {
+            None => Ok(Self::EMPTY),
+            Some(text) => read(text).map_err(|reason| StartError {
+                game: Self::NAME,
+                reason,
+            }),
+        }
     }
 
     fn encoding(options: u32) -> Result<(), StartError> {
@@ -51,7 +114,8 @@ impl Game for Gomoku {
     }
 
     fn layout((): ()) -> RowLayout {
-        row::layout()
+        // Each action is a square, so the policy is one plane.
+        discs::layout::<Self>(SQUARES as u32, true, PolicyHead::Planes)
     }
 
     fn to_move(&self) -> Player {
@@ -101,7 +165,7 @@ impl Game for Gomoku {
     }
 
     fn position(&self) -> String {
-        text::write(self)
+        self.discs().text()
     }
 
     fn allows(&self, symmetry: Symmetry) -> bool {
@@ -109,16 +173,46 @@ impl Game for Gomoku {
     }
 
     fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
-        row::write(self, symmetry, row);
+        let [own, other] = [self.own, self.other].map(|stones| bits::turn(stones, symmetry.0));
+        let turned = Discs {
+            own,
+            other,
+            to_move: self.to_move,
+        };
+        turned.write_cells(0..SQUARES as u32, row);
     }
 
     fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
-        row::turn_square(symmetry, action)
+        turn_square(symmetry, action)
     }
 
     fn row_symmetries((): ()) -> RowSymmetries {
-        row::symmetries()
+        planes::symmetries(&Self::layout(()), Self::SYMMETRIES, &[], turn_square, turn_square)
     }
+}
+
+/// Reads a position.
+///
+/// # Errors
+/// Sentence that says what is wrong with the text.
+fn read(text: &str) -> Result<Gomoku, String> {
+    let discs = Discs::read(text)?;
+    match Discs::due(discs.by_player()) {
+        None => return Err("X must have as many stones as O, or one more".into()),
+        Some(due) if due != discs.to_move => {
+            return Err("the number of stones says that the other player moves".into());
+        }
+        Some(_) => {}
+    }
+    if has_five(discs.own) {
+        return Err("the player to move has won already".into());
+    }
+    Ok(Gomoku {
+        own: discs.own,
+        other: discs.other,
+        to_move: discs.to_move,
+        is_lost: has_five(discs.other),
+    })
 }
 
 #[cfg(test)]

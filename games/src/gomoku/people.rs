@@ -1,6 +1,6 @@
 //! Gomoku for people: the drawing of the board, and moves as squares.
 
-use super::state::Gomoku;
+use super::Gomoku;
 use crate::{
     Action, Face, Game, Player,
     perft::KnownPerft,

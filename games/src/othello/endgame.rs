@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use super::{
+    Othello,
     board::{placements, turned},
-    state::Othello,
 };
 use crate::{
     bits,

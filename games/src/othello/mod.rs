@@ -2,12 +2,11 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | `state` | the state of a game |
 //! | `board` | legal placements and turned discs, on bitboards |
 //! | `endgame` | exact outcomes of the last few empty squares |
-//! | `text` | positions as text, checked when read |
-//! | `row` | the index row, its layout and its symmetries |
 //! | `people` | drawing and notation |
+//!
+//! A row has one entry for each disc (the first one again for every empty square), then the player to move.
 //!
 //! Actions 0–63 place a disc. Action 64 passes, which is legal only if no disc can be placed. The game is over when neither
 //! player can place a disc, and the player with more discs wins. All eight symmetries of the square hold.
@@ -15,9 +14,6 @@
 mod board;
 mod endgame;
 mod people;
-mod row;
-mod state;
-mod text;
 
 use std::cmp::Ordering;
 
@@ -25,18 +21,91 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     bits,
+    codec::PolicyHead,
+    discs::{self, Discs},
     game::{Action, Game, IllegalAction, Known, Outcome, StartError},
     layout::RowLayout,
+    planes::{self, SQUARES},
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
 };
-
-pub use state::{Othello, PASS};
 
 /// Othello has no variants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rules {}
+
+/// Action that passes.
+pub const PASS: Action = 64;
+
+/// A position of Othello.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Othello {
+    /// Discs of the player to move.
+    own: u64,
+    /// Discs of the other player.
+    other: u64,
+    /// Squares on which the player to move may place a disc. If there is none, the player passes, or the game is over.
+    placements: u64,
+    to_move: Player,
+    /// True if neither player can place a disc.
+    over: bool,
+}
+
+impl Othello {
+    fn new(own: u64, other: u64, to_move: Player) -> Self {
+        let placements = board::placements(own, other);
+        Self {
+            own,
+            other,
+            placements,
+            to_move,
+            over: placements == 0 && board::placements(other, own) == 0,
+        }
+    }
+
+    /// Returns the usual start: Black (first) on e4 and d5, White on d4 and e5.
+    pub fn initial() -> Self {
+        Self::new(1 << 28 | 1 << 35, 1 << 27 | 1 << 36, Player::First)
+    }
+
+    /// Returns the discs of the player to move, then of the other: bit `8·rank + file`.
+    pub const fn bitboards(&self) -> (u64, u64) {
+        (self.own, self.other)
+    }
+
+    fn discs(&self) -> Discs {
+        Discs {
+            own: self.own,
+            other: self.other,
+            to_move: self.to_move,
+        }
+    }
+}
+
+/// Reads a position.
+///
+/// # Errors
+/// Sentence that says what is wrong with the text.
+fn read(text: &str) -> Result<Othello, String> {
+    let Discs { own, other, to_move } = Discs::read(text)?;
+    if own | other == 0 {
+        return Err("the board is empty".into());
+    }
+    Ok(Othello::new(own, other, to_move))
+}
+
+/// Returns the image of a policy entry: squares turn with the board, the pass stays.
+fn turn_entry(symmetry: Symmetry, entry: u32) -> u32 {
+    match entry {
+        PASS.. => entry,
+        square => turn_square(symmetry, square),
+    }
+}
+
+fn turn_square(symmetry: Symmetry, square: u32) -> u32 {
+    bits::turn_square(square, symmetry.0)
+}
 
 impl Game for Othello {
     type Rules = Rules;
@@ -48,7 +117,13 @@ impl Game for Othello {
     const SYMMETRIES: u8 = 8;
 
     fn start(_: &Rules, position: Option<&str>) -> Result<Self, StartError> {
-        position.map_or_else(|| Ok(Self::initial()), text::read)
+        match position {
+            None => Ok(Self::initial()),
+            Some(text) => read(text).map_err(|reason| StartError {
+                game: Self::NAME,
+                reason,
+            }),
+        }
     }
 
     fn encoding(options: u32) -> Result<(), StartError> {
@@ -56,7 +131,7 @@ impl Game for Othello {
     }
 
     fn layout((): ()) -> RowLayout {
-        row::layout()
+        discs::layout::<Self>(SQUARES as u32, false, PolicyHead::Dense)
     }
 
     fn to_move(&self) -> Player {
@@ -112,7 +187,7 @@ impl Game for Othello {
     }
 
     fn position(&self) -> String {
-        text::write(self)
+        self.discs().text()
     }
 
     fn allows(&self, symmetry: Symmetry) -> bool {
@@ -120,15 +195,22 @@ impl Game for Othello {
     }
 
     fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
-        row::write(self, symmetry, row);
+        let [own, other] = [self.own, self.other].map(|discs| bits::turn(discs, symmetry.0));
+        let turned = Discs {
+            own,
+            other,
+            to_move: self.to_move,
+        };
+        // A position has at least one disc: `read` refuses an empty board, and no disc leaves the board.
+        turned.write_discs(row);
     }
 
     fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
-        row::turn_entry(symmetry, action)
+        turn_entry(symmetry, action)
     }
 
     fn row_symmetries((): ()) -> RowSymmetries {
-        row::symmetries()
+        planes::symmetries(&Self::layout(()), Self::SYMMETRIES, &[], turn_square, turn_entry)
     }
 
     fn known(&self) -> Option<Known> {

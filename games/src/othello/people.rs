@@ -1,6 +1,6 @@
 //! Othello for people: the drawing of the board and the notation of moves by squares.
 
-use super::state::{Othello, PASS};
+use super::{Othello, PASS};
 use crate::{
     Action, Face, Game, Player,
     perft::KnownPerft,
@@ -9,14 +9,6 @@ use crate::{
 };
 
 impl Othello {
-    /// Returns the discs of the first player (Black), then of the second: bit `8·rank + file`.
-    fn discs_by_player(&self) -> [u64; 2] {
-        match self.to_move {
-            Player::First => [self.own, self.other],
-            Player::Second => [self.other, self.own],
-        }
-    }
-
     fn must_pass(&self) -> bool {
         self.placements == 0 && !self.over
     }
@@ -34,22 +26,7 @@ impl Face for Othello {
 
     const OPENING_PLIES: u32 = 6;
 
-    // Decided by lab/othello.toml, arm "proofs", and the policy target by lab/othello-policy.toml.
-    const RUN_SETTINGS: &'static [&'static str] = &[
-        "search.visits=32",
-        "search.solver=true",
-        "search.stop_when_solved=true",
-        "search.exact_leaves=true",
-        "search.q_range=0.5",
-        "model.value_head=wdl",
-        "model.global_pooling=8",
-        "learner.batch_size=128",
-        "learner.samples_per_position=3.0",
-        "learner.warmup_steps=50",
-        "learner.policy_target=completed-q",
-        "learner.root_value_share=0.25",
-        "learner.checkpoint_steps=100",
-    ];
+    const RUN_SETTINGS: &'static str = include_str!("run.toml");
 
     const PROBES: &'static [Line] = &[
         Line::new("Start", &[]),
@@ -77,7 +54,7 @@ impl Face for Othello {
 
     /// Returns the drawing of the board, with a1 at the top left for both players.
     fn scene(&self, last_turn: &[Action]) -> Scene {
-        let discs = self.discs_by_player();
+        let discs = self.discs().by_player();
         let cell = |square: u32| Cell {
             is_last: last_turn.contains(&square),
             is_playable: self.placements >> square & 1 == 1,
@@ -99,7 +76,7 @@ impl Face for Othello {
     }
 
     fn remark(&self) -> String {
-        let [black, white] = self.discs_by_player().map(u64::count_ones);
+        let [black, white] = self.discs().by_player().map(u64::count_ones);
         let must_pass = if self.must_pass() {
             " No disc can be placed: pass."
         } else {

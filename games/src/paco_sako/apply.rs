@@ -5,9 +5,8 @@ use cozy_chess::{Rank, Square};
 use super::{
     action::Act,
     board::Board,
-    piece::Kind,
+    piece::{Kind, home_row, pawn_row},
     position::{Hand, Position, RequiredAction, Victory},
-    sides::{home_row, pawn_row},
 };
 use crate::Player;
 

@@ -10,11 +10,10 @@ use cozy_chess::BitBoard;
 use super::{
     action::Act,
     apply::pulled_back,
-    digest::Digest,
+    digest::{Digest, Seen},
     legal,
     piece::Kind,
     position::{Position, RequiredAction},
-    seen::Seen,
 };
 use crate::Player;
 

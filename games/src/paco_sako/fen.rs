@@ -12,9 +12,9 @@ use cozy_chess::{File, Rank, Square};
 
 use super::{
     board::Board,
+    castling::{Castling, RIGHTS},
     piece::Kind,
     position::{Hand, Position, RequiredAction, Victory},
-    rights::{Castling, RIGHTS},
 };
 use crate::Player;
 
@@ -51,43 +51,22 @@ const UNIONS: [(char, Kind, Kind); 20] = [
 /// Letters of white single pieces, by type. Black pieces have the lower-case letter.
 const SINGLES: [char; 6] = ['P', 'R', 'N', 'B', 'Q', 'K'];
 
-/// Error: a text is not a FEN of this dialect.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum FenError {
-    #[error("a FEN has six fields (board, side, no-progress counter, castling, en passant, -), not {0}")]
-    Fields(usize),
-    #[error("the board has {0} rows instead of eight")]
-    Rows(usize),
-    #[error("row {rank} of the board holds {squares} squares instead of eight")]
-    Row { rank: usize, squares: usize },
-    #[error("{0:?} is neither a piece, nor a union, nor a number of empty squares")]
-    Letter(char),
-    #[error("the hand {0:?} is not a square and one letter, e.g. ^e2P")]
-    Hand(String),
-    #[error("the hand does not hold a piece of the side to move")]
-    ForeignHand,
-    #[error("the side to move is {0:?} instead of w or b")]
-    Side(String),
-    #[error("the no-progress counter is {0:?} instead of a number from 0 to {MAX_COUNTER}")]
-    Counter(String),
-    #[error("the castling rights are {0:?} instead of rook files such as AHah, one for each wing, or -")]
-    Castling(String),
-    #[error("the en-passant square is {0:?} instead of one on row 3 or 6, or -")]
-    EnPassant(String),
-    #[error("the sixth field is {0:?} instead of -")]
-    UnionMove(String),
-}
-
 /// Reads a FEN. The position's counters of moves begin at 1.
-pub(super) fn read(text: &str) -> Result<Position, FenError> {
+///
+/// # Errors
+/// Sentence that says which field is wrong.
+pub(super) fn read(text: &str) -> Result<Position, String> {
     let fields: Vec<&str> = text.split_whitespace().collect();
     let &[placement, side, counter, castling, en_passant, union_move] = fields.as_slice() else {
-        return Err(FenError::Fields(fields.len()));
+        return Err(format!(
+            "a FEN has six fields (board, side, no-progress counter, castling, en passant, -), not {}",
+            fields.len()
+        ));
     };
     let to_move = match side {
         "w" => Player::First,
         "b" => Player::Second,
-        _ => return Err(FenError::Side(side.into())),
+        _ => return Err(format!("the side to move is {side:?} instead of w or b")),
     };
     let (rows, hand) = match placement.split_once('^') {
         Some((rows, hand)) => (rows, Some(read_hand(hand, to_move)?)),
@@ -96,7 +75,7 @@ pub(super) fn read(text: &str) -> Result<Position, FenError> {
     let board = read_rows(rows)?;
     let no_progress = counter.parse().ok().filter(|&counter| counter <= MAX_COUNTER);
     if union_move != "-" {
-        return Err(FenError::UnionMove(union_move.into()));
+        return Err(format!("the sixth field is {union_move:?} instead of -"));
     }
     Ok(Position {
         board,
@@ -111,17 +90,19 @@ pub(super) fn read(text: &str) -> Result<Position, FenError> {
             RequiredAction::Lift
         },
         victory: Victory::Running,
-        no_progress: no_progress.ok_or_else(|| FenError::Counter(counter.into()))?,
+        no_progress: no_progress.ok_or_else(|| {
+            format!("the no-progress counter is {counter:?} instead of a number from 0 to {MAX_COUNTER}")
+        })?,
         half_moves: 1,
         moves: 1,
         actions: 1,
     })
 }
 
-fn read_rows(text: &str) -> Result<Board, FenError> {
+fn read_rows(text: &str) -> Result<Board, String> {
     let rows: Vec<&str> = text.split('/').collect();
     if rows.len() != Rank::NUM {
-        return Err(FenError::Rows(rows.len()));
+        return Err(format!("the board has {} rows instead of eight", rows.len()));
     }
     let mut board = Board::EMPTY;
     for (row, rank) in rows.into_iter().zip(Rank::ALL.into_iter().rev()) {
@@ -131,7 +112,9 @@ fn read_rows(text: &str) -> Result<Board, FenError> {
                 squares += empty as usize;
                 continue;
             }
-            let (white, black) = read_letter(letter).ok_or(FenError::Letter(letter))?;
+            let (white, black) = read_letter(letter).ok_or_else(|| {
+                format!("{letter:?} is neither a piece, nor a union, nor a number of empty squares")
+            })?;
             if let Some(file) = File::try_index(squares) {
                 let square = Square::new(file, rank);
                 put(&mut board, Player::First, square, white);
@@ -140,10 +123,10 @@ fn read_rows(text: &str) -> Result<Board, FenError> {
             squares += 1;
         }
         if squares != File::NUM {
-            return Err(FenError::Row {
-                rank: rank as usize + 1,
-                squares,
-            });
+            return Err(format!(
+                "row {} of the board holds {squares} squares instead of eight",
+                rank as usize + 1
+            ));
         }
     }
     Ok(board)
@@ -155,8 +138,8 @@ fn put(board: &mut Board, player: Player, square: Square, kind: Option<Kind>) {
     }
 }
 
-fn read_hand(text: &str, to_move: Player) -> Result<Hand, FenError> {
-    let fault = || FenError::Hand(text.into());
+fn read_hand(text: &str, to_move: Player) -> Result<Hand, String> {
+    let fault = || format!("the hand {text:?} is not a square and one letter, e.g. ^e2P");
     let (place, letter) = text.split_at_checked(2).ok_or_else(fault)?;
     let square = place.parse().map_err(|_| fault())?;
     let mut letters = letter.chars();
@@ -170,17 +153,17 @@ fn read_hand(text: &str, to_move: Player) -> Result<Hand, FenError> {
     };
     Ok(Hand {
         square,
-        own: own.ok_or(FenError::ForeignHand)?,
+        own: own.ok_or("the hand does not hold a piece of the side to move")?,
         partner,
     })
 }
 
-fn read_castling(
-    text: &str,
-    board: &Board,
-    hand: Option<Hand>,
-    to_move: Player,
-) -> Result<Castling, FenError> {
+fn read_castling(text: &str, board: &Board, hand: Option<Hand>, to_move: Player) -> Result<Castling, String> {
+    let fault = || {
+        format!(
+            "the castling rights are {text:?} instead of rook files such as AHah, one for each wing, or -"
+        )
+    };
     let king_file = |player: Player| {
         let held = hand
             .filter(|hand| hand.own == Kind::King && player == to_move)
@@ -198,24 +181,23 @@ fn read_castling(
         } else {
             Player::Second
         };
-        let file = letter
-            .to_ascii_lowercase()
-            .try_into()
-            .map_err(|_| FenError::Castling(text.into()))?;
+        let file = letter.to_ascii_lowercase().try_into().map_err(|_| fault())?;
         if !castling.grant(player, file) {
-            return Err(FenError::Castling(text.into()));
+            return Err(fault());
         }
     }
     Ok(castling)
 }
 
-fn read_en_passant(text: &str) -> Result<Option<Square>, FenError> {
+fn read_en_passant(text: &str) -> Result<Option<Square>, String> {
     if text == "-" {
         return Ok(None);
     }
     match text.parse::<Square>() {
         Ok(square) if matches!(square.rank(), Rank::Third | Rank::Sixth) => Ok(Some(square)),
-        _ => Err(FenError::EnPassant(text.into())),
+        _ => Err(format!(
+            "the en-passant square is {text:?} instead of one on row 3 or 6, or -"
+        )),
     }
 }
 

@@ -193,7 +193,7 @@ impl Game for PacoSako {
             game: Self::NAME,
             reason,
         };
-        let position = fen::read(position.unwrap_or(fen::START)).map_err(|error| fault(error.to_string()))?;
+        let position = fen::read(position.unwrap_or(fen::START)).map_err(fault)?;
         if rules.dead_end != DeadEnd::Neutral {
             check_playable(&position).map_err(|reason| fault(reason.into()))?;
         }

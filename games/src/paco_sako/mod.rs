@@ -12,12 +12,11 @@
 //! |---|---|
 //! | `piece`, `board`, `position` | state without history |
 //! | `action` | action numbers |
-//! | `sides` | rows, directions and colours of the players |
-//! | `movement`, `rights`, `castling`, `threats`, `reach` | movement of pieces, and the squares they threaten |
+//! | `movement`, `castling`, `threats`, `reach` | movement of pieces, and the squares they threaten |
 //! | `apply` | effects of actions |
 //! | `legal`, `offer`, `completion`, `rules` | legal actions under the switchable rules |
-//! | `history`, `digest`, `seen` | repetitions, cycles within a turn, hashes of states |
-//! | `turn_win` | wins within the present turn |
+//! | `history`, `digest` | repetitions, cycles within a turn, hashes of states |
+//! | `turn_win`, `turn_draw` | wins and draws within the present turn |
 //! | `fen`, `row` | a position as text, and as the row of a network |
 //! | `game` | [`PacoSako`], the [`crate::Game`] |
 //! | `people` | drawing, notation and JSON |
@@ -38,11 +37,8 @@ mod people;
 mod piece;
 mod position;
 mod reach;
-mod rights;
 mod row;
 mod rules;
-mod seen;
-mod sides;
 mod threats;
 mod turn_draw;
 mod turn_win;

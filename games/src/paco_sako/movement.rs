@@ -7,9 +7,8 @@ use cozy_chess::{
 
 use super::{
     board::Board,
-    piece::Kind,
+    piece::{Kind, ahead, color},
     position::Hand,
-    sides::{ahead, color},
 };
 use crate::Player;
 

@@ -71,21 +71,7 @@ A turn may be entered in parts; undo takes back the last part.";
 
     const OPTIONS: u32 = 1;
 
-    // Decided by lab/paco-sako.toml, arm "solver-warm". The temperature is 1 throughout: proofs keep a drawn action from being a known
-    // loss. In lab/paco-policy.toml completed Q had no gain.
-    const RUN_SETTINGS: &'static [&'static str] = &[
-        "search.visits=32",
-        "search.solver=true",
-        "search.stop_when_solved=true",
-        "search.exact_leaves=true",
-        "search.temperature=[{ until_action = 100000, temperature = 1.0 }]",
-        "model.value_head=wdl",
-        "model.global_pooling=8",
-        "learner.batch_size=128",
-        "learner.warmup_steps=50",
-        "learner.root_value_share=0.25",
-        "learner.checkpoint_steps=100",
-    ];
+    const RUN_SETTINGS: &'static str = include_str!("run.toml");
 
     const PROBES: &'static [Line] = &[
         Line::new("Start", &[]),

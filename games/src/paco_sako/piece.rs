@@ -1,4 +1,9 @@
-//! Piece types. Rows and FEN letters depend on their order (rook before knight).
+//! Piece types, and what differs between the two players: rows, directions, colours. Rows of networks and FEN letters depend on the
+//! order of the types (rook before knight).
+
+use cozy_chess::{BitBoard, Color, Rank};
+
+use crate::Player;
 
 /// Type of a piece. The colour is a [`crate::Player`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,5 +40,36 @@ impl Kind {
     /// Returns the type with this number. `None` from 6 on.
     pub(super) fn from_number(number: usize) -> Option<Self> {
         Self::ALL.get(number).copied()
+    }
+}
+
+/// Returns the row on which this player's king starts.
+pub(super) fn home_row(player: Player) -> Rank {
+    match player {
+        Player::First => Rank::First,
+        Player::Second => Rank::Eighth,
+    }
+}
+
+/// Returns the row on which this player's pawns start.
+pub(super) fn pawn_row(player: Player) -> Rank {
+    match player {
+        Player::First => Rank::Second,
+        Player::Second => Rank::Seventh,
+    }
+}
+
+/// Returns the squares moved one row forward, as this player's pawns move.
+pub(super) fn ahead(player: Player, squares: BitBoard) -> BitBoard {
+    match player {
+        Player::First => BitBoard(squares.0 << 8),
+        Player::Second => BitBoard(squares.0 >> 8),
+    }
+}
+
+pub(super) fn color(player: Player) -> Color {
+    match player {
+        Player::First => Color::White,
+        Player::Second => Color::Black,
     }
 }

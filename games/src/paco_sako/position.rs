@@ -2,7 +2,7 @@
 
 use cozy_chess::Square;
 
-use super::{board::Board, piece::Kind, rights::Castling};
+use super::{board::Board, castling::Castling, piece::Kind};
 use crate::Player;
 
 /// Kind of action that the player to act must take next. All legal actions of a state are of one kind.

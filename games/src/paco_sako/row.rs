@@ -8,9 +8,9 @@ use cozy_chess::Square;
 
 use super::{
     action::{ACTIONS, Act},
+    castling::Wing,
     piece::Kind,
     position::{Position, RequiredAction},
-    rights::Wing,
 };
 use crate::{
     Action, ConstantPlane, PlaneStack, Player, RowForm, RowLayout, RowSymmetries, StartError, Symmetry,

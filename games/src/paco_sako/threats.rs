@@ -17,13 +17,11 @@ use cozy_chess::{BitBoard, Square, get_pawn_attacks};
 use super::{
     apply::{is_promotion, land, pulled_back},
     board::Board,
-    digest::{Digest, digest},
+    digest::{Digest, Seen, digest},
     movement::{attacks, targets},
-    piece::Kind,
+    piece::{Kind, color},
     position::Hand,
     reach,
-    seen::Seen,
-    sides::color,
 };
 use crate::Player;
 

@@ -9,12 +9,11 @@ use std::collections::VecDeque;
 use super::{
     action::Act,
     completion::ends_turn,
-    digest::Digest,
+    digest::{Digest, Seen},
     legal,
     piece::Kind,
     position::{Hand, Position, RequiredAction, Victory},
     reach,
-    seen::Seen,
 };
 
 /// Most distinct states of one turn that a search visits.

@@ -1,12 +1,7 @@
 //! [`entropy`]: how certain the served network is on known positions.
 
-use config::RunConfig;
-use games::{
-    Face, Symmetry,
-    probes::Probe,
-    registry::{self, Visitor},
-};
-use network::{PositionBatch, file::encoding_of};
+use config::{GameConfig, RunConfig};
+use games::{Action, RowLayout, Symmetry, registry};
 use proto::{
     priors,
     v1::{DescribeModelRequest, EvaluateRequest, Priority, evaluator_client::EvaluatorClient},
@@ -22,21 +17,15 @@ pub async fn entropy(config: &RunConfig, addresses: &Addresses) -> Option<f64> {
     let mut client = EvaluatorClient::new(link);
     let described = client.describe_model(DescribeModelRequest::default()).await;
     let described = described.ok()?.into_inner();
-    let batch = Rows {
-        config,
-        layout_json: &described.layout_json,
-    };
-    let batch = registry::visit(&config.game.name, batch).ok()??;
-    let fixed = (described.row_length > 0).then_some(described.row_length as usize);
     let request = EvaluateRequest {
         model: described.version,
         priority: Priority::Play.into(),
-        ..batch.to_request(0..batch.len(), fixed)
+        ..probes(&config.game, &described.layout_json)?
     };
-    let counts = request.legal_counts.clone();
+    let (counts, legal) = (request.legal_counts.clone(), request.legal_actions.len());
     let reply = client.evaluate(request).await.ok()?.into_inner();
     let mut all = Vec::new();
-    priors::decode(&reply.priors, batch.legal().len(), &mut all).ok()?;
+    priors::decode(&reply.priors, legal, &mut all).ok()?;
     mean_share(&all, &counts)
 }
 
@@ -60,29 +49,31 @@ fn mean_share(priors: &[f32], counts: &[u32]) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// Makes the rows of a game's probes for a network with this layout.
-struct Rows<'a> {
-    config: &'a RunConfig,
-    layout_json: &'a str,
-}
-
-impl Visitor for Rows<'_> {
-    type Output = Option<PositionBatch>;
-
-    fn visit<G: Face>(self) -> Self::Output {
-        let layout = serde_json::from_str(self.layout_json).ok()?;
-        let encoding = encoding_of::<G>(&layout, "the inference server").ok()?;
-        let rules = self.config.game.rules.clone().try_into::<G::Rules>().ok()?;
-        let key = GameKey { run_seed: 0, game: 0 };
-        let mut draws = Draws::new(key, 0, Purpose::Problem);
-        let mut batch = PositionBatch::default();
-        let mut legal = Vec::new();
-        for probe in Probe::<G>::all(&rules, &mut |below| draws.below(below)) {
-            probe.state.legal_actions(&mut legal);
-            batch.push_position(&probe.state, Symmetry::IDENTITY, &legal, encoding);
-        }
-        Some(batch)
+/// Returns the probes of a game as a request to a network with this layout; `None` if the game has other rows.
+fn probes(config: &GameConfig, layout_json: &str) -> Option<EvaluateRequest> {
+    let layout: RowLayout = serde_json::from_str(layout_json).ok()?;
+    let game = registry::find(&config.name).ok()?;
+    let rules = serde_json::to_value(&config.rules).ok()?;
+    let variant = game.variant(&rules, Some(layout.options)).ok()?;
+    if variant.layout() != layout {
+        return None;
     }
+    let key = GameKey { run_seed: 0, game: 0 };
+    let mut draws = Draws::new(key, 0, Purpose::Problem);
+    let mut request = EvaluateRequest::default();
+    let mut legal = Vec::new();
+    for probe in variant.probes(&mut |below| draws.below(below)) {
+        let begin = request.indices.len();
+        probe.state.write_row(Symmetry::IDENTITY, &mut request.indices);
+        if layout.row_len().is_none() {
+            request.row_lengths.push((request.indices.len() - begin) as u32);
+        }
+        probe.state.legal_actions(&mut legal);
+        let entry = |&action: &Action| probe.state.policy_index(Symmetry::IDENTITY, action);
+        request.legal_actions.extend(legal.iter().map(entry));
+        request.legal_counts.push(legal.len() as u32);
+    }
+    Some(request)
 }
 
 #[cfg(test)]

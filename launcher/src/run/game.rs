@@ -3,100 +3,103 @@
 
 use config::{ConfigError, GameConfig, Override, RunConfig};
 use games::{
-    Face, Game,
-    registry::{self, Visitor},
+    erased::{AnyGame, VariantError},
+    registry,
 };
+
+fn find(name: &str) -> Result<&'static AnyGame, ConfigError> {
+    registry::find(name).map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))
+}
 
 /// Returns the section `[game]` of a new run of the game `name`, with the default of every rule.
 ///
 /// # Errors
 /// [`ConfigError::Game`] if there is no such game.
 pub fn defaults(name: &str) -> Result<GameConfig, ConfigError> {
-    registry::visit(name, Defaults).map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))
+    let game = find(name)?;
+    let usual = GameConfig::default();
+    Ok(GameConfig {
+        name: game.name.into(),
+        // The usual options are those of the usual game.
+        options: if usual.name == game.name { usual.options } else { 0 },
+        // Rules that have no TOML form keep their defaults unwritten.
+        rules: toml::Table::try_from(game.rules()).unwrap_or_default(),
+    })
 }
 
 /// Settings in which a new run of the game called `name` differs from the usual ones.
 ///
 /// # Errors
-/// [`ConfigError`] if there is no such game, or if one of its settings is not `section.key=value`.
+/// [`ConfigError`] if there is no such game, or if its settings are not TOML.
 pub fn settings(name: &str) -> Result<Vec<Override>, ConfigError> {
-    let settings = registry::visit(name, Settings)
-        .map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))?;
-    settings.iter().map(|setting| setting.parse()).collect()
+    let game = find(name)?;
+    let sections: toml::Table = toml::from_str(game.run_settings)
+        .map_err(|error| ConfigError::Game(format!("the settings of {}: {error}", game.name)))?;
+    let mut found = Vec::new();
+    for (section, keys) in sections {
+        collect(&section, keys, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// Adds all values below `path` to `found`.
+fn collect(path: &str, value: toml::Value, found: &mut Vec<Override>) -> Result<(), ConfigError> {
+    match value {
+        toml::Value::Table(keys) => keys
+            .into_iter()
+            .try_for_each(|(key, value)| collect(&format!("{path}.{key}"), value, found)),
+        value => {
+            found.push(Override::new(path, value)?);
+            Ok(())
+        }
+    }
 }
 
 /// Returns `config` as a `run.toml` with a comment on every key, those of the game's rules included.
 pub fn template(config: &RunConfig) -> String {
-    let rule = registry::visit(&config.game.name, RuleComments);
-    config::template_with_rules(config, |key| rule.as_ref().ok()?(key))
+    let game = registry::find(&config.game.name);
+    config::template_with_rules(config, |key| game.as_ref().ok()?.rule_comment(key))
+}
+
+/// Returns the values of `config` that differ from the defaults, those of the game's rules included, as a `run.toml` without comments.
+///
+/// # Errors
+/// [`ConfigError`] if there is no such game.
+pub fn differences(config: &RunConfig) -> Result<String, ConfigError> {
+    fn remove_equal(table: &mut toml::Table, usual: &toml::Table) {
+        table.retain(|key, value| match (value, usual.get(key)) {
+            (toml::Value::Table(own), Some(toml::Value::Table(usual))) => {
+                remove_equal(own, usual);
+                !own.is_empty()
+            }
+            (value, usual) => usual != Some(value),
+        });
+    }
+
+    let unwritten = |error: toml::ser::Error| ConfigError::Syntax(error.to_string());
+    let mut usual = RunConfig::default();
+    usual.game.rules = defaults(&config.game.name)?.rules;
+    let mut table = toml::Table::try_from(config).map_err(unwritten)?;
+    remove_equal(&mut table, &toml::Table::try_from(usual).map_err(unwritten)?);
+    toml::to_string(&table).map_err(unwritten)
 }
 
 /// Checks that the game exists and has these rules and this representation.
 ///
 /// # Errors
 /// [`ConfigError::Game`] naming the key.
-pub fn check(game: &GameConfig) -> Result<(), ConfigError> {
-    let checked = registry::visit(&game.name, Check(game));
-    checked.map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))?
-}
-
-struct Defaults;
-
-impl Visitor for Defaults {
-    type Output = GameConfig;
-
-    fn visit<G: Game>(self) -> GameConfig {
-        let usual = GameConfig::default();
-        GameConfig {
-            name: G::NAME.into(),
-            // The usual options are those of the usual game.
-            options: if usual.name == G::NAME { usual.options } else { 0 },
-            // Rules that have no TOML form keep their defaults unwritten.
-            rules: toml::Table::try_from(G::Rules::default()).unwrap_or_default(),
-        }
-    }
-}
-
-struct Settings;
-
-impl Visitor for Settings {
-    type Output = &'static [&'static str];
-
-    fn visit<G: Face>(self) -> Self::Output {
-        G::RUN_SETTINGS
-    }
-}
-
-struct RuleComments;
-
-impl Visitor for RuleComments {
-    type Output = fn(&str) -> Option<&'static str>;
-
-    fn visit<G: Face>(self) -> Self::Output {
-        G::rule_comment
-    }
-}
-
-struct Check<'a>(&'a GameConfig);
-
-impl Visitor for Check<'_> {
-    type Output = Result<(), ConfigError>;
-
-    fn visit<G: Game>(self) -> Self::Output {
-        let refused = |key: &str, reason: String| {
-            ConfigError::Game(format!(
-                "`{key}` of {}: {}",
-                G::NAME,
-                reason.trim_end().replace('\n', "; ")
-            ))
-        };
-        let rules = (self.0.rules.clone())
-            .try_into::<G::Rules>()
-            .map_err(|error| refused("game.rules", error.to_string()))?;
-        let encoding =
-            G::encoding(self.0.options).map_err(|error| refused("game.options", error.to_string()))?;
-        G::check(&rules, encoding).map_err(|error| refused("game.options", error.to_string()))
-    }
+pub fn check(config: &GameConfig) -> Result<(), ConfigError> {
+    let game = find(&config.name)?;
+    let refused =
+        |key: &str, reason: String| ConfigError::Game(format!("`{key}` of {}: {reason}", game.name));
+    let rules = serde_json::to_value(&config.rules);
+    let rules = rules.map_err(|error| refused("game.rules", error.to_string()))?;
+    let variant = game.variant(&rules, Some(config.options));
+    let checked = variant.and_then(|variant| Ok(variant.check()?));
+    checked.map_err(|error| match error {
+        VariantError::Rules { source, .. } => refused("game.rules", source.to_string()),
+        VariantError::Options(error) => refused("game.options", error.to_string()),
+    })
 }
 
 #[cfg(test)]
@@ -113,6 +116,29 @@ mod tests {
         let paco = defaults("paco-sako").unwrap();
         assert_eq!(paco.options, 1);
         assert_eq!(paco.rules["dead_end"].as_str(), Some("loss"));
+    }
+
+    /// A network that comes with Minuet keeps the settings of its run, without those that a new run has anyway.
+    #[test]
+    fn settings_of_shipped_networks_can_be_read_and_repeat_no_default() {
+        let networks = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../networks");
+        let folders = |path: &std::path::Path| {
+            let entries = std::fs::read_dir(path).unwrap();
+            entries
+                .map(|entry| entry.unwrap().path())
+                .filter(|path| path.is_dir())
+        };
+        let games: Vec<_> = folders(&networks).collect();
+        let levels = games.iter().flat_map(|game| folders(game));
+        let mut count = 0;
+        for folder in games.iter().cloned().chain(levels) {
+            let text = std::fs::read_to_string(folder.join("run.toml")).unwrap();
+            let run = config::parse(&text).unwrap();
+            check(&run.game).unwrap();
+            assert_eq!(text, differences(&run).unwrap(), "{}", folder.display());
+            count += 1;
+        }
+        assert!(count >= games.len());
     }
 
     #[test]

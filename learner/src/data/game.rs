@@ -2,8 +2,9 @@
 
 use config::GameConfig;
 use games::{
-    Game, RowLayout, RowSymmetries, StartError, Symmetry,
-    registry::{self, UnknownGame, Visitor},
+    RowLayout, RowSymmetries, StartError, Symmetry,
+    erased::{AnyGame, AnyState, Variant, VariantError},
+    registry::{self, UnknownGame},
 };
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
@@ -46,50 +47,41 @@ pub enum GameError {
     },
 }
 
+impl From<VariantError> for GameError {
+    fn from(error: VariantError) -> Self {
+        match error {
+            VariantError::Rules { source, .. } => Self::Rules(source),
+            VariantError::Options(source) => Self::Start(source),
+        }
+    }
+}
+
 impl TrainingGame {
     /// Returns the game of a configuration, with `positions` rows from random play drawn by `seed`.
     ///
     /// # Errors
     /// [`GameError`] naming the key of the configuration.
     pub fn new(config: &GameConfig, positions: usize, seed: u64) -> Result<Self, GameError> {
-        let maker = Maker {
-            config,
-            positions,
-            seed,
-        };
-        registry::visit(&config.name, maker)?
-    }
-}
-
-struct Maker<'a> {
-    config: &'a GameConfig,
-    positions: usize,
-    seed: u64,
-}
-
-impl Visitor for Maker<'_> {
-    type Output = Result<TrainingGame, GameError>;
-
-    fn visit<G: Game>(self) -> Self::Output {
-        let rules: G::Rules = serde_json::from_value(serde_json::to_value(&self.config.rules)?)?;
-        let encoding = G::encoding(self.config.options)?;
-        G::check(&rules, encoding)?;
-        let layout = G::layout(encoding);
+        let game = registry::find(&config.name)?;
+        let rules = serde_json::to_value(&config.rules)?;
+        let variant = game.variant(&rules, Some(config.options))?;
+        variant.check()?;
+        let layout = variant.layout();
         layout.check().map_err(|error| GameError::Layout {
-            game: G::NAME,
+            game: game.name,
             reason: error.to_string(),
         })?;
-        let mut draw = ChaCha20Rng::seed_from_u64(self.seed);
-        let mut rows = Vec::with_capacity(self.positions * layout.row_lengths().start());
+        let mut draw = ChaCha20Rng::seed_from_u64(seed);
+        let mut rows = Vec::with_capacity(positions * layout.row_lengths().start());
         let mut legal = Vec::new();
         let mut written = 0;
-        while written < self.positions {
-            let mut state = start::<G>(&rules, &mut draw)?;
+        while written < positions {
+            let mut state = start(game, variant.as_ref(), &mut draw)?;
             for _ in 0..LONGEST {
-                if written == self.positions || state.outcome().is_some() {
+                if written == positions || state.outcome().is_some() {
                     break;
                 }
-                state.write_row(encoding, Symmetry::IDENTITY, &mut rows);
+                state.write_row(Symmetry::IDENTITY, &mut rows);
                 written += 1;
                 state.legal_actions(&mut legal);
                 if legal.is_empty() {
@@ -100,20 +92,24 @@ impl Visitor for Maker<'_> {
         }
         Ok(TrainingGame {
             layout,
-            symmetries: G::row_symmetries(encoding),
+            symmetries: variant.row_symmetries(),
             rows,
         })
     }
 }
 
 /// Returns the first position of random play: the start position, or a problem if the game consists of problems.
-fn start<G: Game>(rules: &G::Rules, draw: &mut ChaCha20Rng) -> Result<G, StartError> {
-    let usual = G::start(rules, None)?;
-    if G::LEVELS == 0 {
+fn start(
+    game: &AnyGame,
+    variant: &dyn Variant,
+    draw: &mut ChaCha20Rng,
+) -> Result<Box<dyn AnyState>, StartError> {
+    let usual = variant.start(None)?;
+    if game.levels == 0 {
         return Ok(usual);
     }
-    let level = draw.random_range(1..=G::LEVELS.min(HARDEST));
-    let drawn = G::draw_start(rules, level, &mut |below| draw.random_range(0..below.max(1)));
+    let level = draw.random_range(1..=game.levels.min(HARDEST));
+    let drawn = variant.draw_start(level, false, &mut |below| draw.random_range(0..below.max(1)));
     Ok(drawn.map_or(usual, |drawn| drawn.start))
 }
 

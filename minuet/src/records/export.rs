@@ -3,7 +3,7 @@
 use std::{fs::File, io::BufWriter, path::PathBuf};
 
 use anyhow::Context as _;
-use games::{Game, registry};
+use games::registry;
 use proto::v1::{self, StoredGame};
 use replay_store::exchange::{
     archive::{Header, Writer},
@@ -124,7 +124,7 @@ async fn archive(file: PathBuf, first: (u64, v1::Game), games: &mut Games) -> an
 async fn arrays(folder: PathBuf, first: (u64, v1::Game), games: &mut Games) -> anyhow::Result<(u64, u64)> {
     let mut writer = numpy::Writer::create(&folder).with_context(|| folder.display().to_string())?;
     let (name, options) = (first.1.game.clone(), first.1.options);
-    let layout = registry::visit(&name, Layout(options))??;
+    let layout = serde_json::to_value(registry::find(&name)?.layout(options)?)?;
     let mut next = Some(first);
     while let Some((sequence, game)) = next {
         writer.add(sequence, &game)?;
@@ -132,15 +132,4 @@ async fn arrays(folder: PathBuf, first: (u64, v1::Game), games: &mut Games) -> a
     }
     let (games, positions) = writer.finish(&name, options, &layout)?;
     Ok((games as u64, positions))
-}
-
-/// Returns the row layout of a game as JSON, in the form of the model's metadata.
-struct Layout(u32);
-
-impl registry::Visitor for Layout {
-    type Output = anyhow::Result<serde_json::Value>;
-
-    fn visit<G: Game>(self) -> Self::Output {
-        Ok(serde_json::to_value(G::layout(G::encoding(self.0)?))?)
-    }
 }

@@ -1,7 +1,7 @@
 //! `minuet games show`: prints a game move by move.
 
 use actor::check::positions;
-use games::{Game, registry};
+use games::registry::{self, UnknownGame};
 use launcher::moment::rfc3339;
 use proto::{
     decisions::{Decision, Halves},
@@ -45,7 +45,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 fn print(game: &v1::Game, as_json: bool) -> anyhow::Result<()> {
-    let texts = registry::visit(&game.game, Texts(game))?;
+    let texts = texts(game)?;
     let moves: Vec<Value> = positions(game)?
         .zip(&texts)
         .map(|(position, text)| {
@@ -133,27 +133,24 @@ fn whole(game: &v1::Game, moves: Vec<Value>) -> Value {
 }
 
 /// Returns the position before each action as text. After an illegal action a note takes the place of the position.
-struct Texts<'a>(&'a v1::Game);
-
-impl registry::Visitor for Texts<'_> {
-    type Output = Vec<String>;
-
-    fn visit<G: Game>(self) -> Vec<String> {
-        let start = (!self.0.start.is_empty()).then_some(self.0.start.as_str());
-        let Some(mut state) = serde_json::from_str(&self.0.rules_json)
-            .ok()
-            .and_then(|rules| G::start(&rules, start).ok())
-        else {
-            return vec!["(the rules of this build do not accept the start)".into(); self.0.actions.len()];
-        };
-        let mut texts = Vec::with_capacity(self.0.actions.len());
-        for &action in &self.0.actions {
-            texts.push(state.position());
-            if state.play(action).is_err() {
-                texts.resize(self.0.actions.len(), "(after an illegal action)".into());
-                break;
-            }
+fn texts(game: &v1::Game) -> Result<Vec<String>, UnknownGame> {
+    let own = registry::find(&game.game)?;
+    let start = (!game.start.is_empty()).then_some(game.start.as_str());
+    let begin = serde_json::from_str(&game.rules_json).ok().and_then(|rules| {
+        let variant = own.variant(&rules, Some(game.options)).ok()?;
+        variant.start(start).ok()
+    });
+    let Some(mut state) = begin else {
+        let note = "(the rules of this build do not accept the start)";
+        return Ok(vec![note.into(); game.actions.len()]);
+    };
+    let mut texts = Vec::with_capacity(game.actions.len());
+    for &action in &game.actions {
+        texts.push(state.position());
+        if state.play(action).is_err() {
+            texts.resize(game.actions.len(), "(after an illegal action)".into());
+            break;
         }
-        texts
     }
+    Ok(texts)
 }

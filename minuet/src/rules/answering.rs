@@ -1,8 +1,9 @@
 //! Plays the actions of a request and describes the state that they lead to.
 
 use games::{
-    Face, Symmetry,
-    registry::{self, Visitor},
+    Symmetry,
+    erased::{self, AnyState, VariantError},
+    registry,
 };
 use serde_json::Value;
 
@@ -13,67 +14,53 @@ use super::{answer::StateAnswer, request::Request};
 /// # Errors
 /// Message for the `error` field of the answer.
 pub fn answer(request: &Request) -> Result<StateAnswer, String> {
-    registry::visit(&request.game, Answering(request)).map_err(|error| error.to_string())?
-}
-
-struct Answering<'a>(&'a Request);
-
-impl Visitor for Answering<'_> {
-    type Output = Result<StateAnswer, String>;
-
-    fn visit<G: Face>(self) -> Self::Output {
-        let request = self.0;
-        let rules = rules::<G>(request)?;
-        let encoding =
-            G::encoding(request.options.unwrap_or(G::OPTIONS)).map_err(|error| error.to_string())?;
-        let mut state = G::start_from_json(&rules, request.start.as_ref(), &request.rules)?;
-        let mut legal_before = request.trace.then(Vec::new);
-        for (index, value) in request.actions.iter().flatten().enumerate() {
-            if let Some(sets) = &mut legal_before {
-                sets.push(legal(&state));
-            }
-            let action = state
-                .action_from_json(value)
-                .map_err(|error| format!("action {index}: {error}"))?;
-            state
-                .play(action)
-                .map_err(|error| format!("action {index}: {value} is not legal: {}", error.reason))?;
-        }
-        let legal = legal(&state);
+    let game = registry::find(&request.game).map_err(|error| error.to_string())?;
+    let switches =
+        (request.rules.clone().into_iter()).filter(|(name, _)| !game.start_fields.contains(&name.as_str()));
+    let rules = erased::changed(game.json_rules(), switches);
+    let variant = game
+        .variant(&rules, request.options)
+        .map_err(|error| match error {
+            VariantError::Rules { source, .. } => source.to_string(),
+            VariantError::Options(error) => error.to_string(),
+        })?;
+    let mut state = variant.start_from_json(request.start.as_ref(), &request.rules)?;
+    let mut legal_before = request.trace.then(Vec::new);
+    for (index, value) in request.actions.iter().flatten().enumerate() {
         if let Some(sets) = &mut legal_before {
-            sets.push(legal.clone());
+            sets.push(legal(state.as_ref()));
         }
-        let mut row = Vec::new();
-        state.write_row(encoding, Symmetry::IDENTITY, &mut row);
-        Ok(StateAnswer {
-            legal,
-            to_move: state.to_move().index(),
-            fen: state.position(),
-            outcome: state.outcome_name(),
-            row,
-            more: state.json_fields(encoding),
-            legal_before,
-        })
+        let action = state
+            .action_from_json(value)
+            .map_err(|error| format!("action {index}: {error}"))?;
+        state
+            .play(action)
+            .map_err(|error| format!("action {index}: {value} is not legal: {}", error.reason))?;
     }
+    let legal = legal(state.as_ref());
+    if let Some(sets) = &mut legal_before {
+        sets.push(legal.clone());
+    }
+    let mut row = Vec::new();
+    state.write_row(Symmetry::IDENTITY, &mut row);
+    Ok(StateAnswer {
+        legal,
+        to_move: state.to_move().index(),
+        fen: state.position(),
+        outcome: state.outcome_name(),
+        row,
+        more: state.json_fields(),
+        legal_before,
+    })
 }
 
-fn legal<G: Face>(state: &G) -> Vec<Value> {
+fn legal(state: &dyn AnyState) -> Vec<Value> {
     let mut actions = Vec::new();
     state.legal_actions(&mut actions);
     actions
         .iter()
         .map(|&action| state.action_to_json(action))
         .collect()
-}
-
-/// Rules of a request: the game's rules for JSON, with the switches of the request in place of theirs.
-fn rules<G: Face>(request: &Request) -> Result<G::Rules, String> {
-    let mut table = serde_json::to_value(G::json_rules()).map_err(|error| error.to_string())?;
-    if let Value::Object(fields) = &mut table {
-        let rules = request.rules.clone().into_iter();
-        fields.extend(rules.filter(|(name, _)| !G::START_FIELDS.contains(&name.as_str())));
-    }
-    serde_json::from_value(table).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -2,18 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use games::{Action, Symmetry};
+use games::{Action, Symmetry, erased::AnyState};
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArray4, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
 use pyo3::{exceptions::PyIndexError, prelude::*};
 
-use super::{
-    Game, State,
-    erased::{AnyState, Spec},
-    game::expand,
-    table,
-};
+use super::{Game, Spec, State, game::expand, table};
 use crate::error::{EvaluationError, IllegalActionError, PositionError, RowError};
 
 /// Many states of one game. Rows, planes and policy entries are those of each state's image in its symmetry, which is the
@@ -185,7 +180,7 @@ impl Batch {
         if let Some(at) = states.iter().position(|state| !state.spec.is_like(&first.spec)) {
             return Err(PositionError::new_err(format!(
                 "state {at} is of {}, with other rules or rows than state 0 of {}",
-                states[at].spec.name, first.spec.name
+                states[at].spec.game.name, first.spec.game.name
             )));
         }
         Ok(Self::of(
@@ -216,7 +211,7 @@ impl Batch {
         if !state.spec.is_like(&self.spec) {
             return Err(PositionError::new_err(format!(
                 "the state is of {}, with other rules or rows than the batch of {}",
-                state.spec.name, self.spec.name
+                state.spec.game.name, self.spec.game.name
             )));
         }
         self.states[place] = state.state.copy();
@@ -263,7 +258,7 @@ impl Batch {
 
     /// True for the policy entries of legal actions: bool [n, actions].
     fn legal_mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<bool>>> {
-        let width = self.spec.actions as usize;
+        let width = self.spec.game.actions as usize;
         let mask = py.detach(|| {
             let legal = self.legal_actions();
             let mut mask = vec![false; self.states.len() * width];
@@ -304,11 +299,7 @@ impl Batch {
 
     /// Begins a new game, at the usual start, in the place of each finished one. Returns those places: uint32 [finished games].
     fn restart<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let start = self
-            .spec
-            .game
-            .start(None, &serde_json::Map::new())
-            .map_err(PositionError::new_err)?;
+        let start = self.spec.start(None, &serde_json::Map::new())?;
         let finished = py.detach(|| {
             let finished = self.finished();
             if !finished.is_empty() {
@@ -351,11 +342,14 @@ impl Batch {
         py: Python<'py>,
         logits: PyReadonlyArray2<'py, f32>,
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
-        let (found, wanted) = (logits.shape(), [self.states.len(), self.spec.actions as usize]);
+        let (found, wanted) = (
+            logits.shape(),
+            [self.states.len(), self.spec.game.actions as usize],
+        );
         if found != wanted {
             return Err(EvaluationError::new_err(format!(
                 "the logits are {found:?}, a batch of {} has {wanted:?}",
-                self.spec.name
+                self.spec.game.name
             )));
         }
         let logits = logits.as_array();
@@ -379,7 +373,7 @@ impl Batch {
         format!(
             "<minuet.Batch of {} states of {}>",
             self.states.len(),
-            self.spec.name
+            self.spec.game.name
         )
     }
 }

@@ -12,11 +12,11 @@ use search::GameKey;
 use serde_json::Value;
 
 use super::{
-    Batch, State,
-    erased::{Spec, SpecError, Wanted},
-    json_fields, json_of, python_of, table,
+    Batch, State, json_fields, json_of, python_of,
+    spec::{Spec, Wanted},
+    table,
 };
-use crate::error::{PositionError, RowError, UnknownGameError};
+use crate::error::{PositionError, RowError};
 
 /// Names of all games.
 #[pyfunction(name = "games")]
@@ -36,35 +36,32 @@ impl Game {
     #[new]
     #[pyo3(signature = (name, options=None, **rules))]
     fn new(name: &str, options: Option<u32>, rules: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
-        let spec = Spec::new(name, options, json_fields(rules)?).map_err(|error| match error {
-            SpecError::Unknown(text) => UnknownGameError::new_err(text),
-            SpecError::Rules(text) => PositionError::new_err(text),
-        })?;
-        Ok(Self { spec: Arc::new(spec) })
+        let spec = Arc::new(Spec::new(name, options, json_fields(rules)?)?);
+        Ok(Self { spec })
     }
 
     /// Name of the game.
     #[getter]
     fn name(&self) -> &'static str {
-        self.spec.name
+        self.spec.game.name
     }
 
     /// Number of players, 1 or 2.
     #[getter]
     fn players(&self) -> u8 {
-        self.spec.players
+        self.spec.game.players
     }
 
     /// Number of action ids, and of policy entries.
     #[getter]
     fn actions(&self) -> u32 {
-        self.spec.actions
+        self.spec.game.actions
     }
 
     /// Number of symmetries, the identity included.
     #[getter]
     fn symmetries(&self) -> u8 {
-        self.spec.symmetries
+        self.spec.game.symmetries
     }
 
     /// Number of the representation.
@@ -111,11 +108,7 @@ impl Game {
         fields: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<State> {
         let position = position.map(json_of).transpose()?;
-        let state = self
-            .spec
-            .game
-            .start(position.as_ref(), &json_fields(fields)?)
-            .map_err(PositionError::new_err)?;
+        let state = self.spec.start(position.as_ref(), &json_fields(fields)?)?;
         Ok(State::new(self.spec.clone(), state))
     }
 
@@ -141,18 +134,14 @@ impl Game {
             is_held_out: held_out,
         };
         let (state, solution) = py
-            .detach(|| self.spec.game.problem(&wanted))
+            .detach(|| self.spec.problem(&wanted))
             .map_err(PositionError::new_err)?;
         Ok((State::new(self.spec.clone(), state), solution))
     }
 
     /// Batch of `size` states at the usual start.
     fn batch(&self, size: usize) -> PyResult<Batch> {
-        let start = self
-            .spec
-            .game
-            .start(None, &serde_json::Map::new())
-            .map_err(PositionError::new_err)?;
+        let start = self.spec.start(None, &serde_json::Map::new())?;
         Ok(Batch::of(
             self.spec.clone(),
             (0..size).map(|_| start.copy()).collect(),
@@ -251,7 +240,7 @@ impl Game {
     /// Image of each policy entry in a symmetry, uint32 [actions].
     fn turn_entries<'py>(&self, py: Python<'py>, symmetry: u8) -> PyResult<Bound<'py, PyArray1<u32>>> {
         self.check_symmetry(symmetry)?;
-        let entries = 0..self.spec.actions;
+        let entries = 0..self.spec.game.actions;
         let turned: Vec<u32> = entries
             .map(|entry| self.spec.maps.turn_action(Symmetry(symmetry), entry))
             .collect();
@@ -261,7 +250,7 @@ impl Game {
     fn __repr__(&self) -> String {
         format!(
             "minuet.Game({:?}, options={})",
-            self.spec.name, self.spec.layout.options
+            self.spec.game.name, self.spec.layout.options
         )
     }
 
@@ -275,16 +264,16 @@ impl Game {
             Value::Object(rules) => python_of(py, rules)?,
             _ => PyDict::new(py).into_any(),
         };
-        Ok(((self.spec.name, self.spec.layout.options), rules))
+        Ok(((self.spec.game.name, self.spec.layout.options), rules))
     }
 }
 
 impl Game {
     fn check_symmetry(&self, symmetry: u8) -> PyResult<()> {
-        if symmetry < self.spec.symmetries {
+        if symmetry < self.spec.game.symmetries {
             return Ok(());
         }
-        let (name, count) = (self.spec.name, self.spec.symmetries);
+        let (name, count) = (self.spec.game.name, self.spec.game.symmetries);
         Err(RowError::new_err(format!(
             "{name} has {count} symmetries, symmetry {symmetry} is none of them"
         )))

@@ -2,19 +2,19 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`erased`] | games and states without their type |
+//! | [`spec`] | a game with its rules and representation |
 //! | [`game`] | the class `Game`: facts, expansion of rows, symmetries of rows |
 //! | [`state`] | the class `State` |
 //! | [`batch`] | the class `Batch` |
 
 mod batch;
-mod erased;
 mod game;
+mod spec;
 mod state;
 
 pub use batch::Batch;
-pub use erased::{AnyState, Spec, TypedState};
 pub use game::{Game, game_names};
+pub use spec::Spec;
 pub use state::State;
 
 use numpy::{PyArray1, PyArray2, PyArrayMethods};

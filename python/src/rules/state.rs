@@ -2,18 +2,14 @@
 
 use std::sync::Arc;
 
-use games::{Action, Symmetry};
+use games::{Action, Symmetry, erased::AnyState, terminal::Style};
 use numpy::{IntoPyArray, PyArray1, PyArray3, PyArrayMethods};
 use pyo3::{
     prelude::*,
     types::{PyDict, PyString},
 };
 
-use super::{
-    Batch, Game,
-    erased::{AnyState, Spec},
-    json_of,
-};
+use super::{Batch, Game, Spec, json_of};
 use crate::error::{IllegalActionError, RowError};
 
 /// A state of a game, with the history that its rules need.
@@ -40,7 +36,7 @@ impl State {
         }
         Err(RowError::new_err(format!(
             "symmetry {symmetry} does not apply to this state of {}",
-            self.spec.name
+            self.spec.game.name
         )))
     }
 }
@@ -105,7 +101,7 @@ impl State {
     #[pyo3(signature = (symmetry=0))]
     fn legal_mask<'py>(&self, py: Python<'py>, symmetry: u8) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let symmetry = self.symmetry(symmetry)?;
-        let mut mask = vec![false; self.spec.actions as usize];
+        let mut mask = vec![false; self.spec.game.actions as usize];
         for action in self.legal() {
             if let Some(entry) = mask.get_mut(self.state.policy_index(symmetry, action) as usize) {
                 *entry = true;
@@ -145,7 +141,7 @@ impl State {
 
     /// Numbers of the symmetries that apply to the state; 0 is the identity.
     fn symmetries(&self) -> Vec<u8> {
-        let all = 0..self.spec.symmetries;
+        let all = 0..self.spec.game.symmetries;
         all.filter(|&symmetry| self.state.allows(Symmetry(symmetry)))
             .collect()
     }
@@ -174,11 +170,11 @@ impl State {
     #[pyo3(signature = (action, symmetry=0))]
     fn policy_entry(&self, action: Action, symmetry: u8) -> PyResult<u32> {
         let symmetry = self.symmetry(symmetry)?;
-        if action >= self.spec.actions {
+        if action >= self.spec.game.actions {
             return Err(IllegalActionError::new_err(format!(
                 "{action} is not an action id of {} (0 to {})",
-                self.spec.name,
-                self.spec.actions - 1
+                self.spec.game.name,
+                self.spec.game.actions - 1
             )));
         }
         Ok(self.state.policy_index(symmetry, action))
@@ -215,11 +211,18 @@ impl State {
     }
 
     fn __str__(&self) -> String {
-        self.state.drawing()
+        self.state.draw(Style {
+            ascii: true,
+            ..Style::default()
+        })
     }
 
     fn __repr__(&self) -> String {
-        format!("<minuet.State of {}: {}>", self.spec.name, self.state.position())
+        format!(
+            "<minuet.State of {}: {}>",
+            self.spec.game.name,
+            self.state.position()
+        )
     }
 }
 

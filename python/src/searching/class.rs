@@ -8,7 +8,10 @@ use pyo3::{prelude::*, types::PyDict};
 use search::{Decision, GameKey, Settings};
 use serde_json::{Value, json};
 
-use super::{AnySearch, run};
+use super::{
+    erased::{AnySearch, begin},
+    run,
+};
 use crate::{
     error::{EvaluationError, IllegalActionError, SettingsError},
     rules::{Game, Spec, State, json_fields},
@@ -77,9 +80,10 @@ impl Search {
     ) -> PyResult<Self> {
         let settings = self::settings(visits, settings)?;
         let key = GameKey { run_seed: seed, game };
+        let begun = begin(state.spec.game.name, state.state.as_ref(), settings, key);
         Ok(Self {
             spec: state.spec.clone(),
-            inner: Some(state.state.search(settings, key)),
+            inner: Some(begun.ok_or_else(running)?),
             evaluator,
         })
     }
@@ -187,10 +191,10 @@ impl Search {
         match &self.inner {
             Some(search) => format!(
                 "<minuet.Search of {}: {} visits>",
-                self.spec.name,
+                self.spec.game.name,
                 search.visits_done()
             ),
-            None => format!("<minuet.Search of {}: running>", self.spec.name),
+            None => format!("<minuet.Search of {}: running>", self.spec.game.name),
         }
     }
 }

@@ -2,10 +2,12 @@
 
 use std::fmt::Debug;
 
-use games::{Action, Face, IllegalAction, MoverValue, Symmetry};
+use games::{
+    Action, Face, IllegalAction, MoverValue, Symmetry,
+    erased::{AnyState, Typed},
+    registry::{self, Visitor},
+};
 use search::{ApplyError, Decision, Evaluation, LeafId, Search};
-
-use crate::rules::{AnyState, TypedState};
 
 /// A search of one game. The methods are those of [`Search`].
 pub trait AnySearch: Send + Sync + Debug {
@@ -26,28 +28,39 @@ pub trait AnySearch: Send + Sync + Debug {
 
 /// A search with its type.
 #[derive(Debug)]
-pub struct TypedSearch<G: Face> {
+struct TypedSearch<G: Face> {
     search: Search<G>,
     encoding: G::Encoding,
     /// Leaves of the last gather.
     leaves: Vec<LeafId>,
 }
 
-impl<G: Face> TypedSearch<G> {
-    pub fn new(
-        state: G,
-        encoding: G::Encoding,
-        mut settings: search::Settings,
-        key: search::GameKey,
-    ) -> Self {
-        // An evaluator in Python gives its priors in ascending order of the actions, which is not that of a canonical image.
-        settings.random_symmetry &= G::SYMMETRIES > 1;
-        Self {
-            search: Search::new(state, settings, key),
-            encoding,
-            leaves: Vec::new(),
+/// Begins the search of a state of the game called `game`; `None` if it is a state of another game.
+pub fn begin(
+    game: &str,
+    state: &dyn AnyState,
+    settings: search::Settings,
+    key: search::GameKey,
+) -> Option<Box<dyn AnySearch>> {
+    struct Begin<'a>(&'a dyn AnyState, search::Settings, search::GameKey);
+
+    impl Visitor for Begin<'_> {
+        type Output = Option<Box<dyn AnySearch>>;
+
+        fn visit<G: Face>(self) -> Self::Output {
+            let Self(state, mut settings, key) = self;
+            let Typed { state, encoding } = Typed::<G>::find(state)?.clone();
+            // An evaluator in Python gives its priors in ascending order of the actions, which is not that of a canonical image.
+            settings.random_symmetry &= G::SYMMETRIES > 1;
+            Some(Box::new(TypedSearch {
+                search: Search::new(state, settings, key),
+                encoding,
+                leaves: Vec::new(),
+            }))
         }
     }
+
+    registry::visit(game, Begin(state, settings, key)).ok()?
 }
 
 impl<G: Face> AnySearch for TypedSearch<G> {
@@ -62,7 +75,7 @@ impl<G: Face> AnySearch for TypedSearch<G> {
             leaves.push(request.id);
             let state = request.state.clone();
             let encoding = *encoding;
-            leaf(Box::new(TypedState { state, encoding }), request.symmetry);
+            leaf(Box::new(Typed { state, encoding }), request.symmetry);
         });
     }
 
@@ -97,7 +110,7 @@ impl<G: Face> AnySearch for TypedSearch<G> {
     }
 
     fn state(&self) -> Box<dyn AnyState> {
-        Box::new(TypedState {
+        Box::new(Typed {
             state: self.search.state().clone(),
             encoding: self.encoding,
         })

@@ -11,5 +11,4 @@ mod erased;
 mod run;
 
 pub use class::Search;
-pub use erased::{AnySearch, TypedSearch};
 pub use run::run_searches;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use numpy::{PyArrayDyn, PyArrayMethods, PyReadonlyArrayDyn};
 use pyo3::{prelude::*, types::PyDict};
 
-use super::{AnySearch, Search, class::running};
+use super::{Search, class::running, erased::AnySearch};
 use crate::{
     error::EvaluationError,
     rules::{Batch, Spec},

@@ -1,6 +1,6 @@
 //! Checks every game before it is stored: a stored game can be decoded, sampled and trained on.
 
-use games::{Game as Rules, RowLayout, codec::Expander, registry};
+use games::{RowLayout, codec::Expander, registry};
 use proto::{
     columns::{ColumnError, Lengths},
     v1::{Game, GameResult},
@@ -57,24 +57,12 @@ impl Validator {
     /// # Errors
     /// [`UnknownLayout`] if this build has no such game or representation.
     pub fn new(name: &str, options: u32) -> Result<Self, UnknownLayout> {
-        struct Layout(u32);
-
-        impl registry::Visitor for Layout {
-            type Output = Result<Validator, String>;
-
-            fn visit<G: Rules>(self) -> Self::Output {
-                let encoding = G::encoding(self.0).map_err(|error| error.to_string())?;
-                Ok(Validator {
-                    layout: G::layout(encoding),
-                    players: G::PLAYERS,
-                })
-            }
-        }
-
-        registry::visit(name, Layout(options))
-            .map_err(|error| error.to_string())
-            .and_then(|found| found)
-            .map_err(UnknownLayout)
+        let game = registry::find(name).map_err(|error| UnknownLayout(error.to_string()))?;
+        let layout = game.layout(options);
+        Ok(Self {
+            layout: layout.map_err(|error| UnknownLayout(error.to_string()))?,
+            players: game.players,
+        })
     }
 
     /// Checks that a game is consistent and fits the representation.

@@ -1,7 +1,7 @@
 //! Figures of an analysis, drawn over the board.
 
 use games::{
-    Face,
+    Action,
     scene::{Board, Clicks},
 };
 use maud::{Markup, html};
@@ -22,12 +22,13 @@ pub struct Shown {
 /// Least share that is drawn.
 const LEAST: f32 = 0.02;
 
-/// Marks for the prior, the visits and the value of actions, one group for each. Actions without a cell are left out.
-pub fn overlay<G: Face>(
-    state: &G,
+/// Marks for the prior, the visits and the value of actions, one group for each. `clicks` says where an action is played; those without
+/// a cell are left out.
+pub fn overlay(
+    clicks: impl Fn(Action) -> Clicks,
     board: &Board,
     view: View,
-    shown: impl Iterator<Item = (u32, Shown)> + Clone,
+    shown: impl Iterator<Item = (Action, Shown)> + Clone,
 ) -> Markup {
     let geometry = Geometry::new(board, view);
     // Each figure comes with the share by which its mark is large.
@@ -35,7 +36,7 @@ pub fn overlay<G: Face>(
         html! {
             @for (action, shown) in shown.clone() {
                 @if let Some((share, weight)) = figure(&shown).filter(|(_, weight)| *weight >= LEAST) {
-                    (mark(&state.clicks(action), geometry, share, weight))
+                    (mark(&clicks(action), geometry, share, weight))
                 }
             }
         }

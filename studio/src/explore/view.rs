@@ -117,7 +117,7 @@ fn drawing<G: Face>(shown: &Level<G>) -> Markup {
         (child.action, shown)
     });
     let over = html! {
-        @if let Some(first) = scene.boards.first() { (board::overlay(&shown.state, first, View::default(), figures)) }
+        @if let Some(first) = scene.boards.first() { (board::overlay(|action| shown.state.clicks(action), first, View::default(), figures)) }
     };
     html! {
         (board::boards_with(&scene, View::default(), &over))

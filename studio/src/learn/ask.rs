@@ -11,8 +11,9 @@ use arena::{
 };
 use games::{
     Face,
+    erased::{AnyState, Typed},
     probes::Probe,
-    registry::{UnknownGame, Visitor},
+    registry::{self, UnknownGame, Visitor},
 };
 use search::{Decision, Draws, GameKey, Purpose, Reuse, Settings};
 
@@ -39,11 +40,20 @@ pub enum Fault {
 }
 
 /// Probes of the run's game, under the run's rules: the same at each call.
-pub fn probes<G: Face>(run: &Run) -> Vec<Probe<G>> {
-    let rules = run.config.game.rules.clone().try_into::<G::Rules>();
+///
+/// # Errors
+/// [`UnknownGame`] if this build does not know the game.
+pub fn probes(run: &Run) -> Result<Vec<Probe<Box<dyn AnyState>>>, UnknownGame> {
+    let config = &run.config.game;
+    let game = registry::find(&config.name)?;
+    let rules = serde_json::to_value(&config.rules).unwrap_or_default();
+    let variant = game
+        .variant(&rules, Some(config.options))
+        .or_else(|_| game.variant(&game.rules(), None));
     let key = GameKey { run_seed: 0, game: 0 };
     let mut draws = Draws::new(key, 0, Purpose::Problem);
-    Probe::all(&rules.unwrap_or_default(), &mut |below| draws.below(below))
+    let probes = variant.map(|variant| variant.probes(&mut |below| draws.below(below)));
+    Ok(probes.unwrap_or_default())
 }
 
 /// Positions on which a checkpoint is asked.
@@ -83,8 +93,9 @@ impl Visitor for Ask<'_> {
         };
         let (states, visits): (Vec<G>, u32) = match self.positions {
             Positions::Probes(visits) => {
-                let probes = probes::<G>(self.run).into_iter();
-                (probes.map(|probe| probe.state).collect(), visits)
+                let probes = probes(self.run)?;
+                let states = probes.iter().filter_map(|probe| Typed::<G>::find(&*probe.state));
+                (states.map(|typed| typed.state.clone()).collect(), visits)
             }
             Positions::Exam(questions) => (optimal::states(self.run, questions), GLANCE),
         };

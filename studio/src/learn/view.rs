@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use games::{
-    Action, Face, Player,
+    Action, Player,
+    erased::{AnyGame, AnyState},
     probes::Probe,
-    registry::{UnknownGame, Visitor, visit},
+    registry::{self, UnknownGame},
 };
 use maud::{Markup, html};
 use search::Decision;
@@ -21,7 +22,7 @@ use crate::{
         series::Point,
         words::{percent, unknown},
     },
-    play::analysis::share,
+    play::analysis::share_of,
     run::Run,
 };
 
@@ -49,32 +50,19 @@ pub struct Drawn {
 /// # Errors
 /// [`UnknownGame`] if this build does not know the run's game.
 pub fn draw(run: &Run, chosen: Option<&Answer>, all: &[Arc<Answer>]) -> Result<Vec<Drawn>, UnknownGame> {
-    visit(&run.config.game.name, Draw { run, chosen, all })
-}
-
-struct Draw<'a> {
-    run: &'a Run,
-    chosen: Option<&'a Answer>,
-    all: &'a [Arc<Answer>],
-}
-
-impl Visitor for Draw<'_> {
-    type Output = Vec<Drawn>;
-
-    fn visit<G: Face>(self) -> Vec<Drawn> {
-        let probes = probes::<G>(self.run).into_iter().enumerate();
-        probes
-            .map(|(number, probe)| {
-                let is_searched = self.chosen.is_some_and(Answer::is_searched);
-                let decision = self.chosen.and_then(|answer| answer.on(number));
-                Drawn {
-                    position: position(&probe, decision, is_searched),
-                    lines: lines(&probe, number, self.all),
-                    name: probe.name,
-                }
-            })
-            .collect()
-    }
+    let game = registry::find(&run.config.game.name)?;
+    let probes = probes(run)?.into_iter().enumerate();
+    Ok(probes
+        .map(|(number, probe)| {
+            let is_searched = chosen.is_some_and(Answer::is_searched);
+            let decision = chosen.and_then(|answer| answer.on(number));
+            Drawn {
+                position: position(game, &probe, decision, is_searched),
+                lines: lines(&probe, number, all),
+                name: probe.name,
+            }
+        })
+        .collect())
 }
 
 /// A move of a decision.
@@ -109,22 +97,27 @@ fn rows(decision: &Decision, is_searched: bool) -> Vec<Row> {
     rows
 }
 
-fn position<G: Face>(probe: &Probe<G>, decision: Option<&Decision>, is_searched: bool) -> Markup {
-    let state = &probe.state;
+fn position(
+    game: &AnyGame,
+    probe: &Probe<Box<dyn AnyState>>,
+    decision: Option<&Decision>,
+    is_searched: bool,
+) -> Markup {
+    let state = &*probe.state;
     let scene = state.scene(&probe.last_turn);
     let rows = decision
         .map(|decision| rows(decision, is_searched))
         .unwrap_or_default();
     let over = html! {
-        @if let Some(board) = scene.boards.first() { (board::overlay(state, board, View::default(), shown(state, &rows))) }
+        @if let Some(board) = scene.boards.first() { (board::overlay(|action| state.clicks(action), board, View::default(), shown(state, &rows))) }
     };
-    let value = |value: f32| share::<G>(value);
+    let value = |value: f32| share_of(game.players, value);
     let raw = decision.map(|decision| value(decision.evaluation.of_first(decision.mover).get()));
     let searched = decision.filter(|_| is_searched);
     let searched = searched.map(|decision| value(decision.value.of_first(decision.mover).get()));
     html! {
         p.quiet.small.to-move {
-            @if G::PLAYERS > 1 { (G::player_name(state.to_move())) " to move. " }
+            @if game.players > 1 { (game.player_name(state.to_move())) " to move. " }
             (scene.remark)
         }
         (board::boards_with(&scene, View::default(), &over))
@@ -138,7 +131,7 @@ fn position<G: Face>(probe: &Probe<G>, decision: Option<&Decision>, is_searched:
             }
             tbody {
                 tr.value {
-                    th scope="row" { @if G::PLAYERS > 1 { (G::player_name(Player::First)) "’s chances" } @else { "Value" } }
+                    th scope="row" { @if game.players > 1 { (game.player_name(Player::First)) "’s chances" } @else { "Value" } }
                     (figure(raw))
                     (figure(searched))
                 }
@@ -176,7 +169,7 @@ fn figure(share: Option<f32>) -> Markup {
 }
 
 /// Figures that the board shows.
-fn shown<'a, G: Face>(state: &G, rows: &'a [Row]) -> impl Iterator<Item = (Action, Shown)> + Clone + 'a {
+fn shown<'a>(state: &dyn AnyState, rows: &'a [Row]) -> impl Iterator<Item = (Action, Shown)> + Clone + 'a {
     let is_arrows = rows
         .first()
         .is_some_and(|row| state.clicks(row.action).cells.len() > 1);
@@ -192,7 +185,7 @@ fn shown<'a, G: Face>(state: &G, rows: &'a [Row]) -> impl Iterator<Item = (Actio
 }
 
 /// Priors of the moves that the newest checkpoint prefers, over the steps of training.
-fn lines<G: Face>(probe: &Probe<G>, number: usize, all: &[Arc<Answer>]) -> Markup {
+fn lines(probe: &Probe<Box<dyn AnyState>>, number: usize, all: &[Arc<Answer>]) -> Markup {
     let known = || {
         all.iter()
             .filter_map(|answer| Some((answer.step, answer.on(number)?)))

@@ -1,13 +1,10 @@
 //! The newest game of the run.
 
-use games::{Action, Face, registry, scene::Scene};
-use proto::{
-    ids::hex,
-    v1::{Game, GameFilter},
-};
+use games::scene::Scene;
+use proto::{ids::hex, v1::GameFilter};
 use replay_store::client::NEWEST;
 
-use crate::{failure::Failure, figures::words::length, records::replay, store::Store};
+use crate::{failure::Failure, figures::words::length, records::replay::States, store::Store};
 
 /// A finished game, ready to be shown.
 #[derive(Clone, Debug)]
@@ -38,31 +35,17 @@ pub async fn find(store: &Store, known: Option<&str>) -> Result<Option<Newest>, 
         return Ok(None);
     }
     let game = store.game(&summary.id).await?;
-    let (result, end) =
-        registry::visit(&game.game, End(&game)).map_err(|error| Failure::Missing(error.to_string()))?;
+    let states = States::of(&game)?;
+    let result = match states.all.last().map(|end| end.result_text()) {
+        Some(Some(result)) => result,
+        Some(None) => "The game was not finished.".into(),
+        None => "The rules of this build do not accept this game.".into(),
+    };
     Ok(Some(Newest {
         id,
         finished_at_ms: game.finished_at_ms,
         result,
         length: length(&game),
-        end,
+        end: states.scene(&game, states.all.len().saturating_sub(1)),
     }))
-}
-
-struct End<'a>(&'a Game);
-
-impl registry::Visitor for End<'_> {
-    type Output = (String, Option<Scene>);
-
-    fn visit<G: Face>(self) -> Self::Output {
-        let states = replay::states::<G>(self.0);
-        let Some(end) = states.last() else {
-            return ("The rules of this build do not accept this game.".into(), None);
-        };
-        let last: Vec<Action> = replay::last_turn::<G>(self.0, states.len() - 1);
-        let result = end
-            .result_text()
-            .unwrap_or_else(|| "The game was not finished.".into());
-        (result, Some(end.scene(&last)))
-    }
 }

@@ -73,7 +73,12 @@ impl Analysis {
 
 /// A value as a share from 0 to 1: the chance to win of a player of two, the value itself in a game for one.
 pub fn share<G: Game>(value: f32) -> f32 {
-    if G::PLAYERS == 1 {
+    share_of(G::PLAYERS, value)
+}
+
+/// As [`share`], for a game of this number of players.
+pub fn share_of(players: u8, value: f32) -> f32 {
+    if players == 1 {
         value.clamp(0.0, 1.0)
     } else {
         ((value + 1.0) / 2.0).clamp(0.0, 1.0)

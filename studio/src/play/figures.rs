@@ -154,7 +154,7 @@ pub(super) fn overlay<G: Face>(inner: &Inner<G>, state: &G, scene: &Scene, view:
             circle.hinted cx=(x) cy=(y) r="44" {}
         }
         @if let Some(analysis) = inner.analysis.as_ref().filter(|_| inner.is_analysing) {
-            (board::overlay(state, board, view, shown(analysis).into_iter()))
+            (board::overlay(|action| state.clicks(action), board, view, shown(analysis).into_iter()))
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use axum::extract::State;
-use games::{Face, Player, registry};
+use games::registry;
 use maud::{Markup, html};
 use proto::{
     ids::{hex, parse_hex},
@@ -104,8 +104,10 @@ pub async fn list(State(app): State<App>, Parameters(wanted): Parameters<Wanted>
         .store()
         .list(wanted.sort.order(), wanted.filter(), LIMIT, wanted.cursor()?)
         .await?;
-    let players = registry::visit(&app.run().config.game.name, Players)
-        .map_err(|error| Failure::Missing(error.to_string()))?;
+    let game = registry::find(&app.run().config.game.name);
+    let players = game
+        .map_err(|error| Failure::Missing(error.to_string()))?
+        .player_names();
     let body = html! {
         h1 { "Games" }
         (form(&wanted, &reply.games))
@@ -226,16 +228,6 @@ fn escaped(value: &str) -> String {
             _ => format!("%{byte:02X}"),
         })
         .collect()
-}
-
-struct Players;
-
-impl registry::Visitor for Players {
-    type Output = [&'static str; 2];
-
-    fn visit<G: Face>(self) -> Self::Output {
-        [Player::First, Player::Second].map(G::player_name)
-    }
 }
 
 fn result(result: i32, [first, second]: [&str; 2]) -> String {

@@ -1,6 +1,11 @@
 //! A stored game, played again: its positions, and what the search thought in each.
 
-use games::{Action, Face, MoverValue, Player, Symmetry, registry, scene::Scene};
+use games::{
+    Action, MoverValue, Player, Symmetry,
+    erased::{AnyGame, AnyState},
+    registry,
+    scene::Scene,
+};
 use proto::{ids::parse_game_id, v1::Game};
 
 use crate::failure::Failure;
@@ -15,37 +20,56 @@ pub fn parse_id(text: &str) -> Result<Vec<u8>, Failure> {
     parse_game_id(text).map(Vec::from).ok_or_else(wrong)
 }
 
-/// States of a game: before each action, and after the last. There are fewer if the rules of this build refuse an action, and none if
-/// they refuse the start.
-pub fn states<G: Face>(game: &Game) -> Vec<G> {
-    let start = (!game.start.is_empty()).then_some(game.start.as_str());
-    let Some(mut state) = serde_json::from_str(&game.rules_json)
-        .ok()
-        .and_then(|rules| G::start(&rules, start).ok())
-    else {
-        return Vec::new();
-    };
-    let mut states = vec![state.clone()];
-    for &action in &game.actions {
-        if state.play(action).is_err() {
-            break;
-        }
-        states.push(state.clone());
-    }
-    states
+/// States of a stored game.
+pub struct States {
+    own: &'static AnyGame,
+    /// States before each action, and after the last. There are fewer if the rules of this build refuse an action, and none if they
+    /// refuse the start.
+    pub all: Vec<Box<dyn AnyState>>,
 }
 
-/// Actions of the turn that led to position `at`, which drawings mark.
-pub fn last_turn<G: Face>(game: &Game, at: usize) -> Vec<Action> {
-    let Some(last) = at.checked_sub(1) else {
-        return Vec::new();
-    };
-    let mover = game.movers.get(last);
-    let mut from = last;
-    while G::PLAYERS > 1 && from > 0 && game.movers.get(from - 1) == mover {
-        from -= 1;
+impl States {
+    /// Plays a game again.
+    ///
+    /// # Errors
+    /// [`Failure`] if this build does not know the game.
+    pub fn of(game: &Game) -> Result<Self, Failure> {
+        let own = registry::find(&game.game).map_err(|error| Failure::Missing(error.to_string()))?;
+        let start = (!game.start.is_empty()).then_some(game.start.as_str());
+        let begin = serde_json::from_str(&game.rules_json).ok().and_then(|rules| {
+            let variant = own.variant(&rules, Some(game.options)).ok()?;
+            variant.start(start).ok()
+        });
+        let mut all = Vec::from_iter(begin);
+        for &action in &game.actions {
+            let Some(mut next) = all.last().map(|state| state.copy()) else {
+                break;
+            };
+            if next.play(action).is_err() {
+                break;
+            }
+            all.push(next);
+        }
+        Ok(Self { own, all })
     }
-    game.actions.get(from..at).unwrap_or_default().to_vec()
+
+    /// Drawing of position `at`, in which the turn that led to it is marked; `None` if there is no such position.
+    pub fn scene(&self, game: &Game, at: usize) -> Option<Scene> {
+        Some(self.all.get(at)?.scene(self.last_turn(game, at)))
+    }
+
+    /// Actions of the turn that led to position `at`.
+    fn last_turn<'a>(&self, game: &'a Game, at: usize) -> &'a [Action] {
+        let Some(last) = at.checked_sub(1) else {
+            return &[];
+        };
+        let mover = game.movers.get(last);
+        let mut from = last;
+        while self.own.players > 1 && from > 0 && game.movers.get(from - 1) == mover {
+            from -= 1;
+        }
+        game.actions.get(from..at).unwrap_or_default()
+    }
 }
 
 /// An action of a game, with what the search thought.
@@ -97,7 +121,16 @@ impl Replay {
     /// # Errors
     /// [`Failure`] if this build does not know the game.
     pub fn of(game: &Game, at: usize) -> Result<Self, Failure> {
-        registry::visit(&game.game, Reading { game, at }).map_err(|error| Failure::Missing(error.to_string()))
+        let states = States::of(game)?;
+        let at = at.min(states.all.len().saturating_sub(1));
+        let result = states.all.last().and_then(|state| state.result_text());
+        Ok(Self {
+            players: states.own.player_names(),
+            result: result.unwrap_or_else(|| "The game has no result by the rules of this build.".into()),
+            plies: plies(game, &states.all),
+            at,
+            scene: states.scene(game, at),
+        })
     }
 
     /// True if the rules of this build played the whole game.
@@ -111,48 +144,12 @@ impl Replay {
 /// # Errors
 /// [`Failure`] if this build does not know the game.
 pub fn scenes(game: &Game, most: usize) -> Result<Vec<Scene>, Failure> {
-    struct Drawing<'a>(&'a Game, usize);
-
-    impl registry::Visitor for Drawing<'_> {
-        type Output = Vec<Scene>;
-
-        fn visit<G: Face>(self) -> Vec<Scene> {
-            let states = states::<G>(self.0);
-            let numbered = states.iter().enumerate().take(self.1 + 1);
-            numbered
-                .map(|(at, state)| state.scene(&last_turn::<G>(self.0, at)))
-                .collect()
-        }
-    }
-
-    registry::visit(&game.game, Drawing(game, most)).map_err(|error| Failure::Missing(error.to_string()))
+    let states = States::of(game)?;
+    let last = states.all.len().min(most + 1);
+    Ok((0..last).filter_map(|at| states.scene(game, at)).collect())
 }
 
-struct Reading<'a> {
-    game: &'a Game,
-    at: usize,
-}
-
-impl registry::Visitor for Reading<'_> {
-    type Output = Replay;
-
-    fn visit<G: Face>(self) -> Replay {
-        let game = self.game;
-        let states = states::<G>(game);
-        let at = self.at.min(states.len().saturating_sub(1));
-        let result = states.last().and_then(Face::result_text);
-        Replay {
-            players: [Player::First, Player::Second].map(G::player_name),
-            result: result.unwrap_or_else(|| "The game has no result by the rules of this build.".into()),
-            plies: plies(game, &states),
-            at,
-            scene: states.get(at).map(|state| state.scene(&last_turn::<G>(game, at))),
-        }
-    }
-}
-
-fn plies<G: Face>(game: &Game, states: &[G]) -> Vec<Ply> {
-    let encoding = G::encoding(game.options).ok();
+fn plies(game: &Game, states: &[Box<dyn AnyState>]) -> Vec<Ply> {
     let mut policies = game.policy_columns().ok().into_iter().flatten();
     let mut plies = Vec::with_capacity(game.actions.len());
     let mut legal = Vec::new();
@@ -163,9 +160,7 @@ fn plies<G: Face>(game: &Game, states: &[G]) -> Vec<Ply> {
         let (indices, visits) = policies.next().unwrap_or_default();
         state.legal_actions(&mut legal);
         let named = |index: u32| {
-            let encoding = encoding?;
-            let is_it =
-                |&&action: &&Action| state.policy_index(encoding, Symmetry::IDENTITY, action) == index;
+            let is_it = |&&action: &&Action| state.policy_index(Symmetry::IDENTITY, action) == index;
             legal.iter().find(is_it).copied()
         };
         let mut candidates: Vec<Candidate> = indices

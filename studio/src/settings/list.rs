@@ -3,10 +3,7 @@
 use std::{collections::BTreeMap, path::Path};
 
 use config::{ConfigError, RunConfig};
-use games::{
-    Face,
-    registry::{self, Visitor},
-};
+use games::registry;
 
 /// A key with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +32,8 @@ pub fn read(folder: &Path) -> Result<RunConfig, ConfigError> {
 
 /// All settings of a configuration, in the order of `run.toml`.
 pub fn settings(config: &RunConfig) -> Vec<Setting> {
-    let rule = registry::visit(&config.game.name, RuleComments);
-    let rule = |key: &str| rule.as_ref().ok()?(key);
+    let game = registry::find(&config.game.name);
+    let rule = |key: &str| game.as_ref().ok()?.rule_comment(key);
     let mut found = Vec::new();
     for section in config::described(config) {
         for key in section.keys {
@@ -67,17 +64,6 @@ pub fn settings(config: &RunConfig) -> Vec<Setting> {
         }
     }
     found
-}
-
-/// Comments on the rules of a game.
-struct RuleComments;
-
-impl Visitor for RuleComments {
-    type Output = fn(&str) -> Option<&'static str>;
-
-    fn visit<G: Face>(self) -> Self::Output {
-        G::rule_comment
-    }
 }
 
 /// An argument that sets `value`, which is a text if there is `text`.

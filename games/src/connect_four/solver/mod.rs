@@ -4,15 +4,14 @@
 //! orders moves by the threats they make. Methods and scores are those of Tromp's and Pons' solvers.
 
 mod position;
-mod table;
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-use self::{position::Position, table::Table};
-use super::state::{COLUMNS, ConnectFour};
+use self::position::Position;
+use super::{COLUMNS, ConnectFour};
 use crate::game::{Game, Known, Outcome};
 
 /// Columns from the centre outwards, because more lines pass through the centre.
@@ -249,4 +248,37 @@ fn ordered(position: &Position, safe: u64) -> impl Iterator<Item = u64> {
         count += 1;
     }
     moves.into_iter().take(count).map(|(_, landing)| landing)
+}
+
+/// Transposition table: bounds on the scores of positions, by key. A new entry replaces the old one of its slot.
+struct Table {
+    /// Slots, each with a key in the upper 56 bits and a value in the lowest byte.
+    slots: Box<[u64]>,
+}
+
+impl Table {
+    /// Makes a table of at most `bytes` bytes, but at least one slot.
+    fn new(bytes: usize) -> Self {
+        // The number of slots is odd, so that the slot depends on every bit of a key.
+        let slots = ((bytes / size_of::<u64>()).max(2) - 1) | 1;
+        Self {
+            slots: vec![0; slots].into_boxed_slice(),
+        }
+    }
+
+    /// Returns the last value of a key. `None` if there is none, or another key took its slot.
+    fn get(&self, key: u64) -> Option<i8> {
+        let slot = self.slots[self.place(key)];
+        (slot >> 8 == key && slot as u8 != 0).then_some(slot as u8 as i8)
+    }
+
+    /// Stores `value`, which must not be 0, for a key.
+    fn put(&mut self, key: u64, value: i8) {
+        let place = self.place(key);
+        self.slots[place] = key << 8 | u64::from(value as u8);
+    }
+
+    fn place(&self, key: u64) -> usize {
+        (key % self.slots.len() as u64) as usize
+    }
 }

@@ -1,7 +1,7 @@
 //! Bitboards of the solver: seven bits for each column, of which the topmost stays empty. The cells of a column are
 //! neighbours, and a position fits a 49-bit key.
 
-use super::super::state::ConnectFour;
+use super::super::ConnectFour;
 
 const WIDTH: u32 = 7;
 const HEIGHT: u32 = 6;

@@ -1,0 +1,460 @@
+//! Games and states without their type, for tools, pages and Python: one set of types serves every game of the registry.
+//!
+//! | type | content |
+//! |---|---|
+//! | [`AnyGame`] | what a game says about itself: names, numbers, texts, layouts |
+//! | [`Variant`] | a game with its rules and the representation of its rows |
+//! | [`AnyState`] | a state |
+//!
+//! Each call goes through a pointer, and each copy allocates memory. Code where speed matters is generic over [`Game`](crate::Game)
+//! instead ([`crate::registry::visit`]).
+//!
+//! ```
+//! let game = games::registry::find("chess")?;
+//! assert_eq!(game.players, 2);
+//! let variant = game.variant(&game.people_rules(), None)?;
+//! let mut state = variant.start(None)?;
+//! for action in state.read_turn("e4")? {
+//!     state.play(action)?;
+//! }
+//! assert_eq!(game.player_name(state.to_move()), "Black");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::{
+    any::Any,
+    fmt::Debug,
+    sync::{Arc, atomic::AtomicBool},
+};
+
+use serde_json::{Map, Value};
+
+use crate::{
+    Action, Drawn, Face, IllegalAction, Outcome, Player, ProblemKind, RowLayout, RowSymmetries,
+    StartError, Symmetry,
+    face::JsonFields,
+    perft::perft,
+    probes::Probe,
+    scene::{Clicks, Scene},
+    terminal::Style,
+};
+
+/// A game of the registry without its type. The fields and methods are those of [`Game`](crate::Game) and [`Face`].
+#[derive(Debug)]
+pub struct AnyGame {
+    /// Name in configurations, records and metadata, e.g. `paco-sako`.
+    pub name: &'static str,
+    /// Number of players, 1 or 2.
+    pub players: u8,
+    /// Number of action ids, and of policy entries.
+    pub actions: u32,
+    /// Number of symmetries, the identity included.
+    pub symmetries: u8,
+    /// Highest level of difficulty; 0 if all games begin at the usual start.
+    pub levels: u32,
+    /// Explanation of how turns are entered.
+    pub help: &'static str,
+    /// True if [`AnyState::solve_actions`] finds exact values.
+    pub has_solver: bool,
+    /// Settings of a new run in which the game differs from the usual ones, in the form of a `run.toml`.
+    pub run_settings: &'static str,
+    /// Names of the fields, besides `start`, that say where a game in JSON begins.
+    pub start_fields: &'static [&'static str],
+    rule_comment: fn(&str) -> Option<&'static str>,
+    player_name: fn(Player) -> &'static str,
+    rules: [fn() -> Value; 3],
+    layout: fn(u32) -> Result<RowLayout, StartError>,
+    variant: Make,
+}
+
+/// Makes a variant of a game from its rules and its options.
+type Make = fn(&Value, Option<u32>) -> Result<Arc<dyn Variant>, VariantError>;
+
+/// Error: a game has no such rules or representation.
+#[derive(Debug, thiserror::Error)]
+pub enum VariantError {
+    /// The rules are not rules of the game.
+    #[error("{game} has no such rules")]
+    Rules {
+        /// Name of the game.
+        game: &'static str,
+        /// Key or value at fault.
+        source: serde_json::Error,
+    },
+    /// The game has no such representation.
+    #[error(transparent)]
+    Options(#[from] StartError),
+}
+
+impl AnyGame {
+    /// Returns the game `G` without its type.
+    pub(crate) const fn of<G: Face>() -> Self {
+        Self {
+            name: G::NAME,
+            players: G::PLAYERS,
+            actions: G::ACTIONS,
+            symmetries: G::SYMMETRIES,
+            levels: G::LEVELS,
+            help: G::HELP,
+            has_solver: G::HAS_SOLVER,
+            run_settings: G::RUN_SETTINGS,
+            start_fields: G::START_FIELDS,
+            rule_comment: G::rule_comment,
+            player_name: G::player_name,
+            rules: [
+                || json(G::Rules::default()),
+                || json(G::people_rules()),
+                || json(G::json_rules()),
+            ],
+            layout: |options| Ok(G::layout(G::encoding(options)?)),
+            variant: |rules, options| {
+                let rules = serde_json::from_value(rules.clone());
+                let rules = rules.map_err(|source| VariantError::Rules {
+                    game: G::NAME,
+                    source,
+                })?;
+                let encoding = G::encoding(options.unwrap_or(G::OPTIONS))?;
+                Ok(Arc::new(TypedVariant::<G> { rules, encoding }))
+            },
+        }
+    }
+
+    /// Returns the text about a key of the rules, for a `run.toml`. `None` if the rules have no such key.
+    pub fn rule_comment(&self, key: &str) -> Option<&'static str> {
+        (self.rule_comment)(key)
+    }
+
+    /// Returns the name of a player, e.g. `White`.
+    pub fn player_name(&self, player: Player) -> &'static str {
+        (self.player_name)(player)
+    }
+
+    /// Returns the names of both players.
+    pub fn player_names(&self) -> [&'static str; 2] {
+        [Player::First, Player::Second].map(self.player_name)
+    }
+
+    /// Returns the rules of self-play as a JSON object.
+    pub fn rules(&self) -> Value {
+        (self.rules[0])()
+    }
+
+    /// Returns the rules that people play by as a JSON object.
+    pub fn people_rules(&self) -> Value {
+        (self.rules[1])()
+    }
+
+    /// Returns the rules of a game in JSON that switches none, as a JSON object.
+    pub fn json_rules(&self) -> Value {
+        (self.rules[2])()
+    }
+
+    /// Returns the layout of the rows of the representation with the number `options`.
+    ///
+    /// # Errors
+    /// [`StartError`] if the game has no such representation.
+    pub fn layout(&self, options: u32) -> Result<RowLayout, StartError> {
+        (self.layout)(options)
+    }
+
+    /// Returns the game with these rules, a JSON object in which missing keys have their defaults, and the representation with the
+    /// number `options`; by default [`Face::OPTIONS`].
+    ///
+    /// # Errors
+    /// [`VariantError`] if there are no such rules, or no such representation.
+    pub fn variant(&self, rules: &Value, options: Option<u32>) -> Result<Arc<dyn Variant>, VariantError> {
+        (self.variant)(rules, options)
+    }
+}
+
+/// Returns rules, a JSON object, with some of them replaced.
+#[must_use]
+pub fn changed(mut rules: Value, changes: impl IntoIterator<Item = (String, Value)>) -> Value {
+    if let Value::Object(fields) = &mut rules {
+        fields.extend(changes);
+    }
+    rules
+}
+
+/// Returns rules as JSON; `null` if they have no such form.
+fn json(rules: impl serde::Serialize) -> Value {
+    serde_json::to_value(rules).unwrap_or_default()
+}
+
+/// A game with its rules and the representation of its rows. The methods are those of [`Game`](crate::Game) and
+/// [`Face`].
+pub trait Variant: Debug + Send + Sync {
+    /// Returns all rules as a JSON object.
+    fn rules(&self) -> Value;
+    /// Returns the layout of the rows.
+    fn layout(&self) -> RowLayout;
+    /// Returns the symmetries as maps of rows and policy entries.
+    fn row_symmetries(&self) -> RowSymmetries;
+    /// Checks that games under these rules can be written in this representation.
+    ///
+    /// # Errors
+    /// [`StartError`] that names the rule.
+    fn check(&self) -> Result<(), StartError>;
+    /// Returns the usual start, or the position that a text describes.
+    ///
+    /// # Errors
+    /// [`StartError`] if the text is not a position of this game, or the rules are not possible.
+    fn start(&self, position: Option<&str>) -> Result<Box<dyn AnyState>, StartError>;
+    /// Returns the state that a game in JSON begins in.
+    ///
+    /// # Errors
+    /// Message that says why there is no such state.
+    fn start_from_json(
+        &self,
+        start: Option<&Value>,
+        fields: &Map<String, Value>,
+    ) -> Result<Box<dyn AnyState>, String>;
+    /// Draws the start of a problem of this level, with a solution; if `is_held_out`, one that self-play never draws.
+    fn draw_start(
+        &self,
+        level: u32,
+        is_held_out: bool,
+        draw: &mut dyn FnMut(usize) -> usize,
+    ) -> Option<Drawn<Box<dyn AnyState>>>;
+    /// Returns the kinds of problems that are drawn, each with the variant that draws only this kind.
+    fn problem_kinds(&self) -> Vec<ProblemKind<Arc<dyn Variant>>>;
+    /// Returns the positions on which networks are compared. `draw(n)` gives a random number below `n`.
+    fn probes(&self, draw: &mut dyn FnMut(usize) -> usize) -> Vec<Probe<Box<dyn AnyState>>>;
+    /// Counts the action sequences of each length from 1 to `depth`, without a call through a pointer for each action.
+    ///
+    /// # Errors
+    /// As [`Variant::start`].
+    fn perft(&self, position: Option<&str>, depth: usize) -> Result<Vec<u64>, StartError>;
+}
+
+/// A state of a game, with the representation of its row. The methods are those of [`Game`](crate::Game) and [`Face`].
+#[expect(missing_docs, reason = "`Game` and `Face` describe the methods")]
+pub trait AnyState: Any + Debug + Send + Sync {
+    fn copy(&self) -> Box<dyn AnyState>;
+    fn to_move(&self) -> Player;
+    fn outcome(&self) -> Option<Outcome>;
+    fn ending(&self) -> Option<&'static str>;
+    fn legal_actions(&self, actions: &mut Vec<Action>);
+    #[expect(clippy::missing_errors_doc, reason = "`Game::play` describes it")]
+    fn play(&mut self, action: Action) -> Result<(), IllegalAction>;
+    fn play_legal(&mut self, action: Action);
+    fn position(&self) -> String;
+    fn allows(&self, symmetry: Symmetry) -> bool;
+    fn write_row(&self, symmetry: Symmetry, row: &mut Vec<u32>);
+    fn policy_index(&self, symmetry: Symmetry, action: Action) -> u32;
+    fn is_mid_turn(&self) -> bool;
+    fn scene(&self, last_turn: &[Action]) -> Scene;
+    fn clicks(&self, action: Action) -> Clicks;
+    fn draw(&self, style: Style) -> String;
+    #[expect(clippy::missing_errors_doc, reason = "`Face::read_turn` describes it")]
+    fn read_turn(&self, text: &str) -> Result<Vec<Action>, String>;
+    fn write_turn(&self, actions: &[Action]) -> String;
+    fn result_text(&self) -> Option<String>;
+    fn outcome_name(&self) -> Option<&'static str>;
+    #[expect(clippy::missing_errors_doc, reason = "`Face::action_from_json` describes it")]
+    fn action_from_json(&self, value: &Value) -> Result<Action, String>;
+    fn action_to_json(&self, action: Action) -> Value;
+    fn json_fields(&self) -> JsonFields;
+    fn solve_actions(&self, stop: &Arc<AtomicBool>, found: &mut dyn FnMut(Action, i8));
+}
+
+/// A game with its type, its rules and the representation of its rows.
+#[derive(Debug)]
+struct TypedVariant<G: Face> {
+    rules: G::Rules,
+    encoding: G::Encoding,
+}
+
+impl<G: Face> TypedVariant<G> {
+    fn erased(&self, state: G) -> Box<dyn AnyState> {
+        Box::new(Typed {
+            state,
+            encoding: self.encoding,
+        })
+    }
+}
+
+impl<G: Face> Variant for TypedVariant<G> {
+    fn rules(&self) -> Value {
+        json(&self.rules)
+    }
+
+    fn layout(&self) -> RowLayout {
+        G::layout(self.encoding)
+    }
+
+    fn row_symmetries(&self) -> RowSymmetries {
+        G::row_symmetries(self.encoding)
+    }
+
+
+    fn check(&self) -> Result<(), StartError> {
+        G::check(&self.rules, self.encoding)
+    }
+
+    fn start(&self, position: Option<&str>) -> Result<Box<dyn AnyState>, StartError> {
+        Ok(self.erased(G::start(&self.rules, position)?))
+    }
+
+    fn start_from_json(
+        &self,
+        start: Option<&Value>,
+        fields: &Map<String, Value>,
+    ) -> Result<Box<dyn AnyState>, String> {
+        Ok(self.erased(G::start_from_json(&self.rules, start, fields)?))
+    }
+
+    fn draw_start(
+        &self,
+        level: u32,
+        is_held_out: bool,
+        draw: &mut dyn FnMut(usize) -> usize,
+    ) -> Option<Drawn<Box<dyn AnyState>>> {
+        let drawn = match is_held_out {
+            true => G::draw_held_out(&self.rules, level, draw),
+            false => G::draw_start(&self.rules, level, draw),
+        }?;
+        Some(Drawn {
+            start: self.erased(drawn.start),
+            solution: drawn.solution,
+        })
+    }
+
+    fn problem_kinds(&self) -> Vec<ProblemKind<Arc<dyn Variant>>> {
+        let encoding = self.encoding;
+        let kinds = G::problem_kinds(&self.rules).into_iter();
+        let erased = kinds.map(|kind| ProblemKind::<Arc<dyn Variant>> {
+            name: kind.name,
+            share: kind.share,
+            rules: Arc::new(Self {
+                rules: kind.rules,
+                encoding,
+            }),
+        });
+        erased.collect()
+    }
+
+    fn probes(&self, draw: &mut dyn FnMut(usize) -> usize) -> Vec<Probe<Box<dyn AnyState>>> {
+        let probes = Probe::<G>::all(&self.rules, draw).into_iter();
+        let erased = probes.map(|probe| Probe {
+            name: probe.name,
+            state: self.erased(probe.state),
+            last_turn: probe.last_turn,
+        });
+        erased.collect()
+    }
+
+    fn perft(&self, position: Option<&str>, depth: usize) -> Result<Vec<u64>, StartError> {
+        Ok(perft(&G::start(&self.rules, position)?, depth))
+    }
+}
+
+/// A state with its type. Generic code finds it in an [`AnyState`] by [`Typed::find`].
+#[derive(Clone, Debug)]
+pub struct Typed<G: Face> {
+    /// The state.
+    pub state: G,
+    /// Representation of its row.
+    pub encoding: G::Encoding,
+}
+
+impl<G: Face> Typed<G> {
+    /// Returns the state with its type; `None` if it is of another game.
+    pub fn find(state: &dyn AnyState) -> Option<&Self> {
+        (state as &dyn Any).downcast_ref()
+    }
+}
+
+impl<G: Face> AnyState for Typed<G> {
+    fn copy(&self) -> Box<dyn AnyState> {
+        Box::new(self.clone())
+    }
+
+    fn to_move(&self) -> Player {
+        self.state.to_move()
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        self.state.outcome()
+    }
+
+    fn ending(&self) -> Option<&'static str> {
+        self.state.ending()
+    }
+
+    fn legal_actions(&self, actions: &mut Vec<Action>) {
+        self.state.legal_actions(actions);
+    }
+
+    fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
+        self.state.play(action)
+    }
+
+    fn play_legal(&mut self, action: Action) {
+        self.state.play_legal(action);
+    }
+
+    fn position(&self) -> String {
+        self.state.position()
+    }
+
+    fn allows(&self, symmetry: Symmetry) -> bool {
+        symmetry.0 < G::SYMMETRIES && self.state.allows(symmetry)
+    }
+
+    fn write_row(&self, symmetry: Symmetry, row: &mut Vec<u32>) {
+        self.state.write_row(self.encoding, symmetry, row);
+    }
+
+    fn policy_index(&self, symmetry: Symmetry, action: Action) -> u32 {
+        self.state.policy_index(self.encoding, symmetry, action)
+    }
+
+    fn is_mid_turn(&self) -> bool {
+        self.state.is_mid_turn()
+    }
+
+    fn scene(&self, last_turn: &[Action]) -> Scene {
+        self.state.scene(last_turn)
+    }
+
+    fn clicks(&self, action: Action) -> Clicks {
+        self.state.clicks(action)
+    }
+
+    fn draw(&self, style: Style) -> String {
+        self.state.draw(style)
+    }
+
+    fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {
+        self.state.read_turn(text)
+    }
+
+    fn write_turn(&self, actions: &[Action]) -> String {
+        self.state.write_turn(actions)
+    }
+
+    fn result_text(&self) -> Option<String> {
+        self.state.result_text()
+    }
+
+    fn outcome_name(&self) -> Option<&'static str> {
+        self.state.outcome_name()
+    }
+
+    fn action_from_json(&self, value: &Value) -> Result<Action, String> {
+        self.state.action_from_json(value)
+    }
+
+    fn action_to_json(&self, action: Action) -> Value {
+        self.state.action_to_json(action)
+    }
+
+    fn json_fields(&self) -> JsonFields {
+        self.state.json_fields(self.encoding)
+    }
+
+    fn solve_actions(&self, stop: &Arc<AtomicBool>, found: &mut dyn FnMut(Action, i8)) {
+        self.state.solve_actions(stop, found);
+    }
+}

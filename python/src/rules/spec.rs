@@ -1,0 +1,103 @@
+//! A game with its rules and representation, and the facts about it that Python asks for often.
+
+use std::sync::Arc;
+
+use games::{
+    Action, RowLayout, RowSymmetries,
+    erased::{self, AnyGame, AnyState, Variant, VariantError},
+    registry,
+};
+use pyo3::prelude::*;
+use search::{Draws, GameKey, Purpose};
+use serde_json::{Map, Value};
+
+use crate::error::{PositionError, UnknownGameError};
+
+/// A game with its rules and the representation of its rows.
+#[derive(Debug)]
+pub struct Spec {
+    pub game: &'static AnyGame,
+    pub layout: RowLayout,
+    pub rules: Value,
+    pub maps: RowSymmetries,
+    variant: Arc<dyn Variant>,
+}
+
+/// Problem to be drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    pub level: i64,
+    /// Name of the kind, as in [`games::ProblemKind`].
+    pub kind: &'a str,
+    /// Key of all random draws, together with the level.
+    pub key: GameKey,
+    /// True for a problem that self-play never draws, false for one of self-play.
+    pub is_held_out: bool,
+}
+
+impl Spec {
+    /// Returns the game called `name`. `changes` replaces rules of self-play.
+    ///
+    /// # Errors
+    /// `UnknownGameError` or `PositionError`.
+    pub fn new(name: &str, options: Option<u32>, changes: Map<String, Value>) -> PyResult<Self> {
+        let game = registry::find(name).map_err(|error| UnknownGameError::new_err(error.to_string()))?;
+        let variant = game.variant(&erased::changed(game.rules(), changes), options);
+        let variant = variant.map_err(|error| {
+            PositionError::new_err(match error {
+                VariantError::Rules { game, source } => format!("{game} has no such rules: {source}"),
+                VariantError::Options(error) => error.to_string(),
+            })
+        })?;
+        Ok(Self {
+            game,
+            layout: variant.layout(),
+            rules: variant.rules(),
+            maps: variant.row_symmetries(),
+            variant,
+        })
+    }
+
+    /// True if states of both fit into one batch.
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.layout == other.layout && self.rules == other.rules
+    }
+
+    /// Returns the state that a game begins in, from the JSON form that the game defines.
+    pub fn start(&self, start: Option<&Value>, fields: &Map<String, Value>) -> PyResult<Box<dyn AnyState>> {
+        let is_unknown = |name: &&String| !self.game.start_fields.contains(&name.as_str());
+        let started = match fields.keys().find(is_unknown) {
+            Some(name) => Err(format!("a start of {} has no field {name:?}", self.game.name)),
+            None => self.variant.start_from_json(start, fields),
+        };
+        started.map_err(PositionError::new_err)
+    }
+
+    /// Returns the start of a problem, and the actions of a solution.
+    ///
+    /// # Errors
+    /// Sentence that says why there is no such problem.
+    pub fn problem(&self, wanted: &Wanted<'_>) -> Result<(Box<dyn AnyState>, Vec<Action>), String> {
+        let Wanted { level, kind, key, .. } = *wanted;
+        let (name, highest) = (self.game.name, self.game.levels);
+        let kinds = self.variant.problem_kinds();
+        if highest == 0 || kinds.is_empty() {
+            return Err(format!("{name} has no problems"));
+        }
+        let level = u32::try_from(level)
+            .ok()
+            .filter(|level| (1..=highest).contains(level))
+            .ok_or_else(|| format!("{name} has levels 1 to {highest}, not {level}"))?;
+        let Some(own) = kinds.iter().find(|own| own.name == kind) else {
+            let names: Vec<&str> = kinds.iter().map(|own| own.name).collect();
+            let names = names.join(", ");
+            return Err(format!("{name} has problems of the kinds {names}, not {kind:?}"));
+        };
+        own.rules.check().map_err(|error| error.to_string())?;
+        // The stream by which `minuet bench generator` draws its problems.
+        let mut draws = Draws::new(key, level, Purpose::Problem);
+        let drawn = (own.rules).draw_start(level, wanted.is_held_out, &mut |below| draws.below(below));
+        let drawn = drawn.ok_or_else(|| format!("{name}: no such {kind} of level {level} was found"))?;
+        Ok((drawn.start, drawn.solution))
+    }
+}
