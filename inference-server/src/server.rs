@@ -45,7 +45,7 @@ use crate::{
 };
 use network::{
     buckets::Buckets,
-    loader::{Loader, Loads},
+    loader::Loader,
     name::is_label,
     provider::{Provider, Settings},
     sidecar,
@@ -76,7 +76,7 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
     })
 }
 
-/// Serves models that `loader` makes, like [`serve`]. A benchmark passes a device that it simulates; no setting reaches this.
+/// Serves models that `loader` makes, like [`serve`].
 ///
 /// # Errors
 /// The errors of [`run`].
@@ -84,7 +84,7 @@ pub fn serve_with(
     listener: TcpListener,
     config: RunConfig,
     shutdown: CancellationToken,
-    loader: Arc<dyn Loads>,
+    loader: Arc<Loader>,
 ) -> Work {
     Box::pin(async move {
         let inference = &config.inference;
@@ -203,7 +203,7 @@ fn call_limits(max_message: usize) -> CallLimits {
 }
 
 /// Loads ONNX Runtime and makes the loader that the configuration asks for.
-async fn loader(inference: InferenceConfig) -> anyhow::Result<Arc<dyn Loads>> {
+async fn loader(inference: InferenceConfig) -> anyhow::Result<Arc<Loader>> {
     let loading = tokio::task::spawn_blocking(move || -> anyhow::Result<Loader> {
         let environment = network::runtime::load(&inference.runtime)?;
         let buckets = Buckets::new(inference.largest_batch());
@@ -221,11 +221,7 @@ async fn loader(inference: InferenceConfig) -> anyhow::Result<Arc<dyn Loads>> {
 }
 
 /// Opens the sources of models.
-fn library(
-    config: &RunConfig,
-    loader: Arc<dyn Loads>,
-    metrics: &Arc<Metrics>,
-) -> anyhow::Result<Arc<Library>> {
+fn library(config: &RunConfig, loader: Arc<Loader>, metrics: &Arc<Metrics>) -> anyhow::Result<Arc<Library>> {
     let inference = &config.inference;
     let sources = sources(config)?;
     let names: BTreeSet<String> = sources.keys().filter(|name| !name.is_empty()).cloned().collect();

@@ -37,7 +37,7 @@ use crate::{
 };
 pub use error::LibraryError;
 use network::{
-    loader::{File, Loads},
+    loader::{File, Loader},
     model::Model,
 };
 
@@ -56,7 +56,7 @@ pub struct LibraryParts {
     /// Sources by name. The run's own store has the empty name.
     pub sources: BTreeMap<String, Source>,
     /// Loads models.
-    pub loader: Arc<dyn Loads>,
+    pub loader: Arc<Loader>,
     /// Game of the run's own store, and its representation options.
     pub game: (String, u32),
     /// Interval at which labels are polled.
