@@ -67,13 +67,8 @@ pictures: build ## take the pictures of the README and of the studio from real r
 			$(MINUET) up --game connect-four --run target/picture-run && \
 		$$python scripts/studio_pictures.py --program $(MINUET) --output docs/pictures
 
-# Shape of the simulated systems: see docs/guide/plan.md.
-SIMULATE = $(MINUET) simulate --game paco-sako --no-learner
-plots: build ## draw the pictures of simulated systems in the book
-	@$(SIMULATE) --actors 1,3,10,30,100,300,1000 --servers 1,10,100 --latency-ms 0.2 --plot docs/pictures/simulated-actors.svg
-	@$(SIMULATE) --actors 1,3,10,30,100,300,1000 --servers 100 --latency-ms 0.2,10,50 --plot docs/pictures/simulated-latency.svg
-	@$(MINUET) simulate --game paco-sako --actors 12 --servers 4 --latency-ms 0.2 --seconds 120 --set learner.samples_per_position=0.25 \
-		--fail inference-server@20+20 --fail replay-store@60+3 --fail learner@85+10 --seed 2 --plot docs/pictures/simulated-failures.svg
+plots: ## draw the pictures of simulated systems in the book
+	@python=$$(python3 scripts/python_env.py simulate) && $$python scripts/simulated_pictures.py
 
 pages: build ## write the generated pages of docs/reference anew
 	MINUET_WRITE_PAGES=1 $(CARGO_TEST) --test program -- --exact pages::configuration_reference_is_the_template pages::command_reference_is_the_help
@@ -83,6 +78,7 @@ lint: setup ## check formatting, doc comments, error messages, dependencies, and
 	@python3 scripts/check_comments.py
 	@python3 scripts/check_errors.py
 	@python3 scripts/check_dependencies.py
+	@python3 scripts/count_lines.py | tail -n 1
 	cargo clippy --release --locked --workspace --all-targets --features $(ALL_FEATURES) -- -D warnings
 
 format: ## format the code

@@ -60,9 +60,6 @@ enum Benchmark {
     /// Internal: the inference server with a simulated device.
     #[command(hide = true)]
     Device(selfplay::device::Arguments),
-    /// Internal: products of matrices, controlled by standard input.
-    #[command(hide = true)]
-    Peak(harness::peak::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -102,6 +99,5 @@ fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Bare => inference::bare::run(),
         Benchmark::Device(arguments) => selfplay::device::run(arguments),
         Benchmark::Direct(arguments) => harness::direct::run(arguments),
-        Benchmark::Peak(arguments) => harness::peak::run(arguments),
     }
 }

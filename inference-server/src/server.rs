@@ -36,7 +36,7 @@ use crate::{
 use network::{
     buckets::Buckets,
     cache::Cache,
-    loader::{Loader, Loads},
+    loader::Loader,
     name::is_label,
     provider::Settings,
     sidecar,
@@ -67,7 +67,7 @@ pub fn serve(listener: TcpListener, config: RunConfig, shutdown: CancellationTok
     })
 }
 
-/// Serves models that `loader` makes, like [`serve`]. A benchmark passes a device that it simulates; no setting reaches this.
+/// Serves models that `loader` makes, like [`serve`].
 ///
 /// # Errors
 /// The errors of [`run`].
@@ -75,7 +75,7 @@ pub fn serve_with(
     listener: TcpListener,
     config: RunConfig,
     shutdown: CancellationToken,
-    loader: Arc<dyn Loads>,
+    loader: Arc<Loader>,
 ) -> Work {
     Box::pin(async move {
         let inference = &config.inference;
@@ -196,7 +196,7 @@ fn call_limits(max_message: usize) -> CallLimits {
 }
 
 /// Loads ONNX Runtime and makes the loader that the configuration asks for.
-async fn loader(inference: InferenceConfig) -> anyhow::Result<Arc<dyn Loads>> {
+async fn loader(inference: InferenceConfig) -> anyhow::Result<Arc<Loader>> {
     let loading = tokio::task::spawn_blocking(move || -> anyhow::Result<Loader> {
         let environment = network::runtime::load(&inference.runtime)?;
         let buckets = Buckets::new(inference.largest_batch());
@@ -214,7 +214,7 @@ async fn loader(inference: InferenceConfig) -> anyhow::Result<Arc<dyn Loads>> {
 }
 
 /// Opens the sources of models.
-fn library(config: &RunConfig, loader: Arc<dyn Loads>, metrics: &Arc<Metrics>) -> anyhow::Result<Library> {
+fn library(config: &RunConfig, loader: Arc<Loader>, metrics: &Arc<Metrics>) -> anyhow::Result<Library> {
     let sources = sources(config)?;
     let (default, others) = served_names(config, &sources)?;
     let names: Vec<String> = sources.keys().filter(|name| !name.is_empty()).cloned().collect();

@@ -11,7 +11,6 @@ mod play;
 mod query;
 mod records;
 mod rules;
-mod simulate;
 mod solve;
 mod uci;
 mod usage;
@@ -67,8 +66,6 @@ enum Command {
     Lab(bench::Arguments),
     /// Compute how many actors, inference servers and learners a run needs, from measured figures.
     Plan(plan::Arguments),
-    /// Simulate actors, inference servers, the replay store and the learner by measured figures: queues, latencies, failures.
-    Simulate(simulate::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -81,7 +78,6 @@ fn main() -> ExitCode {
             | Command::Perft(_)
             | Command::Plan(_)
             | Command::Query(_)
-            | Command::Simulate(_)
             | Command::Solve(_)
     ) {
         // A reader that has seen enough, as in `minuet games list | head`, ends the command without an error.
@@ -105,7 +101,6 @@ fn main() -> ExitCode {
         Command::Bench(arguments) => bench::run(None, arguments),
         Command::Lab(arguments) => bench::run(Some("lab"), arguments),
         Command::Plan(arguments) => plan::run(arguments),
-        Command::Simulate(arguments) => simulate::run(arguments),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,7 +5,7 @@ use config::ConfigError;
 use games::{StartError, registry::UnknownGame};
 use network::name::NoModelName;
 
-use crate::{plan::NotMeasured, simulate::Missing};
+use crate::plan::NotMeasured;
 
 pub use launcher::BadUsage;
 
@@ -19,6 +19,5 @@ pub fn is_bad_usage(error: &anyhow::Error) -> bool {
             || cause.is::<SpecError>()
             || cause.is::<NoModelName>()
             || cause.is::<NotMeasured>()
-            || cause.is::<Missing>()
     })
 }

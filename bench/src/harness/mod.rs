@@ -12,7 +12,6 @@
 //! | [`model`] | the network that is measured |
 //! | [`direct`] | baseline: a model called by Minuet's loader |
 //! | [`onnxruntime`] | baseline: a model called by ONNX Runtime's Python package |
-//! | [`peak`] | the greatest speed of a provider, by products of matrices |
 //! | [`problems`] | problems of the generator game, solved and timed |
 //! | [`compared`] | ratios to a baseline |
 
@@ -23,7 +22,6 @@ pub mod measure;
 pub mod model;
 pub mod onnxruntime;
 pub mod page;
-pub mod peak;
 pub mod positions;
 pub mod problems;
 pub mod report;

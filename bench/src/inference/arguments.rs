@@ -1,11 +1,11 @@
-//! Arguments of the benchmark.
+//! Arguments of the benchmark, and [`Network`], the size of a measured network.
 
-use std::path::PathBuf;
+use std::{fmt, path::PathBuf, str::FromStr};
 
 use clap::builder::PossibleValuesParser;
 use games::registry;
 
-use super::{load::Load, network::Network};
+use super::load::Load;
 
 /// Arguments of `minuet bench inference`.
 #[derive(clap::Args)]
@@ -36,10 +36,10 @@ pub struct Arguments {
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 1.0)]
     pub(super) seconds: f64,
-    /// Loads of the overload test, as multiples of the greatest rate that the server keeps up with; 0: no open loads.
+    /// Loads of the overload test, as multiples of the highest rate that the server keeps up with; 0: no open loads.
     #[arg(long, value_delimiter = ',', default_value = "2,3", value_parser = times)]
     pub(super) overload: Vec<f64>,
-    /// Greatest number of queued positions in the server.
+    /// Largest number of queued positions in the server.
     #[arg(long, default_value_t = 1024)]
     pub(super) queue: u32,
     /// Print one JSON object.
@@ -59,5 +59,34 @@ impl Arguments {
 
 fn times(text: &str) -> Result<f64, String> {
     let times = text.parse().ok().filter(|times| (0.0..=100.0).contains(times));
-    times.ok_or_else(|| format!("`{text}` is no multiple from 0 to 100"))
+    times.ok_or_else(|| format!("`{text}` is not a multiple from 0 to 100"))
+}
+
+/// Size of a residual tower; over clans, `blocks` is the number of a fish-eye network's convolutions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Network {
+    /// Residual blocks.
+    pub blocks: usize,
+    /// Filters of each block.
+    pub filters: usize,
+}
+
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let network = text.split_once('x').and_then(|(blocks, filters)| {
+            let (blocks, filters) = (blocks.parse().ok()?, filters.parse().ok()?);
+            Some(Self { blocks, filters })
+        });
+        network
+            .filter(|network| network.blocks <= 100 && (1..=4096).contains(&network.filters))
+            .ok_or_else(|| format!("`{text}` is not a network; write blocks x filters, e.g. 6x64"))
+    }
+}
+
+impl fmt::Display for Network {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}x{}", self.blocks, self.filters)
+    }
 }

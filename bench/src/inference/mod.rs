@@ -17,28 +17,27 @@
 //! | [`bare`] | the bare gRPC server |
 //! | [`load`] | the clients |
 //! | [`ramp`] | the greatest rate |
-//! | [`wire`] | bytes on sockets |
 //! | [`report`] | the result |
 
 mod arguments;
 pub mod bare;
 mod load;
-mod network;
 mod ramp;
 mod report;
 mod served;
-mod wire;
 
 use std::{path::Path, time::Instant};
 
 use anyhow::Context as _;
+use prost::Message as _;
+use proto::v1::evaluator_client::EvaluatorClient;
 use tokio::runtime::Runtime;
 
 pub use self::arguments::Arguments;
 use self::{
+    arguments::Network,
     load::{Clients, Load, Pace, Window, percentiles},
-    network::Network,
-    report::{Bare, Figures, Latency, Open, Overload, Peak, Report, Swap},
+    report::{Bare, Figures, Latency, Open, Overload, Report, Swap},
     served::{Served, is_gpu},
 };
 use crate::harness::{
@@ -47,7 +46,6 @@ use crate::harness::{
     measure::{Cores, Measured, Subject},
     model,
     onnxruntime::OnnxRuntime,
-    peak,
     positions::Positions,
     report::{median_of, median_ratio, print},
 };
@@ -72,24 +70,50 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             )?);
         }
     }
-    let chess = wire::measure(&arguments, "chess", 1, &folder.path().join("chess"))?;
-    let many = wire::measure(&arguments, &arguments.game, ROWS, &folder.path().join("wire"))?;
+    let [request, reply] = bytes_per_position(&arguments, &positions, &folder.path().join("bytes"))?;
     let found = Report {
         bench: "inference",
         game: arguments.game,
         batch: arguments.batch,
         rounds: arguments.rounds,
         is_pinned: cores.are_two(),
-        request_bytes_per_position: many.request / ROWS as f64,
-        reply_bytes_per_position: many.reply / ROWS as f64,
-        chess_evaluation_bytes: chess.both,
+        request_bytes_per_position: request,
+        reply_bytes_per_position: reply,
         figures,
     };
     print(&found, arguments.json, report::text)
 }
 
-/// Positions in the requests whose bytes are counted.
+/// Positions in the requests whose bytes are counted, and the number of such requests.
 const ROWS: usize = 64;
+const REQUESTS: usize = 100;
+/// Bytes of a message's header in gRPC (5) and of its frame in HTTP/2 (9).
+const HEADERS: usize = 14;
+
+/// Returns the mean size of requests and of replies on the wire in bytes for a position, with a small network. Headers of TCP and IP are
+/// not counted.
+fn bytes_per_position(
+    arguments: &Arguments,
+    positions: &Positions,
+    folder: &Path,
+) -> anyhow::Result<[f64; 2]> {
+    let (model, _) = model::find(&arguments.game, 0, None, (1, 8))?;
+    let mut served = Served::start(arguments, "cpu", folder, model)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    served.wait(&runtime)?;
+    let _inside = runtime.enter();
+    let mut client = EvaluatorClient::new(service::connect::channel(&served.address())?);
+    let mut bytes = [0, 0];
+    for number in 0..REQUESTS {
+        let request = positions.request(number, ROWS);
+        bytes[0] += HEADERS + request.encoded_len();
+        let reply = runtime.block_on(client.evaluate(request))?.into_inner();
+        bytes[1] += HEADERS + reply.encoded_len();
+    }
+    Ok(bytes.map(|sum| sum as f64 / (REQUESTS * ROWS) as f64))
+}
 
 /// Measures one network on one provider under all loads.
 fn measure(
@@ -104,10 +128,6 @@ fn measure(
     let file = folder.join("direct.onnx");
     std::fs::write(&file, &model.bytes)?;
     let (batch, model_bytes) = (usize::from(arguments.batch), model.bytes.len());
-    let operations = match model.layout.stack() {
-        Ok(_) => Some(peak::operations(&model.bytes)?),
-        Err(_) => None,
-    };
     cores.use_first()?;
     let mut served = Served::start(arguments, provider, folder, model)?;
     let bare = bare::start()?;
@@ -124,10 +144,6 @@ fn measure(
         let batch = batch.min(load.streams * load.rows);
         let mut direct = direct::start(&arguments.game, provider, batch, &file)?;
         let batching = (batch, direct.first_line.parse()?);
-        let mut products = match operations {
-            Some(_) => peak::start(&chosen)?,
-            None => None,
-        };
         let python = arguments.python.as_deref();
         let mut onnxruntime = OnnxRuntime::start(python, &file, positions, batching, &chosen)?;
         cores.use_second()?;
@@ -137,14 +153,11 @@ fn measure(
         let unserved = Clients::connect(&runtime, &bare.first_line, load, positions)?;
         unserved.measure(Pace::Closed, bare.pid().into(), WARM_UP)?;
         let (mut directs, mut pythons, mut windows) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut bares, mut peaks) = (Vec::new(), Vec::new());
+        let mut bares = Vec::new();
         // All processes have run their first batches above.
         for _ in 0..arguments.rounds {
             directs.push(direct.measure(arguments.seconds)?);
             pythons.extend(onnxruntime.measure(arguments.seconds)?);
-            if let Some(products) = &mut products {
-                peaks.push(products.measure(arguments.seconds)?);
-            }
             windows.push(clients.measure(Pace::Closed, served.subject(), arguments.seconds)?);
             bares.push(unserved.measure(Pace::Closed, bare.pid().into(), arguments.seconds)?);
         }
@@ -156,7 +169,6 @@ fn measure(
             load: load.to_string(),
             direct_batch: batch,
             bare: Bare::of(&bares),
-            peak: operations.and_then(|operations| Peak::of(operations, &directs, &peaks)),
             asked_for: provider.to_owned(),
             provider: chosen.clone(),
             model_bytes,
@@ -244,17 +256,6 @@ impl Bare {
             us_per_position: median_of(windows, |window| 1e6 / window.answered.per_cpu_second()),
             latency: Latency::of(windows),
         }
-    }
-}
-
-impl Peak {
-    /// Compares direct calls, of `operations` floating-point operations for each position, with products of matrices. `None` if there
-    /// were no products.
-    fn of(operations: f64, directs: &[Measured], products: &[Measured]) -> Option<Self> {
-        (!products.is_empty()).then(|| Self {
-            gigaflops: 1e-3 * median_of(products, Measured::per_cpu_second),
-            share: 1e-6 * operations * median_ratio(directs, products, Measured::per_cpu_second),
-        })
     }
 }
 

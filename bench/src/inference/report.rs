@@ -15,11 +15,9 @@ pub struct Report {
     pub rounds: u8,
     /// True if server and clients were pinned to a core each.
     pub is_pinned: bool,
-    /// Median bytes per position on the sockets in requests of 64 positions, framing included.
+    /// Mean bytes per position in requests of 64 positions, framing included.
     pub request_bytes_per_position: f64,
     pub reply_bytes_per_position: f64,
-    /// Median bytes on the sockets of a request for one chess position and its reply together, framing included.
-    pub chess_evaluation_bytes: f64,
     pub figures: Vec<Figures>,
 }
 
@@ -34,8 +32,6 @@ pub struct Figures {
     pub direct_batch: usize,
     /// A bare gRPC server under the same load.
     pub bare: Bare,
-    /// Speed of the direct calls against products of matrices; `None` for networks that are no towers.
-    pub peak: Option<Peak>,
     pub asked_for: String,
     pub provider: String,
     /// Size of the model's file.
@@ -67,16 +63,6 @@ pub struct Bare {
     /// Processor time of the server, in microseconds per position.
     pub us_per_position: f64,
     pub latency: Latency,
-}
-
-/// Greatest speed of the provider on one core, and how near the network comes to it.
-#[derive(Clone, Copy, Serialize)]
-pub struct Peak {
-    /// Speed of products of 1024×1024 matrices by the same provider, in 10⁹ floating-point operations for each second of
-    /// processor time.
-    pub gigaflops: f64,
-    /// Floating-point operations of the network's convolutions and products in direct calls, as a share of that speed.
-    pub share: f64,
 }
 
 /// Latency of answered requests.
@@ -137,8 +123,8 @@ pub fn text(report: &Report) -> String {
     // Writing to a string cannot fail.
     let _ = writeln!(
         text,
-        "bytes on the sockets for each position: {:.1} of the request, {:.1} of the reply; a single chess position takes {:.0} in all",
-        report.request_bytes_per_position, report.reply_bytes_per_position, report.chess_evaluation_bytes
+        "bytes on the wire for each position: {:.1} of the request, {:.1} of the reply",
+        report.request_bytes_per_position, report.reply_bytes_per_position
     );
     let _ = writeln!(
         text,
@@ -184,13 +170,6 @@ pub fn text(report: &Report) -> String {
             figures.bare.us_per_position,
             figures.bare.latency.p50_ms
         );
-        if let Some(peak) = figures.peak {
-            let _ = writeln!(
-                text,
-                "  direct calls reach {:.2} of {:.0} GFLOP/s, the speed of matrix products",
-                peak.share, peak.gigaflops
-            );
-        }
         if let Some(reason) = &figures.onnxruntime.missing {
             let _ = writeln!(
                 text,
@@ -252,10 +231,6 @@ mod tests {
                 us_per_position: 1.0,
                 latency,
             },
-            peak: Some(Peak {
-                gigaflops: 107.4,
-                share: 0.62,
-            }),
             asked_for: "cuda".into(),
             provider: "cuda".into(),
             model_bytes: 1_300_000,
@@ -307,14 +282,12 @@ mod tests {
             is_pinned: true,
             request_bytes_per_position: 1.0,
             reply_bytes_per_position: 1.0,
-            chess_evaluation_bytes: 2.0,
             figures: vec![figures(Some(0.934)), figures(None)],
         };
         let text = text(&report);
         for part in [
             " 93 % ",
             "not compared with ONNX Runtime's Python package: no wheel",
-            "direct calls reach 0.62 of 107 GFLOP/s",
             "keeps up with 1000/s, p50 1.00 ms, p99 2.00 ms",
             "at 2 times that: 1990/s offered, 0.970 of it answered, 50 % refused",
             "during a swap of the model (1.5 s, 500/s): 0 refused",

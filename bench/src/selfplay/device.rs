@@ -1,14 +1,15 @@
 //! A simulated device: answers each batch after a time that follows from its number of rows, without using a core meanwhile. It
-//! stands in for a GPU, to see whether the rest of the system keeps such a device busy.
+//! replaces a GPU, to see whether the rest of the system keeps such a device busy.
 //!
 //! Only this benchmark can name it. The server around it is the real one, in a process of its own ([`run`]).
 
 use std::{
     fmt,
     num::NonZero,
+    path::Path,
     process::ExitCode,
     str::FromStr,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     thread,
     time::{Duration, Instant},
 };
@@ -17,25 +18,23 @@ use ::inference_server::server;
 use ::network::{
     batch::{Batch, Legal, Outputs, RunError, Runner},
     buckets::Buckets,
-    identity::VersionIds,
-    loader::{File, LoadError, Loads},
-    model::{Model, ModelInfo},
-    session::Contract,
+    loader::Loader,
+    provider::Settings,
 };
 use anyhow::ensure;
 use config::RunConfig;
 use service::role::{self, Role};
 use tokio_util::sync::CancellationToken;
 
-/// Name of the device where a server names its provider.
-const NAME: &str = "simulated";
+/// Pace of this process's device.
+static PACE: OnceLock<Pace> = OnceLock::new();
 /// Largest distance of a simulated logit from 0. The priors of a position then differ by a factor of 20 at most.
 const LOGIT: f32 = 1.5;
 /// Largest distance of a simulated value from 0, so that no move looks decided.
 const VALUE: f32 = 0.2;
 
 /// Time that a device takes for a batch: one part for the batch, one for each of its rows.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pace {
     /// Microseconds for a batch of any size.
     fixed: f64,
@@ -43,7 +42,7 @@ pub struct Pace {
     row: f64,
 }
 
-/// Error: a text is no pace of a device.
+/// Error: a text is not the pace of a device.
 #[derive(Debug, thiserror::Error)]
 #[error("`{0}` is not FIXED+ROW, two numbers of microseconds from 0 to 1000000, e.g. 300+2")]
 pub struct NoPace(String);
@@ -91,9 +90,9 @@ pub struct Arguments {
 
 /// Does the work of the child process: runs the inference server with a simulated device until it is asked to stop.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let pace = arguments.pace;
-    let ended = role::main_with(Role::InferenceServer, arguments.role, move |config, shutdown| {
-        Box::pin(serve(config, pace, shutdown))
+    PACE.get_or_init(|| arguments.pace);
+    let ended = role::main_with(Role::InferenceServer, arguments.role, |config, shutdown| {
+        Box::pin(serve(config, shutdown))
     });
     ensure!(
         ended == ExitCode::SUCCESS,
@@ -102,51 +101,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn serve(config: RunConfig, pace: Pace, shutdown: CancellationToken) -> anyhow::Result<()> {
+async fn serve(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
     let listener = service::serve::listen(config.inference.listen_address()).await?;
     let buckets = Buckets::new(config.inference.largest_batch());
-    let device = Arc::new(SimulatedDevice {
-        pace,
-        buckets,
-        numbers: VersionIds::default(),
+    let environment = ::network::runtime::load(Path::new(""))?;
+    let loader = Loader::new(environment, Settings::from(&config.inference), buckets, None)?;
+    let loader = loader.simulated(|layout| {
+        Box::new(Simulated {
+            pace: PACE.get().copied().unwrap_or_default(),
+            actions: layout.actions as usize,
+        })
     });
-    server::serve_with(listener, config, shutdown, device).await
-}
-
-/// Loads every model as one that this device computes.
-#[derive(Debug)]
-struct SimulatedDevice {
-    pace: Pace,
-    buckets: Buckets,
-    numbers: VersionIds,
-}
-
-impl Loads for SimulatedDevice {
-    fn load_from(&self, source: &str, file: File<'_>, contract: &Contract) -> Result<Model, LoadError> {
-        let digest = checkpoints::version::sha256_hex(file.bytes);
-        let actions = file.layout.actions as usize;
-        let info = ModelInfo {
-            source: source.to_owned(),
-            version: file.version.to_owned(),
-            id: self.numbers.of(&contract.identity(&digest, file.layout)),
-            digest,
-            step: file.step,
-            layout: file.layout.clone(),
-            provider: NAME,
-            bytes: self.memory(file.bytes.len() as u64),
-            threads: 1,
-            speeds: Vec::new(),
-        };
-        let runner = Simulated {
-            pace: self.pace,
-            actions,
-        };
-        Ok(Model::new(info, self.buckets.clone(), vec![Box::new(runner)]))
-    }
-
-    fn memory(&self, file_bytes: u64) -> u64 {
-        file_bytes
-    }
+    server::serve_with(listener, config, shutdown, Arc::new(loader)).await
 }
 
 /// The device: one batch at a time.

@@ -76,8 +76,8 @@ pub fn task(difficulty: Difficulty, draw: &mut dyn FnMut(usize) -> usize) -> Opt
     (0..TRIES).find_map(|_| attempt(difficulty, draw))
 }
 
-/// Makes the task of this number, from 0, of those in `tasks/`. Each has random numbers of its own.
-pub fn shipped(difficulty: Difficulty, number: u64) -> Option<Made> {
+/// Makes the task of this number, always the same: each number has random numbers of its own.
+pub fn numbered(difficulty: Difficulty, number: u64) -> Option<Made> {
     let first = 1000 * difficulty as u64 + 1;
     let mut state = first.wrapping_add(number);
     task(difficulty, &mut |below| {

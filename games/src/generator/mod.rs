@@ -22,7 +22,6 @@
 //! | `recoloring` | permutations of the colours, as maps of rows and policies |
 //! | [`symmetry`] | turns of the square and permutations of the colours, for training |
 //! | `sample`, `drawings` | problems drawn with a solution, by random moves or from the grammar; hindsight |
-//! | [`changes`] | kinds of changes that moves make, to count which ones are hard |
 //! | `shorten`, `origins` | known solutions without the moves that do not matter |
 //! | [`task`] | problems from ARC task files |
 //! | [`made`] | ARC-like tasks made from the grammar |
@@ -30,7 +29,6 @@
 
 pub mod bounded;
 mod canonical;
-pub mod changes;
 pub mod clan;
 mod codec;
 mod drawings;

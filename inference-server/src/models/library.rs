@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use checkpoints::Manifest;
 use futures::{StreamExt as _, stream};
 use network::{
-    loader::{File, LoadError, Loads},
+    loader::{File, LoadError, Loader},
     model::Model,
     sidecar::SidecarError,
 };
@@ -68,7 +68,7 @@ pub struct Library {
     /// Sources by name. The run's own store has the empty name.
     pub sources: BTreeMap<String, Source>,
     /// Loads models.
-    pub loader: Arc<dyn Loads>,
+    pub loader: Arc<Loader>,
     /// Game of the run's own store, and its representation options.
     pub game: (String, u32),
     /// Interval at which labels are polled.

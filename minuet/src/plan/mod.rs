@@ -23,7 +23,7 @@ use games::registry;
 use measured::Measured;
 use needs::Demand;
 
-pub use needs::{NotMeasured, fastest_server};
+pub use needs::NotMeasured;
 
 /// Arguments of `minuet plan`.
 #[derive(clap::Args)]

@@ -30,9 +30,6 @@ pub struct Selfplay {
     pub rows_per_request: f64,
     /// Processor time of the actor, in microseconds.
     pub actor_us_per_visit: f64,
-    /// Threads that evaluated. Older results lack it.
-    #[serde(default)]
-    pub inference_threads: Option<u32>,
     /// Numbers of threads, and the evaluations per second of the device with each of them. Older results lack it.
     #[serde(default)]
     pub thread_speeds: Vec<(u32, f64)>,
@@ -56,9 +53,6 @@ pub struct Served {
     pub provider: String,
     pub served: f64,
     pub served_per_cpu_second: f64,
-    /// Processor time of the server's threads without the device's, for a position, in microseconds. Older results lack it.
-    #[serde(default)]
-    pub other_threads_us_per_position: Option<f64>,
     /// Size of the model's file. Older results lack it.
     #[serde(default)]
     pub model_bytes: Option<f64>,

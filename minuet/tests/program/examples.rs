@@ -39,7 +39,7 @@ const NOT_RUN: [(&str, &str); 23] = [
         "needs the names of containers, and serves until it is stopped",
     ),
     ("target/release/minuet bench generator", MINUTES),
-    ("target/release/minuet bench tasks", MINUTES),
+    ("target/release/minuet bench tasks --model", MINUTES),
     ("target/release/minuet lab ", MINUTES),
     ("minuet bench ", MINUTES),
     ("$minuet bench accuracy", MINUTES),
@@ -170,7 +170,7 @@ impl Place {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let here = folder.path();
-        for name in ["networks", "tasks", "lab", "python"] {
+        for name in ["networks", "lab", "python"] {
             symlink(root().join(name), here.join(name)).unwrap();
         }
         let programs = Path::new(env!("CARGO_BIN_EXE_minuet")).parent().unwrap();

@@ -73,27 +73,8 @@ pub struct File<'a> {
     pub layout: &'a RowLayout,
 }
 
-/// Makes models of files, for a server: [`Loader`], or what a benchmark puts in its place.
-pub trait Loads: std::fmt::Debug + Send + Sync {
-    /// Loads a model from any source, with its own names of inputs and outputs. May block for some seconds.
-    ///
-    /// # Errors
-    /// [`LoadError`] with the reason.
-    fn load_from(&self, source: &str, file: File<'_>, contract: &Contract) -> Result<Model, LoadError>;
-
-    /// Returns the memory that a model counts for, in bytes, by the length of its file.
-    fn memory(&self, file_bytes: u64) -> u64;
-}
-
-impl Loads for Loader {
-    fn load_from(&self, source: &str, file: File<'_>, contract: &Contract) -> Result<Model, LoadError> {
-        Self::load_from(self, source, file, contract)
-    }
-
-    fn memory(&self, file_bytes: u64) -> u64 {
-        Self::memory(self, file_bytes)
-    }
-}
+/// Makes a device that a benchmark simulates, for a model of this layout.
+pub type Simulate = fn(&RowLayout) -> Box<dyn Runner>;
 
 /// Loads models with one provider, or with the fastest one. If the settings leave the number of sessions open, the first
 /// model decides it by measurement.
@@ -108,6 +89,8 @@ pub struct Loader {
     /// Measured speeds, if the settings leave the number of sessions open. Empty until they have been measured.
     speeds: Mutex<Vec<ThreadSpeed>>,
     numbers: VersionIds,
+    /// In place of the providers.
+    simulate: Option<Simulate>,
 }
 
 impl Loader {
@@ -129,11 +112,20 @@ impl Loader {
             ranking: Mutex::new(Vec::new()),
             speeds: Mutex::new(Vec::new()),
             numbers: VersionIds::default(),
+            simulate: None,
         };
         if provider != Provider::Auto {
             loader.try_out()?;
         }
         Ok(loader)
+    }
+
+    /// Replaces the providers by a simulated device, for a benchmark; no setting reaches this.
+    pub fn simulated(self, simulate: Simulate) -> Self {
+        Self {
+            simulate: Some(simulate),
+            ..self
+        }
     }
 
     /// Loads, checks and warms a model that Minuet made. Blocks for a tenth of a second to some seconds.
@@ -149,6 +141,23 @@ impl Loader {
     /// # Errors
     /// [`LoadError`] with the reason.
     pub fn load_from(&self, source: &str, file: File<'_>, contract: &Contract) -> Result<Model, LoadError> {
+        let digest = checkpoints::version::sha256_hex(file.bytes);
+        let info = |provider: &'static str, bytes, threads| ModelInfo {
+            source: source.to_owned(),
+            version: file.version.to_owned(),
+            id: self.numbers.of(&contract.identity(&digest, file.layout)),
+            digest: digest.clone(),
+            step: file.step,
+            layout: file.layout.clone(),
+            provider,
+            bytes,
+            threads,
+            speeds: self.speeds.lock().clone(),
+        };
+        if let Some(simulate) = self.simulate {
+            let info = info("simulated", file.bytes.len() as u64, 1);
+            return Ok(Model::new(info, self.buckets.clone(), vec![simulate(file.layout)]));
+        }
         let task = &Task::new(file, contract);
         let (plain, truth) = self.plain(task)?;
         let (provider, runner) = match self.provider {
@@ -165,19 +174,8 @@ impl Loader {
             .into_iter()
             .map(|runner| warmed(runner, file.layout, &sizes));
         let runners = runners.collect::<Result<Vec<_>, _>>()?;
-        let digest = checkpoints::version::sha256_hex(file.bytes);
-        let info = ModelInfo {
-            source: source.to_owned(),
-            version: file.version.to_owned(),
-            id: self.numbers.of(&contract.identity(&digest, file.layout)),
-            digest,
-            step: file.step,
-            layout: file.layout.clone(),
-            provider: provider::name_with(provider, &self.settings),
-            bytes: self.memory_on(provider, file.bytes.len() as u64),
-            threads: runners.len(),
-            speeds: self.speeds.lock().clone(),
-        };
+        let bytes = self.memory_on(provider, file.bytes.len() as u64);
+        let info = info(provider::name_with(provider, &self.settings), bytes, runners.len());
         let buckets = match varies(file.layout) {
             true => self.buckets.every_size(),
             false if provider::pads(provider) => self.prepared(provider),
