@@ -30,8 +30,8 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
-    Action, Drawn, Face, IllegalAction, Outcome, Player, ProblemKind, RowLayout, RowSymmetries,
-    StartError, Symmetry,
+    Action, Drawn, Face, IllegalAction, Outcome, Player, ProblemKind, RowLayout, RowSymmetries, StartError,
+    Symmetry,
     face::JsonFields,
     perft::perft,
     probes::Probe,
@@ -286,7 +286,6 @@ impl<G: Face> Variant for TypedVariant<G> {
     fn row_symmetries(&self) -> RowSymmetries {
         G::row_symmetries(self.encoding)
     }
-
 
     fn check(&self) -> Result<(), StartError> {
         G::check(&self.rules, self.encoding)

@@ -33,14 +33,7 @@ use crate::{
     models::{library::Library, names::ServedName, source::Source, table::Models},
     service::EvaluatorService,
 };
-use network::{
-    buckets::Buckets,
-    cache::Cache,
-    loader::Loader,
-    name::is_label,
-    provider::Settings,
-    sidecar,
-};
+use network::{buckets::Buckets, cache::Cache, loader::Loader, name::is_label, provider::Settings, sidecar};
 
 /// Interval at which the cache's size is reported.
 const CACHE_INTERVAL: Duration = Duration::from_secs(2);

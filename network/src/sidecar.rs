@@ -188,6 +188,8 @@ pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
 
 #[cfg(test)]
 mod tests {
+    use games::Game as _;
+
     use super::*;
 
     fn parsed(text: &str) -> Result<Sidecar, String> {

@@ -105,7 +105,12 @@ async fn serve(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result
     let listener = service::serve::listen(config.inference.listen_address()).await?;
     let buckets = Buckets::new(config.inference.largest_batch());
     let environment = ::network::runtime::load(Path::new(""))?;
-    let loader = Loader::new(environment, Settings::from(&config.inference), buckets, config::Provider::Auto)?;
+    let loader = Loader::new(
+        environment,
+        Settings::from(&config.inference),
+        buckets,
+        config::Provider::Auto,
+    )?;
     let loader = loader.simulated(|layout| {
         Box::new(Simulated {
             pace: PACE.get().copied().unwrap_or_default(),

@@ -156,7 +156,11 @@ impl Loader {
         };
         if let Some(simulate) = self.simulate {
             let info = info("simulated", file.bytes.len() as u64, 1);
-            return Ok(Model::new(info, self.buckets.clone(), vec![simulate(file.layout)]));
+            return Ok(Model::new(
+                info,
+                self.buckets.clone(),
+                vec![simulate(file.layout)],
+            ));
         }
         let task = &Task::new(file, contract);
         let (plain, truth) = self.plain(task)?;
@@ -175,7 +179,11 @@ impl Loader {
             .map(|runner| warmed(runner, file.layout, &sizes));
         let runners = runners.collect::<Result<Vec<_>, _>>()?;
         let bytes = self.memory_on(provider, file.bytes.len() as u64);
-        let info = info(provider::name_with(provider, &self.settings), bytes, runners.len());
+        let info = info(
+            provider::name_with(provider, &self.settings),
+            bytes,
+            runners.len(),
+        );
         let buckets = match varies(file.layout) {
             true => self.buckets.every_size(),
             false if provider::pads(provider) => self.prepared(provider),
