@@ -286,7 +286,7 @@ async fn blocking<T: Send + 'static>(
     Ok(done?)
 }
 
-/// Removes partial files that a killed process left in a file store: `name#1` beside `name`, which listings do not show.
+/// Removes partial files that a killed process left in a file store: `name#1` next to `name`, which listings do not show.
 fn remove_staged(folder: &Path, leftover_age: Duration) -> io::Result<()> {
     let is_staged = |name: &str| {
         name.rsplit_once('#')

@@ -1,4 +1,4 @@
-//! Finds and verifies the file that a [`ModelName`] stands for.
+//! Finds and verifies the file of a [`ModelName`].
 
 use std::{fs, io, path::Path, thread};
 
@@ -29,7 +29,7 @@ pub struct ModelFile {
     pub step: u64,
     /// Layout of its rows.
     pub layout: RowLayout,
-    /// Search settings of its run, if it was found in a run's folder or with a `run.toml` beside it.
+    /// Search settings of its run, if it was found in a run's folder or with a `run.toml` next to it.
     pub search: Option<search::Settings>,
 }
 
@@ -81,7 +81,7 @@ fn no_checkpoint(folder: impl AsRef<Path>) -> ModelError {
 }
 
 impl ModelFile {
-    /// Finds the file that `name` stands for, and verifies its digest and its metadata.
+    /// Finds the file of `name`, and verifies its digest and its metadata.
     ///
     /// # Errors
     /// [`ModelError`] with the file or folder.
@@ -161,7 +161,7 @@ impl ModelFile {
         Err(unreadable("read", path.display())(missing))
     }
 
-    /// Reads the folder of one checkpoint. A shipped one has the `run.toml` of its run beside it.
+    /// Reads the folder of one checkpoint. A shipped one has the `run.toml` of its run next to it.
     fn checkpoint(folder: &Path, asked: Option<&str>) -> Result<Self, ModelError> {
         let path = folder.join(MANIFEST);
         let damaged = |path: &Path, reason: String| {

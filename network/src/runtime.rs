@@ -31,7 +31,7 @@ pub struct RuntimeError(String);
 /// The environment. ONNX Runtime allows one per process and drops it with its last handle, so it is kept here.
 static LOADED: Mutex<Option<(PathBuf, Environment)>> = Mutex::new(None);
 
-/// Loads the library at `configured`. If that is empty: the one that `ORT_DYLIB_PATH` names, or else the one beside the
+/// Loads the library at `configured`. If that is empty: the one that `ORT_DYLIB_PATH` names, or else the one next to the
 /// executable. Later calls return the same environment.
 ///
 /// # Errors
@@ -50,20 +50,21 @@ pub fn load(configured: &Path) -> Result<Environment, RuntimeError> {
             )))
         };
     }
-    let refused = |error: ort::Error| RuntimeError(format!("cannot load {}: {error}", path.display()));
+    let refused =
+        |error: &dyn std::fmt::Display| RuntimeError(format!("cannot load {}: {error}", path.display()));
     let environment = ort::init_from(&path)
-        .map_err(refused)?
+        .map_err(|error| refused(&error))?
         .with_name("minuet")
         .with_telemetry(false)
         .with_logger(Arc::new(log))
         .build()
-        .map_err(refused)?;
+        .map_err(|error| refused(&error))?;
     environment.set_log_level(LogLevel::Warning);
     *loaded = Some((path, environment.clone()));
     Ok(environment)
 }
 
-/// Returns the path of the library with links resolved, because the loader looks for other libraries beside it.
+/// Returns the path of the library with links resolved, because the loader looks for other libraries next to it.
 fn find(configured: &Path) -> Result<PathBuf, RuntimeError> {
     if !configured.as_os_str().is_empty() {
         return named("inference.runtime", configured);

@@ -1,8 +1,8 @@
-//! Models that other programs made: an ONNX file with a small description beside it.
+//! Models that other programs made: an ONNX file with a small description next to it.
 //!
 //! ```toml
 //! # models/leela.toml: served as `leela`
-//! file = "leela.onnx"      # beside this file; default: the same name with .onnx
+//! file = "leela.onnx"      # next to this file; default: the same name with .onnx
 //! game = "chess"
 //! options = 0              # the game's representation options
 //! input = "input"          # default: the model's only input
@@ -143,10 +143,10 @@ pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
         _ => return Err(wrong("either `game` or `[layout]` must be there".into())),
     };
     layout.check().map_err(|error| wrong(error.to_string()))?;
-    let beside = |name: &Path| description.parent().unwrap_or(Path::new("")).join(name);
+    let next_to = |name: &Path| description.parent().unwrap_or(Path::new("")).join(name);
     Ok(Sidecar {
         file: match written.file {
-            Some(file) => beside(&file),
+            Some(file) => next_to(&file),
             None => description.with_extension("onnx"),
         },
         layout,
