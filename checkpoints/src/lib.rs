@@ -5,13 +5,12 @@
 //! | [`version`] | [`Version`]: names of checkpoints |
 //! | [`manifest`] | [`Manifest`], [`Draft`]: descriptions of checkpoints |
 //! | [`repository`] | [`Repository`]: labels, resolving, fetching, listing |
-//! | `probe` | tries a store out before a run needs it |
 //! | [`mod@publish`] | publishing: files first, manifest last |
 //! | [`watch`] | watching a label |
 //! | [`lease`] | [`Lease`]: one publisher at a time, with fencing tokens |
-//! | [`milestones`] | labels of checkpoints that are kept for good |
-//! | [`prune`] | removing old checkpoints and leftovers, with a `memory` of earlier searches |
-//! | `swap` | compare-and-swap of small objects |
+//! | [`milestones`] | labels of checkpoints that are kept permanently |
+//! | [`prune`] | removing old checkpoints and leftovers |
+//! | `swap` | compare-and-swap of small objects, and the test of a store before a run needs it |
 //! | [`error`] | [`Error`] |
 //!
 //! ```
@@ -57,9 +56,7 @@
 pub mod error;
 pub mod lease;
 pub mod manifest;
-mod memory;
 pub mod milestones;
-mod probe;
 pub mod prune;
 pub mod publish;
 pub mod repository;

@@ -1,4 +1,4 @@
-//! Milestones: labels of checkpoints that are kept for good, at training times that double.
+//! Milestones: labels of checkpoints that are kept permanently, at training times that double.
 //!
 //! Pruning keeps checkpoints with a label. So a run of any length keeps a few checkpoints of every age, and people can play against the
 //! network of the first minute: `minuet play runs/x@minute-1`.

@@ -1,7 +1,7 @@
 //! Pruning: removes old checkpoints, and files that interrupted publishes left.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     fs, io,
     path::Path,
     time::{Duration, SystemTime},
@@ -9,11 +9,11 @@ use std::{
 
 use futures::TryStreamExt as _;
 use object_store::{Error as StoreError, ObjectStore as _, ObjectStoreExt as _};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::{
     Error, LATEST, Manifest, Repository, Version,
-    memory::Place,
     repository::{MANIFEST, VERSIONS, age, age_order},
 };
 
@@ -22,11 +22,29 @@ const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
 /// Shortest interval between two searches for leftovers. A search lists every object of the store.
 const LEFTOVER_PAUSE: Duration = LEFTOVER_AGE;
 
-fn place(manifest: &Manifest) -> Place {
-    let (token, step, created_at_ms, _) = age_order(manifest);
-    Place {
-        line: manifest.line.clone(),
-        order: (token, step, created_at_ms),
+/// A checkpoint's line, and its place in the line's order of training: token, step, time of publishing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    line: String,
+    order: (u64, u64, u64),
+}
+
+/// Manifests of a store that this process has read. A manifest never changes, so pruning reads each of them once.
+#[derive(Default)]
+pub(crate) struct Memory {
+    /// Places of the checkpoints that the last call found.
+    places: Mutex<BTreeMap<Version, Place>>,
+    /// Time of the last search for leftovers; `None` before the first search.
+    looked: Mutex<Option<Instant>>,
+}
+
+impl Place {
+    fn of(manifest: &Manifest) -> Self {
+        let (token, step, created_at_ms, _) = age_order(manifest);
+        Self {
+            line: manifest.line.clone(),
+            order: (token, step, created_at_ms),
+        }
     }
 }
 
@@ -131,7 +149,7 @@ impl Repository {
             self.memory.places.lock().remove(&version);
             // Another process may have removed the checkpoint and published it again, or it may be damaged.
             match self.find_manifest(&version).await {
-                Ok(now) if now.as_ref().is_none_or(|now| place(now) == remembered) => {}
+                Ok(now) if now.as_ref().is_none_or(|now| Place::of(now) == remembered) => {}
                 Err(error) if error.is_transient() => return Err(error),
                 Ok(_) | Err(_) => continue,
             }
@@ -168,7 +186,7 @@ impl Repository {
         for version in unknown {
             match self.find_manifest(&version).await {
                 Ok(Some(manifest)) => {
-                    self.memory.places.lock().insert(version, place(&manifest));
+                    self.memory.places.lock().insert(version, Place::of(&manifest));
                 }
                 Ok(None) => {}
                 Err(error) if error.is_transient() => return Err(error),
@@ -268,7 +286,7 @@ async fn blocking<T: Send + 'static>(
     Ok(done?)
 }
 
-/// Removes partial files that a killed process left in a file store: `name#1` beside `name`, which listings do not show.
+/// Removes partial files that a killed process left in a file store: `name#1` next to `name`, which listings do not show.
 fn remove_staged(folder: &Path, leftover_age: Duration) -> io::Result<()> {
     let is_staged = |name: &str| {
         name.rsplit_once('#')

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     Error, LATEST, Manifest, Version,
     manifest::{self, Label, SCHEMA, now_ms},
-    memory::Memory,
+    prune::Memory,
     version::{check_name, sha256_hex},
 };
 

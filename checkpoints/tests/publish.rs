@@ -99,7 +99,7 @@ async fn two_publishers_of_one_version_end_with_one_whole_checkpoint() {
 
 #[tokio::test(start_paused = true)]
 async fn files_of_competing_publishers_never_mix() {
-    // For every interleaving, a visible manifest fits the files beside it.
+    // For every interleaving, a visible manifest fits the files next to it.
     for pause_at in 0..4 {
         let store = Faulty::new(InMemory::new());
         let repository = Repository::with_store(store.clone(), Path::default());

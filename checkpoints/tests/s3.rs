@@ -127,7 +127,7 @@ async fn a_connection_cut_during_a_publish_leaves_the_old_checkpoint_or_the_new_
             read(&reader, manifest.version.as_str()).await;
         }
 
-        line.mend();
+        line.repair();
         publish(2).await.unwrap();
         assert_eq!(read(&reader, LATEST).await, files(2));
     }
@@ -173,7 +173,7 @@ async fn a_server_killed_during_a_publish_causes_a_transient_error_only() {
 
     // The server starts again, without its data. The publisher repeats the call.
     let _server = Server::start(python, &[&port.to_string()]);
-    line.mend();
+    line.repair();
     let version = publisher.publish(draft(2), large()).await.unwrap();
     publisher.set_label(LATEST, &version).await.unwrap();
     assert_eq!(read(&reader, LATEST).await, large());

@@ -1,13 +1,8 @@
-//! Finds and verifies the file that a [`ModelName`] stands for.
+//! Finds and verifies the file of a [`ModelName`].
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-    thread,
-};
+use std::{fs, io, path::Path, thread};
 
 use checkpoints::{LATEST, MODEL, Manifest, Repository, manifest::SCHEMA, version::sha256_hex};
-use config::ConfigError;
 use games::{Game, RowLayout};
 use onnx::model::{MetadataError, PAIRS_KEY, entry_of, metadata_of};
 
@@ -34,36 +29,13 @@ pub struct ModelFile {
     pub step: u64,
     /// Layout of its rows.
     pub layout: RowLayout,
-    /// Search settings of its run, if it was found in a run's folder or with a `run.toml` beside it.
+    /// Search settings of its run, if it was found in a run's folder or with a `run.toml` next to it.
     pub search: Option<search::Settings>,
 }
 
 /// Error: a network cannot be found or used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// A file cannot be read.
-    #[error("cannot read {path}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Reason.
-        source: io::Error,
-    },
-    /// The folder is neither a run nor a model store nor a checkpoint.
-    #[error(
-        "{0} is neither a run's folder (no {RUN_CONFIG}), nor a model store ({VERSIONS}/), nor a checkpoint ({MANIFEST})"
-    )]
-    NoCheckpoint(PathBuf),
-    /// The folder is that of another checkpoint.
-    #[error("{path} is the folder of checkpoint {version}; leave out @{asked}")]
-    OneVersion {
-        /// The folder.
-        path: PathBuf,
-        /// Version of the checkpoint in the folder.
-        version: String,
-        /// Requested version.
-        asked: String,
-    },
     /// The store has no such label or version, or is damaged.
     #[error("cannot use {place}")]
     Store {
@@ -72,63 +44,44 @@ pub enum ModelError {
         /// Reason.
         source: checkpoints::Error,
     },
-    /// The run's configuration cannot be read.
-    #[error("cannot use {path}")]
-    Run {
-        /// The file.
-        path: PathBuf,
+    /// A file, a run's configuration or a network's metadata cannot be read.
+    #[error("{what}")]
+    Unreadable {
+        /// What failed, with the file.
+        what: String,
         /// Reason.
-        source: ConfigError,
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The manifest or the file differs from what was published.
-    #[error("{path} is damaged: {reason}")]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// Reason.
-        reason: String,
-    },
-    /// The ONNX file has no metadata of Minuet.
-    #[error("cannot use {place}")]
-    Metadata {
-        /// The file.
-        place: String,
-        /// Reason.
-        source: MetadataError,
-    },
-    /// The network is for another game.
-    #[error("{place} plays {theirs}, not {ours}")]
-    WrongGame {
-        /// The network.
-        place: String,
-        /// Game of the network.
-        theirs: String,
-        /// Requested game.
-        ours: &'static str,
-    },
-    /// This build does not write rows of the network's layout.
-    #[error("{place} takes rows of {game} that this build does not write: {reason}")]
-    Layout {
-        /// The network.
-        place: String,
-        /// The game.
-        game: String,
-        /// Difference.
-        reason: String,
-    },
+    /// The file or folder does not hold a network that can be used. The text says why.
+    #[error("{0}")]
+    Unsuitable(String),
     /// Minuet comes with no network for this game.
     #[error(transparent)]
     NotShipped(#[from] NotShipped),
-    /// The name is that of an inference server, which has no file.
-    #[error("{0} is an inference server, not a file")]
-    Server(String),
-    /// The thread that reads the store cannot be started.
-    #[error("cannot read the model store: {0}")]
-    Runtime(io::Error),
+}
+
+/// Returns the conversion of an error into [`ModelError::Unreadable`].
+fn unreadable<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
+    verb: &str,
+    place: impl std::fmt::Display,
+) -> impl FnOnce(E) -> ModelError {
+    let what = format!("cannot {verb} {place}");
+    |error| ModelError::Unreadable {
+        what,
+        source: error.into(),
+    }
+}
+
+/// Returns the error for a folder without a network.
+fn no_checkpoint(folder: impl AsRef<Path>) -> ModelError {
+    ModelError::Unsuitable(format!(
+        "{} is neither a run's folder (no {RUN_CONFIG}), nor a model store ({VERSIONS}/), nor a checkpoint ({MANIFEST})",
+        folder.as_ref().display()
+    ))
 }
 
 impl ModelFile {
-    /// Finds the file that `name` stands for, and verifies its digest and its metadata.
+    /// Finds the file of `name`, and verifies its digest and its metadata.
     ///
     /// # Errors
     /// [`ModelError`] with the file or folder.
@@ -137,7 +90,9 @@ impl ModelFile {
             ModelName::File(path) => Self::bare(path),
             ModelName::Folder { path, version } => Self::in_folder(path, version.as_deref()),
             ModelName::Store { url, version } => Self::in_store(url, version.as_deref(), name.to_string()),
-            ModelName::Server { address, .. } => Err(ModelError::Server(address.clone())),
+            ModelName::Server { address, .. } => Err(ModelError::Unsuitable(format!(
+                "{address} is an inference server, not a file"
+            ))),
             ModelName::Shipped(game, level) => Self::checkpoint(&shipped::folder(game, *level)?, None),
         }
     }
@@ -145,7 +100,7 @@ impl ModelFile {
     /// Returns the representation of `G` in which this network's rows are written.
     ///
     /// # Errors
-    /// [`ModelError::WrongGame`], [`ModelError::Layout`].
+    /// [`ModelError::Unsuitable`] if the network is for another game, or for rows that this build does not write.
     pub fn encoding<G: Game>(&self) -> Result<G::Encoding, ModelError> {
         encoding_of::<G>(&self.layout, &self.version)
     }
@@ -153,29 +108,21 @@ impl ModelFile {
     /// Returns the number of pairs of grids that the network was trained on, as its file says. `None` if it does not say.
     ///
     /// # Errors
-    /// [`ModelError::Metadata`] if the file says no number.
+    /// [`ModelError::Unreadable`] if what the file says is not a number.
     pub fn pairs_seen(&self) -> Result<Option<u64>, ModelError> {
-        let fault = |source| ModelError::Metadata {
-            place: self.version.clone(),
-            source,
-        };
-        let Some(text) = entry_of(&self.bytes, PAIRS_KEY).map_err(fault)? else {
+        let Some(text) = entry_of(&self.bytes, PAIRS_KEY).map_err(unreadable("use", &self.version))? else {
             return Ok(None);
         };
-        text.parse().map(Some).map_err(|_| {
-            fault(MetadataError::Value {
-                key: PAIRS_KEY,
-                reason: format!("`{text}` is not a whole number"),
-            })
-        })
+        let number = text.parse().map_err(|_| MetadataError::Value {
+            key: PAIRS_KEY,
+            reason: format!("`{text}` is not a whole number"),
+        });
+        number.map(Some).map_err(unreadable("use", &self.version))
     }
 
     fn bare(path: &Path) -> Result<Self, ModelError> {
         let bytes = read(path)?;
-        let metadata = metadata_of(&bytes).map_err(|source| ModelError::Metadata {
-            place: path.display().to_string(),
-            source,
-        })?;
+        let metadata = metadata_of(&bytes).map_err(unreadable("use", path.display()))?;
         let stem = path.file_stem().unwrap_or_default();
         Ok(Self {
             bytes,
@@ -192,11 +139,11 @@ impl ModelFile {
         }
         let config = path.join(RUN_CONFIG);
         if config.is_file() {
-            let run = config::load(&config).map_err(|source| ModelError::Run { path: config, source })?;
+            let run = config::load(&config).map_err(unreadable("use", config.display()))?;
             let store = &run.checkpoints.store;
             // Opening a store makes its folder; asking for a network should not.
             if !store.contains("://") && !Path::new(store).is_dir() {
-                return Err(ModelError::NoCheckpoint(store.into()));
+                return Err(no_checkpoint(store));
             }
             let found = Self::in_store(store, version, path.display().to_string())?;
             return Ok(Self {
@@ -208,24 +155,24 @@ impl ModelFile {
             return Self::in_store(&path.to_string_lossy(), version, path.display().to_string());
         }
         if path.exists() {
-            return Err(ModelError::NoCheckpoint(path.into()));
+            return Err(no_checkpoint(path));
         }
-        Err(ModelError::Read {
-            path: path.into(),
-            source: io::ErrorKind::NotFound.into(),
-        })
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        Err(unreadable("read", path.display())(missing))
     }
 
-    /// Reads the folder of one checkpoint. A shipped one has the `run.toml` of its run beside it.
+    /// Reads the folder of one checkpoint. A shipped one has the `run.toml` of its run next to it.
     fn checkpoint(folder: &Path, asked: Option<&str>) -> Result<Self, ModelError> {
         let path = folder.join(MANIFEST);
-        let damaged = |path: &Path, reason: String| ModelError::Damaged {
-            path: path.into(),
-            reason,
+        let damaged = |path: &Path, reason: String| {
+            ModelError::Unsuitable(format!("{} is damaged: {reason}", path.display()))
         };
         let length = fs::metadata(&path).map_or(0, |file| file.len());
         if length > MAX_MANIFEST_BYTES {
-            return Err(damaged(&path, format!("{length} bytes are no manifest")));
+            return Err(damaged(
+                &path,
+                format!("{length} bytes are too many for a manifest"),
+            ));
         }
         let manifest: Manifest =
             serde_json::from_slice(&read(&path)?).map_err(|error| damaged(&path, error.to_string()))?;
@@ -236,18 +183,18 @@ impl ModelFile {
             ));
         }
         if let Some(asked) = asked.filter(|&asked| asked != manifest.version.as_str()) {
-            return Err(ModelError::OneVersion {
-                path: folder.into(),
-                version: manifest.version.to_string(),
-                asked: asked.into(),
-            });
+            return Err(ModelError::Unsuitable(format!(
+                "{} is the folder of checkpoint {}; leave out @{asked}",
+                folder.display(),
+                manifest.version
+            )));
         }
         let file = folder.join(MODEL);
         let bytes = read(&file)?;
         let published = manifest
             .files
             .get(MODEL)
-            .ok_or_else(|| damaged(&path, format!("it names no {MODEL}")))?;
+            .ok_or_else(|| damaged(&path, format!("it does not list {MODEL}")))?;
         let found = sha256_hex(&bytes);
         if found != published.sha256 {
             let expected = &published.sha256;
@@ -259,7 +206,7 @@ impl ModelFile {
         let config = folder.join(RUN_CONFIG);
         let search = match config.is_file() {
             true => {
-                let run = config::load(&config).map_err(|source| ModelError::Run { path: config, source })?;
+                let run = config::load(&config).map_err(unreadable("use", config.display()))?;
                 Some(run.search)
             }
             false => None,
@@ -278,7 +225,7 @@ impl ModelFile {
             let bytes = repository.fetch(&manifest, MODEL).await?;
             Ok((manifest, bytes.into()))
         })
-        .map_err(ModelError::Runtime)?;
+        .map_err(unreadable("read", "the model store"))?;
         let (manifest, bytes) = found.map_err(|source| ModelError::Store {
             place: place.clone(),
             source,
@@ -287,11 +234,7 @@ impl ModelFile {
     }
 
     fn of_manifest(manifest: &Manifest, bytes: Vec<u8>, place: &str) -> Result<Self, ModelError> {
-        let fault = |reason: String| ModelError::Layout {
-            place: place.into(),
-            game: manifest.draft.game.clone(),
-            reason,
-        };
+        let fault = |reason: String| other_rows(place, &manifest.draft.game, &reason);
         let layout: RowLayout = serde_json::from_value(manifest.draft.layout.clone())
             .map_err(|error| fault(error.to_string()))?;
         layout.check().map_err(|error| fault(error.to_string()))?;
@@ -309,25 +252,25 @@ impl ModelFile {
 /// rows of another game's layout, and the predictions for such rows are noise.
 ///
 /// # Errors
-/// [`ModelError::WrongGame`], [`ModelError::Layout`].
+/// [`ModelError::Unsuitable`] if the network is for another game, or for rows that this build does not write.
 pub fn encoding_of<G: Game>(layout: &RowLayout, place: &str) -> Result<G::Encoding, ModelError> {
     if layout.game != G::NAME {
-        return Err(ModelError::WrongGame {
-            place: place.into(),
-            theirs: layout.game.clone(),
-            ours: G::NAME,
-        });
+        let reason = format!("{place} plays {}, not {}", layout.game, G::NAME);
+        return Err(ModelError::Unsuitable(reason));
     }
-    let fault = |reason: String| ModelError::Layout {
-        place: place.into(),
-        game: layout.game.clone(),
-        reason,
-    };
+    let fault = |reason: String| other_rows(place, &layout.game, &reason);
     let encoding = G::encoding(layout.options).map_err(|error| fault(error.reason))?;
     if G::layout(encoding) != *layout {
         return Err(fault("its row layout is another".into()));
     }
     Ok(encoding)
+}
+
+/// Returns the error for a network whose rows this build does not write.
+fn other_rows(place: &str, game: &str, reason: &str) -> ModelError {
+    ModelError::Unsuitable(format!(
+        "{place} takes rows of {game} that this build does not write: {reason}"
+    ))
 }
 
 /// Runs a future to completion on a new thread, so that it works inside an async runtime too.
@@ -343,8 +286,5 @@ where
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, ModelError> {
-    fs::read(path).map_err(|source| ModelError::Read {
-        path: path.into(),
-        source,
-    })
+    fs::read(path).map_err(unreadable("read", path.display()))
 }

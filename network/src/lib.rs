@@ -6,7 +6,7 @@
 //! | [`client`] | the trait [`Network`], its two implementations, and batches of positions |
 //! | [`batched`] | evaluates the leaves of many searches in batches, with the cache and without duplicates |
 //! | [`cache`] | evaluations by exact row and legal actions, bounded in bytes |
-//! | `file` | finds and verifies the ONNX file that a name stands for |
+//! | `file` | finds and verifies the ONNX file of a name |
 //! | `runtime` | finds and loads the ONNX Runtime library, once in a process |
 //! | `provider` | ONNX Runtime's execution providers and their settings |
 //! | `session` | one model in ONNX Runtime: rows in, logits and values out |

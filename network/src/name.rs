@@ -57,7 +57,7 @@ pub enum ModelName {
 /// Error: a text is not the name of a network.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` names no network: write a run's folder (runs/chess, runs/chess@latest), a checkpoint's folder, a file \
+    "unknown network `{0}`: write a run's folder (runs/chess, runs/chess@latest), a checkpoint's folder, a file \
      (model.onnx), an inference server (http://host:port), or a game (chess, chess@beginner, chess@medium) for \
      the network that comes with Minuet"
 )]

@@ -23,47 +23,15 @@ const BESIDE_EXECUTABLE: [&str; 3] = [
 /// Environment variable that names the library.
 const VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// Error: the library cannot be loaded.
+/// Error: the library cannot be loaded. The text has a hint for its repair.
 #[derive(Debug, thiserror::Error)]
-pub enum RuntimeError {
-    /// The named file does not exist.
-    #[error("{named_by} names {path}, which does not exist")]
-    Missing {
-        /// Setting or variable that named it.
-        named_by: &'static str,
-        /// The named path.
-        path: PathBuf,
-    },
-    /// No library was named, and none was found.
-    #[error(
-        "no {LIBRARY} found: run scripts/fetch_libraries.py, or name one in inference.runtime or {VARIABLE} (looked in {looked})"
-    )]
-    NotFound {
-        /// Folders that were searched.
-        looked: String,
-    },
-    /// The file is not a usable library.
-    #[error("cannot load {path}: {reason}")]
-    Load {
-        /// The file.
-        path: PathBuf,
-        /// Reason.
-        reason: String,
-    },
-    /// The process has already loaded another library.
-    #[error("{loaded} is loaded already; {path} cannot be loaded beside it")]
-    Another {
-        /// The loaded library.
-        loaded: PathBuf,
-        /// The requested library.
-        path: PathBuf,
-    },
-}
+#[error("{0}")]
+pub struct RuntimeError(String);
 
 /// The environment. ONNX Runtime allows one per process and drops it with its last handle, so it is kept here.
 static LOADED: Mutex<Option<(PathBuf, Environment)>> = Mutex::new(None);
 
-/// Loads the library at `configured`. If that is empty: the one that `ORT_DYLIB_PATH` names, or else the one beside the
+/// Loads the library at `configured`. If that is empty: the one that `ORT_DYLIB_PATH` names, or else the one next to the
 /// executable. Later calls return the same environment.
 ///
 /// # Errors
@@ -75,29 +43,28 @@ pub fn load(configured: &Path) -> Result<Environment, RuntimeError> {
         return if *other == path {
             Ok(environment.clone())
         } else {
-            Err(RuntimeError::Another {
-                loaded: other.clone(),
-                path,
-            })
+            Err(RuntimeError(format!(
+                "{} is loaded already; {} cannot be loaded as well",
+                other.display(),
+                path.display()
+            )))
         };
     }
-    let refused = |reason: String| RuntimeError::Load {
-        path: path.clone(),
-        reason,
-    };
+    let refused =
+        |error: &dyn std::fmt::Display| RuntimeError(format!("cannot load {}: {error}", path.display()));
     let environment = ort::init_from(&path)
-        .map_err(|error| refused(error.to_string()))?
+        .map_err(|error| refused(&error))?
         .with_name("minuet")
         .with_telemetry(false)
         .with_logger(Arc::new(log))
         .build()
-        .map_err(|error| refused(error.to_string()))?;
+        .map_err(|error| refused(&error))?;
     environment.set_log_level(LogLevel::Warning);
     *loaded = Some((path, environment.clone()));
     Ok(environment)
 }
 
-/// Returns the path of the library with links resolved, because the loader looks for other libraries beside it.
+/// Returns the path of the library with links resolved, because the loader looks for other libraries next to it.
 fn find(configured: &Path) -> Result<PathBuf, RuntimeError> {
     if !configured.as_os_str().is_empty() {
         return named("inference.runtime", configured);
@@ -105,13 +72,19 @@ fn find(configured: &Path) -> Result<PathBuf, RuntimeError> {
     if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
         return named(VARIABLE, Path::new(&path));
     }
-    find_beside(&programs(), BESIDE_EXECUTABLE, LIBRARY).map_err(|looked| RuntimeError::NotFound { looked })
+    find_beside(&programs(), BESIDE_EXECUTABLE, LIBRARY).map_err(|searched| {
+        RuntimeError(format!(
+            "no {LIBRARY} found: run scripts/fetch_libraries.py, or name one in inference.runtime or {VARIABLE} (searched {searched})"
+        ))
+    })
 }
 
 fn named(named_by: &'static str, path: &Path) -> Result<PathBuf, RuntimeError> {
-    path.canonicalize().map_err(|_| RuntimeError::Missing {
-        named_by,
-        path: path.into(),
+    path.canonicalize().map_err(|_| {
+        RuntimeError(format!(
+            "{named_by} names {}, which does not exist",
+            path.display()
+        ))
     })
 }
 

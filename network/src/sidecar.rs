@@ -1,8 +1,8 @@
-//! Models that other programs made: an ONNX file with a small description beside it.
+//! Models that other programs made: an ONNX file with a small description next to it.
 //!
 //! ```toml
 //! # models/leela.toml: served as `leela`
-//! file = "leela.onnx"      # beside this file; default: the same name with .onnx
+//! file = "leela.onnx"      # next to this file; default: the same name with .onnx
 //! game = "chess"
 //! options = 0              # the game's representation options
 //! input = "input"          # default: the model's only input
@@ -35,33 +35,21 @@ const MAX_MODEL_BYTES: u64 = 4 << 30;
 
 /// Error: a description or its model cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum SidecarError {
-    /// A file cannot be read.
-    #[error("cannot read {file}: {reason}")]
-    Read {
-        /// The file.
-        file: PathBuf,
-        /// Reason.
-        reason: std::io::Error,
-    },
-    /// A file is too large.
-    #[error("{file} has {bytes} bytes, more than the limit of {most}")]
-    TooLarge {
-        /// The file.
-        file: PathBuf,
-        /// Length of the file, in bytes.
-        bytes: u64,
-        /// Largest allowed length, in bytes.
-        most: u64,
-    },
-    /// The description cannot be parsed.
-    #[error("{file}: {reason}")]
-    Description {
-        /// The file.
-        file: PathBuf,
-        /// Reason.
-        reason: String,
-    },
+#[error("{}: {reason}", file.display())]
+pub struct SidecarError {
+    /// The file or folder.
+    pub file: PathBuf,
+    /// Reason.
+    pub reason: String,
+}
+
+impl SidecarError {
+    fn new(file: &Path, reason: impl ToString) -> Self {
+        Self {
+            file: file.into(),
+            reason: reason.to_string(),
+        }
+    }
 }
 
 /// A description as it is written in the file.
@@ -96,10 +84,7 @@ pub struct Sidecar {
 /// # Errors
 /// [`SidecarError`] if the folder cannot be read, or a file name is not a valid name for a model.
 pub fn list(folder: &Path) -> Result<Vec<(String, PathBuf)>, SidecarError> {
-    let unreadable = |reason| SidecarError::Read {
-        file: folder.into(),
-        reason,
-    };
+    let unreadable = |error: std::io::Error| SidecarError::new(folder, format!("cannot be read: {error}"));
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
@@ -111,12 +96,10 @@ pub fn list(folder: &Path) -> Result<Vec<(String, PathBuf)>, SidecarError> {
             .and_then(|name| name.to_str())
             .unwrap_or_default();
         if !is_label(name) {
-            return Err(SidecarError::Description {
-                reason: format!(
-                    "`{name}` is no name for a model: a-z first, then a-z, 0-9, `.`, `_` and `-`"
-                ),
-                file: path,
-            });
+            let reason = format!(
+                "`{name}` is not a valid name of a model: a-z first, then a-z, 0-9, `.`, `_` and `-`"
+            );
+            return Err(SidecarError::new(&path, reason));
         }
         found.push((name.to_owned(), path));
     }
@@ -136,17 +119,11 @@ pub async fn read(description: &Path) -> Result<(Sidecar, Bytes), SidecarError> 
 }
 
 async fn read_file(file: &Path, most: u64) -> Result<Bytes, SidecarError> {
-    let unreadable = |reason| SidecarError::Read {
-        file: file.into(),
-        reason,
-    };
+    let unreadable = |error: std::io::Error| SidecarError::new(file, format!("cannot be read: {error}"));
     let bytes = tokio::fs::metadata(file).await.map_err(unreadable)?.len();
     if bytes > most {
-        return Err(SidecarError::TooLarge {
-            file: file.into(),
-            bytes,
-            most,
-        });
+        let reason = format!("{bytes} bytes are more than the limit of {most}");
+        return Err(SidecarError::new(file, reason));
     }
     Ok(tokio::fs::read(file).await.map_err(unreadable)?.into())
 }
@@ -154,12 +131,9 @@ async fn read_file(file: &Path, most: u64) -> Result<Bytes, SidecarError> {
 /// Parses the text of the description at the path `description`.
 ///
 /// # Errors
-/// [`SidecarError::Description`] with the reason.
+/// [`SidecarError`] with the reason.
 pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
-    let wrong = |reason: String| SidecarError::Description {
-        file: description.into(),
-        reason,
-    };
+    let wrong = |reason: String| SidecarError::new(description, reason);
     let written: Written = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     let layout = match (written.layout, written.game) {
         (Some(layout), None) => layout,
@@ -170,10 +144,10 @@ pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
         _ => return Err(wrong("either `game` or `[layout]` must be there".into())),
     };
     layout.check().map_err(|error| wrong(error.to_string()))?;
-    let beside = |name: &Path| description.parent().unwrap_or(Path::new("")).join(name);
+    let next_to = |name: &Path| description.parent().unwrap_or(Path::new("")).join(name);
     Ok(Sidecar {
         file: match written.file {
-            Some(file) => beside(&file),
+            Some(file) => next_to(&file),
             None => description.with_extension("onnx"),
         },
         layout,

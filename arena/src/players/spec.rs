@@ -362,7 +362,7 @@ mod tests {
         says("uci:", "followed by the engine's program");
         says("gtp:", "followed by the engine's program");
         says("gtp:rhino,level=3", "no key `level`, but name");
-        says("", "names no network");
+        says("", "unknown network");
         says("uct,temperature=-1", "negative");
         says("uct,root=oak", "`root` is `oak`");
         says("luna,nodes=3", "no key `nodes`, but name, visits");

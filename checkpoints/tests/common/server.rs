@@ -120,7 +120,7 @@ impl Line {
         self.left.store(bytes, Ordering::SeqCst);
     }
 
-    pub fn mend(&self) {
+    pub fn repair(&self) {
         self.left.store(i64::MAX, Ordering::SeqCst);
     }
 

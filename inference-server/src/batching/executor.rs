@@ -45,7 +45,7 @@ pub struct Times {
 
 /// A running executor.
 pub struct Executor {
-    /// Input of batches. One waits beside those that are executed.
+    /// Input of batches. One waits while others are executed.
     pub batches: mpsc::Sender<FormedBatch>,
     /// Output of computed batches. It closes when the threads end.
     pub finished: mpsc::Receiver<ComputedBatch>,

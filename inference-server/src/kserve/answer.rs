@@ -44,7 +44,7 @@ impl FoundModel {
     }
 }
 
-/// Returns the canonical name of a model, and true if the client asked for the description with planes.
+/// Returns the canonical name of a model, and true if the client requests the description with planes.
 pub(super) fn plain_name(name: &str, version: &str) -> Result<(String, bool), InferError> {
     let plain = name.strip_suffix(DENSE);
     let is_dense = plain.is_some();

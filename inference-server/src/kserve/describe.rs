@@ -13,7 +13,7 @@ pub const DENSE: &str = "_dense";
 const PLATFORM: &str = "onnxruntime_onnx";
 const BACKEND: &str = "onnxruntime";
 
-/// A model and the form in which a client asked for it.
+/// A model and the form that a client requests.
 #[derive(Clone, Copy, Debug)]
 pub struct DescribedModel<'a> {
     /// Name in the request.

@@ -256,7 +256,7 @@ fn the_graph_with_examples_equals_the_definition() {
     equals_the_definition(&FishEyeWeights::random(&with_examples(), 4));
 }
 
-/// Positions with and without examples stand in one batch; a batch of the first position alone has none at all.
+/// Positions with and without examples share a batch; a batch of the first position alone has none at all.
 #[test]
 fn a_single_position_gives_bit_for_bit_the_outputs_of_a_batch_with_examples() {
     alone_as_in_a_batch(&FishEyeWeights::random(&with_examples(), 9));

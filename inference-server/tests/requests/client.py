@@ -119,7 +119,7 @@ def check_priors(client, layout, rows, truth):
     given = [tensor("indices", rows, "UINT32"), tensor("legal_actions", legal, "INT32")]
     answer = client.infer("latest", given)
     same(answer.as_numpy("priors"), expected, "priors")
-    same(answer.as_numpy("value"), values, "value beside priors")
+    same(answer.as_numpy("value"), values, "value with priors")
     every = np.tile(np.arange(layout["actions"], dtype=np.uint32), (len(rows), 1))
     given[1] = tensor("legal_actions", every, "UINT32")
     found = client.infer("latest", given).as_numpy("priors")

@@ -39,7 +39,7 @@ const WARM_UP: usize = 12;
 /// Rounds after those, at least. Holes in the heap take some two megabytes before a leak makes the process grow, so a leak of 100 KB
 /// in each round needs that many to be seen.
 const MEASURED: usize = 60;
-/// Greatest growth of the memory in a round, in bytes. Measured: at most 2 KB without a leak, at least 56 KB with one of 109 KB.
+/// Largest growth of the memory in a round, in bytes. Measured: at most 2 KB without a leak, at least 56 KB with one of 109 KB.
 const GROWTH: f64 = 30e3;
 
 /// Returns the growth of the memory in a round, in bytes: from the median of the first third of the rounds to that of the second, or

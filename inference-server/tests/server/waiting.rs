@@ -58,12 +58,12 @@ fn retry_delay(status: &Status) -> Option<Duration> {
 /// Number of queued positions after [`filled`].
 const WAITING: usize = 3 * BATCH - 1;
 
-/// Opens a stream with a batch at the device, one beside it, and three waiting requests: no more self-play fits.
+/// Opens a stream with a batch at the device, a second one that is formed, and three waiting requests: no more self-play fits.
 async fn filled(server: &BlockedServer) -> Stream {
     let stream = stream(server).await;
     stream.send(asked(server, 0, BATCH)).await;
     server.until(1, 0).await;
-    // A largest batch is formed beside the one that is computed.
+    // A largest batch is formed while another is computed.
     stream.send(asked(server, 1, BATCH)).await;
     stream.send(asked(server, 2, BATCH - 1)).await;
     server.until(1, BATCH - 1).await;

@@ -172,7 +172,7 @@ async fn a_network_that_cannot_be_begun_with_is_refused_by_name() {
             "paco-sako",
             "[model] must have the sizes of that network: blocks is 6, [model] has 1; filters is 72, [model] has 8",
         ),
-        ("paco-sako@best", "names no network"),
+        ("paco-sako@best", "unknown network"),
         ("http://localhost:1", "is an inference server, not a file"),
         ("nowhere/model.onnx", "cannot read nowhere/model.onnx"),
     ] {

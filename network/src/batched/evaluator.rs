@@ -134,7 +134,7 @@ impl<G: Game> BatchedEvaluator<G> {
     }
 
     /// Passes on the evaluations that need no network: (slot, leaf, evaluation). Call this after each gather, so that a
-    /// search whose leaves are all known goes on at once.
+    /// search whose leaves are all known continues at once.
     ///
     /// # Errors
     /// The first error that `apply` returns; the remaining evaluations are dropped.

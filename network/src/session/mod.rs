@@ -24,28 +24,12 @@ use crate::batch::{Batch, Outputs, RunError, Runner};
 use crate::provider::first_line;
 use crate::session::binding::{Binding, BoundNames, Memory};
 
-/// Error: a model does not fulfil the contract of [`onnx::model`].
+/// Error: a model does not fulfil the contract of [`onnx::model`], or its metadata cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelError {
-    /// An input or output is missing, or has another type or shape.
-    #[error("the model's {what}: {found} found, {expected} expected")]
-    Contract {
-        /// Name of the input or output.
-        what: String,
-        /// Type and shape that were found.
-        found: String,
-        /// Type and shape that are expected.
-        expected: String,
-    },
-    /// No memory is available that the device can reach.
-    #[error("cannot allocate memory for the device: {0}")]
-    Bind(String),
-    /// The metadata in the file differ from the manifest.
-    #[error("the model's {what} is not that of its manifest")]
-    Manifest {
-        /// Name of the differing field.
-        what: &'static str,
-    },
+    /// An input, an output, the metadata or the memory is not as expected. The text says what was found.
+    #[error("{0}")]
+    Contract(String),
     /// The metadata in the file cannot be parsed.
     #[error(transparent)]
     Metadata(#[from] onnx::model::MetadataError),
@@ -197,7 +181,7 @@ impl SessionRunner {
     /// the output of [`onnx::legal`].
     ///
     /// # Errors
-    /// [`ModelError::Bind`] if the memory is not available.
+    /// [`ModelError`] if the memory is not available.
     pub fn bind(&mut self, memory: Memory) -> Result<(), ModelError> {
         let names = BoundNames {
             input: self.input.clone(),
@@ -205,7 +189,10 @@ impl SessionRunner {
             value: self.contract.value.clone(),
         };
         let binding = Binding::new(&self.session, memory, names);
-        self.bound = Some(binding.map_err(|error| ModelError::Bind(first_line(&error.to_string())))?);
+        self.bound = Some(binding.map_err(|error| {
+            let reason = first_line(&error.to_string());
+            ModelError::Contract(format!("cannot allocate memory for the device: {reason}"))
+        })?);
         Ok(())
     }
 
@@ -416,7 +403,8 @@ pub(crate) fn check_metadata(session: &Session, layout: &RowLayout) -> Result<()
     if let Some(text) = metadata.custom(LAYOUT_KEY) {
         let found = onnx::model::parse_metadata(&text, metadata.custom(STEP_KEY).as_deref())?;
         if found.layout != *layout {
-            return Err(ModelError::Manifest { what: "row layout" });
+            let reason = "the model's row layout is not that of its manifest";
+            return Err(ModelError::Contract(reason.into()));
         }
     }
     Ok(())
@@ -486,11 +474,7 @@ pub(crate) fn names(outlets: &[Outlet]) -> String {
 }
 
 pub(crate) fn contract_error(what: &str, found: &str, expected: &str) -> ModelError {
-    ModelError::Contract {
-        what: what.into(),
-        found: found.into(),
-        expected: expected.into(),
-    }
+    ModelError::Contract(format!("the model's {what}: {found} found, {expected} expected"))
 }
 
 #[cfg(test)]

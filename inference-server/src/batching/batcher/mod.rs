@@ -3,7 +3,7 @@
 //! The device has one thread or several, each of which computes a batch of its own. Requests gather while all of them work.
 //! When one is free, it gets the requests that have gathered, without any timer. If several are free, each gets its part, and
 //! a large request is split between them. If a batch of the largest size gathers earlier, it is formed at once and waits
-//! beside the device, so that the device never waits for it.
+//! for the device, so that the device never waits for it.
 //!
 //! A free thread gets what has arrived as soon as nothing more arrives. Clients that wait for each answer before they send
 //! the next request would otherwise all be in one batch or in none, and the device and the sockets would work in turns. So
@@ -170,7 +170,7 @@ impl Batcher {
     }
 
     /// Forms batches until `shutdown` is cancelled, then refuses the waiting requests. The channel `device` holds one batch
-    /// beside those that the device executes.
+    /// in addition to those that the device executes.
     pub async fn run(&self, device: mpsc::Sender<FormedBatch>, shutdown: CancellationToken) {
         let forming = async {
             while let Ok(place) = device.reserve().await {

@@ -28,7 +28,7 @@ impl Rig {
 
     fn of(policy: BatchingPolicy) -> Self {
         let batcher = Batcher::new(policy, Arc::new(Metrics::new()));
-        // As the executor has it: one batch waits beside the one that is executed.
+        // As the executor has it: one batch waits while another is executed.
         let (batches, device) = mpsc::channel(1);
         let stop = CancellationToken::new();
         let running = (batcher.clone(), stop.clone());
@@ -164,7 +164,7 @@ async fn one_whole_batch_is_formed_while_another_is_executed_and_no_more() {
     let mut rig = Rig::new(Duration::ZERO);
     rig.push(1, 8);
     assert_eq!(rig.take().await, Some(8));
-    // Three largest batches gather: one is formed and waits beside the device, two are not formed.
+    // Three largest batches gather: one is formed and waits for the device, two are not formed.
     for client in 2..=7 {
         rig.push(client, 4);
     }

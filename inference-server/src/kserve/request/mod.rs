@@ -117,7 +117,7 @@ impl InferRequest {
         };
         let (positions, (indices, row_lengths)) = match (named(ROWS), named(PLANES)) {
             (Some(rows), None) => {
-                // 0 stands for rows of different lengths.
+                // 0 means rows of different lengths.
                 let positions = rows.positions(&[layout.row_len().unwrap_or_default()])?;
                 (check(positions)?, read_rows(rows, layout)?)
             }
