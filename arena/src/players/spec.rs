@@ -168,7 +168,7 @@ impl SearchSpec {
         };
         Some(set.map_err(|error| match error {
             ConfigError::Override { reason, .. } => format!("is `{value}`: {reason}"),
-            ConfigError::Search(error) => error.must.into(),
+            ConfigError::Search(error) => error.must,
             other => format!("is `{value}`: {other}"),
         }))
     }
