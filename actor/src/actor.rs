@@ -9,15 +9,10 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use config::RunConfig;
 use games::{Game, registry};
-use parking_lot::Mutex;
-use service::{
-    connect::{AddressError, Connector},
-    log_throttle::LogThrottle,
-    role::Work,
-};
+use service::{connect::Connector, log_throttle::LogThrottle, role::Work};
 use tokio::{
     sync::mpsc,
     task::{JoinSet, spawn_blocking},
@@ -26,19 +21,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cache::Cache,
-    evaluator::{self, Evaluator, EvaluatorError, Expected, Versions},
-    metrics::Metrics,
+    evaluator::{self, Evaluator, Expected, Versions},
+    metrics::{self, Metrics},
     play::{
-        SlotError,
-        curriculum::{Curriculum, CurriculumError},
-        naming::{Naming, NamingError},
-        progress::ProgressGauges,
-        setup::{Setup, SetupError},
+        curriculum::{Curriculum, ProgressGauges},
+        naming::Naming,
+        setup::Setup,
         worker::{self, Shared, Worker},
     },
-    report,
     spool::{
-        Lost, Spool, SpoolError,
+        Lost, Spool,
         sender::{self, Sender, SenderError},
         start_writer,
     },
@@ -47,14 +39,13 @@ use crate::{
 /// Runs the actor that `config` describes until `shutdown`.
 ///
 /// # Errors
-/// [`ActorError`] if the configuration cannot be played, the spool cannot be used, or the address of the inference server or of
-/// the replay store belongs to another kind of server. A server that cannot be reached is not an error: the actor tries again.
+/// The configuration cannot be played, the spool cannot be used, or the address of the inference server or of the replay store
+/// belongs to another kind of server. A server that cannot be reached is not an error: the actor tries again.
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
         let name = config.game.name.clone();
         let play = Play { config, shutdown };
-        let running = registry::visit(&name, play).context("game.name")?;
-        Ok(running.await?)
+        registry::visit(&name, play).context("game.name")?.await
     })
 }
 
@@ -64,54 +55,11 @@ struct Play {
 }
 
 impl registry::Visitor for Play {
-    type Output = std::pin::Pin<Box<dyn Future<Output = Result<(), ActorError>> + Send>>;
+    type Output = std::pin::Pin<Box<dyn Future<Output = anyhow::Result<()>> + Send>>;
 
     fn visit<G: Game>(self) -> Self::Output {
         Box::pin(Actor::new(self.config).run::<G>(self.shutdown))
     }
-}
-
-/// Error: the actor cannot start or cannot continue.
-#[derive(Debug, thiserror::Error)]
-pub enum ActorError {
-    /// An address in the configuration is invalid.
-    #[error("`{key}` cannot be used")]
-    Address {
-        /// Key of the address in the configuration.
-        key: &'static str,
-        /// Reason.
-        source: AddressError,
-    },
-    /// The spool cannot be opened.
-    #[error(transparent)]
-    Spool(#[from] SpoolError),
-    /// The actor's identity cannot be read or written.
-    #[error(transparent)]
-    Naming(#[from] NamingError),
-    /// The game's configuration is invalid.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// The file with the level of the problems cannot be used.
-    #[error(transparent)]
-    Curriculum(#[from] CurriculumError),
-    /// The operating system cannot start a thread.
-    #[error("cannot start a thread")]
-    Thread(#[from] std::io::Error),
-    /// The inference server refuses the actor's requests.
-    #[error(transparent)]
-    Evaluator(#[from] EvaluatorError),
-    /// The replay store refuses the actor's games.
-    #[error(transparent)]
-    Sender(#[from] SenderError),
-    /// The search and the rules of the game contradict each other.
-    #[error("self-play contradicts itself")]
-    Play(#[from] SlotError),
-    /// Finished games could not be written to the spool.
-    #[error(transparent)]
-    Lost(#[from] Lost),
-    /// A thread or task has panicked.
-    #[error("{0} has panicked")]
-    Panicked(&'static str),
 }
 
 /// An actor that is ready to run. Tests shorten its waiting times and read its counters.
@@ -140,15 +88,15 @@ impl Actor {
     /// Plays games of `G` until `shutdown`. The name of the game in the configuration is ignored.
     ///
     /// # Errors
-    /// [`ActorError`]
-    pub async fn run<G: Game>(self, shutdown: CancellationToken) -> Result<(), ActorError> {
+    /// As [`run`].
+    pub async fn run<G: Game>(self, shutdown: CancellationToken) -> anyhow::Result<()> {
         // A child: the first part that fails stops the other parts, but nothing outside this actor.
         let shutdown = shutdown.child_token();
         let parts = self.start::<G>(&shutdown).await?;
         parts.run(shutdown).await
     }
 
-    async fn start<G: Game>(self, shutdown: &CancellationToken) -> Result<Parts, ActorError> {
+    async fn start<G: Game>(self, shutdown: &CancellationToken) -> anyhow::Result<Parts> {
         let Self {
             config,
             metrics,
@@ -160,13 +108,14 @@ impl Actor {
         let batch = config.inference.largest_batch();
         let games = config.actor.games_on_thread(cores, batch);
         let requests_in_flight = config.actor.requests_of_thread(cores, batch);
-        let address = |key| move |source| ActorError::Address { key, source };
         let connector = Connector::new(&config.security);
         let server = connector
             .link(&config.inference.address)
-            .map_err(address("inference.address"))?;
+            .context("`inference.address` cannot be used")?;
         let store = config.replay.address.clone();
-        let store_link = connector.link(&store).map_err(address("replay.address"))?;
+        let store_link = connector
+            .link(&store)
+            .context("`replay.address` cannot be used")?;
 
         let limit = config.actor.max_spool_mib << 20;
         let (spool, recovered) = Spool::open(config.actor.spool.clone(), limit)?;
@@ -231,11 +180,12 @@ impl Actor {
                 shutdown: shutdown.clone(),
                 outage: Arc::clone(&outage),
             };
-            tasks.spawn(async move { evaluator.run().await.map_err(ActorError::from) });
+            tasks.spawn(evaluator.run());
             let worker = Worker::new(Arc::clone(&shared), request_sender, evaluations, finished.clone());
             let thread = thread::Builder::new()
                 .name(format!("worker-{number}"))
-                .spawn(move || worker.run())?;
+                .spawn(move || worker.run())
+                .context("cannot start a thread")?;
             workers.push(thread);
         }
         // Now only the workers hold senders, so the writer ends after the last worker.
@@ -252,7 +202,7 @@ impl Actor {
         );
         let sender = tokio::spawn(send_all(sender, Arc::clone(&spool)));
         let reported = CancellationToken::new();
-        let report = tokio::spawn(report::run(metrics, cache, spool, reported.clone()));
+        let report = tokio::spawn(metrics::report(metrics, cache, spool, reported.clone()));
         Ok(Parts {
             tasks,
             workers,
@@ -281,8 +231,8 @@ async fn send_all(sender: Sender, spool: Arc<Spool>) -> Result<(), SenderError> 
 /// The running threads and tasks.
 struct Parts {
     /// The streams to the inference server, one for each worker.
-    tasks: JoinSet<Result<(), ActorError>>,
-    workers: Vec<JoinHandle<Result<(), SlotError>>>,
+    tasks: JoinSet<anyhow::Result<()>>,
+    workers: Vec<JoinHandle<anyhow::Result<()>>>,
     writer: JoinHandle<Result<(), Lost>>,
     sender: tokio::task::JoinHandle<Result<(), SenderError>>,
     drain: CancellationToken,
@@ -292,24 +242,28 @@ struct Parts {
 
 /// Keeps the first error; later errors are logged.
 #[derive(Default)]
-struct FirstError(Mutex<Option<ActorError>>);
+struct FirstError(Option<anyhow::Error>);
 
 impl FirstError {
-    fn note<T>(&self, result: Result<T, impl Into<ActorError>>) {
-        if let Err(error) = result {
-            let error = error.into();
-            let mut first = self.0.lock();
-            match *first {
-                None => *first = Some(error),
-                Some(_) => tracing::error!("{}", service::chain(&error)),
-            }
+    /// Notes how a part has ended: with a result, or with a panic.
+    fn note<E: Into<anyhow::Error>, P>(&mut self, ended: Result<Result<(), E>, P>, part: &str) {
+        let error = match ended {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.into(),
+            Err(_) => anyhow!("{part} has panicked"),
+        };
+        match &self.0 {
+            None => self.0 = Some(error),
+            Some(_) => tracing::error!("{error:#}"),
         }
     }
 }
 
 impl Parts {
     /// Waits until a part ends or `shutdown` is cancelled, then stops all parts in order.
-    async fn run(self, shutdown: CancellationToken) -> Result<(), ActorError> {
+    async fn run(self, shutdown: CancellationToken) -> anyhow::Result<()> {
+        const STREAM: &str = "a stream to a server";
+        const SENDER: &str = "the sender";
         let Self {
             mut tasks,
             workers,
@@ -319,57 +273,42 @@ impl Parts {
             report,
             reported,
         } = self;
-        let first_error = FirstError::default();
+        let mut first_error = FirstError::default();
         let mut sender_ended = false;
         tokio::select! {
             () = shutdown.cancelled() => {}
             // A task ends only with an error, after its worker has ended, or at the shutdown.
             ended = tasks.join_next() => if let Some(ended) = ended {
-                first_error.note(joined(ended, "a stream to a server"));
+                first_error.note(ended, STREAM);
             },
             ended = &mut sender => {
                 sender_ended = true;
-                first_error.note(joined(ended.map(|sent| sent.map_err(ActorError::from)), "the sender"));
+                first_error.note(ended, SENDER);
             }
         }
         shutdown.cancel();
         while let Some(ended) = tasks.join_next().await {
-            first_error.note(joined(ended, "a stream to a server"));
+            first_error.note(ended, STREAM);
         }
         let threads = spawn_blocking(move || {
             let worked: Vec<_> = workers.into_iter().map(JoinHandle::join).collect();
             (worked, writer.join())
         });
-        match threads.await {
-            Ok((worked, written)) => {
-                for worker in worked {
-                    let worked = worker.map_err(|_| ActorError::Panicked("a worker thread"));
-                    first_error.note(worked.and_then(|worked| Ok(worked?)));
-                }
-                let written = written.map_err(|_| ActorError::Panicked("the spool's thread"));
-                first_error.note(written.and_then(|written| Ok(written?)));
-            }
-            Err(_) => first_error.note::<()>(Err(ActorError::Panicked("the end of the threads"))),
+        let (worked, written) = threads.await.context("the end of the threads has panicked")?;
+        for worker in worked {
+            let worked = worker.map(|worked| worked.context("self-play contradicts itself"));
+            first_error.note(worked, "a worker thread");
         }
+        first_error.note(written, "the spool's thread");
         drain.cancel();
         if !sender_ended {
-            first_error.note(joined(
-                sender.await.map(|sent| sent.map_err(ActorError::from)),
-                "the sender",
-            ));
+            first_error.note(sender.await, SENDER);
         }
         reported.cancel();
-        first_error.note(report.await.map_err(|_| ActorError::Panicked("the report")));
-        match first_error.0.into_inner() {
+        first_error.note(report.await.map(anyhow::Ok), "the report");
+        match first_error.0 {
             Some(error) => Err(error),
             None => Ok(()),
         }
     }
-}
-
-fn joined(
-    ended: Result<Result<(), ActorError>, tokio::task::JoinError>,
-    what: &'static str,
-) -> Result<(), ActorError> {
-    ended.unwrap_or(Err(ActorError::Panicked(what)))
 }

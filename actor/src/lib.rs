@@ -8,19 +8,15 @@
 //! | [`cache`] | evaluations that are known already (a crate of its own) |
 //! | [`spool`] | finished games on disk, sent until the replay store has acknowledged them |
 //! | [`check`] | verifies a game record against its rules, its seed and its model |
-//! | [`settings`] | the search settings that a configuration describes |
-//! | [`metrics`], [`report`] | counters, the metrics page and the log line about progress |
+//! | [`metrics`] | counters, the metrics page and the log line about progress |
 
 pub mod actor;
 pub mod check;
 pub mod evaluator;
-mod game_id;
 pub mod metrics;
 pub mod play;
-pub mod report;
-pub mod settings;
 pub mod spool;
 
-pub use actor::{Actor, ActorError, run};
-pub use game_id::GameId;
+pub use actor::{Actor, run};
 pub use network::cache;
+pub use play::naming::GameId;

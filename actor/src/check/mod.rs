@@ -11,7 +11,7 @@
 pub mod rules;
 pub mod search;
 
-use ::search::{GameKey, Settings, SettingsError};
+use ::search::{GameKey, Settings};
 use games::{Game, StartError};
 use proto::{
     columns::{ColumnError, check_length},
@@ -19,7 +19,7 @@ use proto::{
     v1,
 };
 
-use crate::{GameId, settings::search_settings};
+use crate::{GameId, play::setup::search_settings};
 
 /// A contradiction in a record.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -43,33 +43,27 @@ impl std::fmt::Display for Problem {
 
 /// Error: a record cannot be replayed.
 #[derive(Debug, thiserror::Error)]
-pub enum Unplayable {
-    /// The record belongs to another game.
-    #[error("the record is of {found}, not of {wanted}")]
-    Game {
-        /// Game of the record.
-        found: String,
-        /// Expected game.
-        wanted: &'static str,
-    },
-    /// The id has a wrong length.
-    #[error("the id has {0} bytes, 16 are expected")]
-    Id(usize),
-    /// This build cannot read the rules.
-    #[error("rules_json: {0}")]
-    Rules(serde_json::Error),
-    /// The representation or the start position does not exist.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// The lengths of the columns do not add up.
-    #[error(transparent)]
-    Columns(#[from] ColumnError),
-    /// This build cannot read the search settings.
-    #[error("search_json: {0}")]
-    Search(serde_json::Error),
-    /// A search setting is out of range.
-    #[error("search_json: {0}")]
-    Settings(SettingsError),
+#[error("{field}: {reason}")]
+pub struct Unplayable {
+    /// Field of the message that is the reason.
+    pub field: &'static str,
+    /// Reason, in words.
+    pub reason: String,
+}
+
+impl Unplayable {
+    fn of(field: &'static str) -> impl Fn(&dyn std::fmt::Display) -> Self {
+        move |reason| Self {
+            field,
+            reason: reason.to_string(),
+        }
+    }
+}
+
+impl From<ColumnError> for Unplayable {
+    fn from(error: ColumnError) -> Self {
+        Self::of(error.column)(&error)
+    }
 }
 
 /// Everything in a record that determines its game: start, search and key of the random draws.
@@ -92,22 +86,25 @@ impl<G: Game> Premises<G> {
     /// [`Unplayable`]
     pub fn of(record: &v1::Game) -> Result<Self, Unplayable> {
         if record.game != G::NAME {
-            return Err(Unplayable::Game {
-                found: record.game.clone(),
-                wanted: G::NAME,
-            });
+            let reason = format!("the record is of {}, not of {}", record.game, G::NAME);
+            return Err(Unplayable::of("game")(&reason));
         }
-        let id = GameId::from_bytes(&record.id).ok_or(Unplayable::Id(record.id.len()))?;
-        let rules: G::Rules = serde_json::from_str(&record.rules_json).map_err(Unplayable::Rules)?;
-        let recorded: Settings = serde_json::from_str(&record.search_json).map_err(Unplayable::Search)?;
+        let id = GameId::from_bytes(&record.id)
+            .ok_or_else(|| Unplayable::of("id")(&format!("{} bytes, 16 are expected", record.id.len())))?;
+        let rules: G::Rules =
+            serde_json::from_str(&record.rules_json).map_err(|error| Unplayable::of("rules_json")(&error))?;
+        let wrong_search = Unplayable::of("search_json");
+        let recorded: Settings =
+            serde_json::from_str(&record.search_json).map_err(|error| wrong_search(&error))?;
+        let mut settings = search_settings(&recorded, 1).map_err(|error| wrong_search(&error))?;
         let position = (!record.start.is_empty()).then_some(record.start.as_str());
-        let mut settings = search_settings(&recorded, 1).map_err(Unplayable::Settings)?;
+        let wrong_start = |error: StartError| Unplayable::of("start")(&error);
         if record.tree_bytes > 0 {
             settings.tree_bytes = usize::try_from(record.tree_bytes).unwrap_or(usize::MAX);
         }
         Ok(Self {
-            start: G::start(&rules, position)?,
-            encoding: G::encoding(record.options)?,
+            start: G::start(&rules, position).map_err(wrong_start)?,
+            encoding: G::encoding(record.options).map_err(wrong_start)?,
             settings,
             key: id.key(record.run_seed),
         })

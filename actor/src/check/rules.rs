@@ -1,14 +1,14 @@
 //! Checks a record against the rules of its game: every move, row and visit, and the end.
 
-use games::{Action, Game, Outcome, Symmetry};
+use games::{Action, Game, Symmetry};
 use proto::{
     decisions::Decision,
-    endings,
     v1::{self, GameResult},
 };
 use search::{Reuse, Root, completed_q::Results, gumbel::can_choose};
 
 use super::{Position, Premises, Problem, Unplayable, positions};
+use crate::play::record::{End, result_of};
 
 /// Largest number of problems reported for one record.
 const MOST: usize = 20;
@@ -232,10 +232,10 @@ impl<G: Game> Replay<G> {
     fn end(&mut self, state: &G, record: &v1::Game) {
         let cut = record.actions.len() >= self.premises.settings.max_actions as usize;
         state.legal_actions(&mut self.legal);
-        let (outcome, ending) = match state.outcome() {
-            Some(outcome) => (outcome, state.ending().unwrap_or_default()),
-            None if cut => (undecided::<G>(), endings::MAX_ACTIONS),
-            None if self.legal.is_empty() => (undecided::<G>(), endings::NO_ACTION),
+        let end = match state.outcome() {
+            Some(outcome) => End::Rules(outcome),
+            None if cut => End::MaxActions,
+            None if self.legal.is_empty() => End::NoAction,
             None => {
                 self.note("actions", || {
                     "the game is not over at the end of the record".into()
@@ -243,12 +243,8 @@ impl<G: Game> Replay<G> {
                 return;
             }
         };
-        let result = match outcome {
-            Outcome::Won(games::Player::First) => GameResult::FirstWon,
-            Outcome::Won(games::Player::Second) => GameResult::SecondWon,
-            Outcome::Draw => GameResult::Draw,
-            Outcome::Scored(_) => GameResult::Scored,
-        };
+        let (outcome, ending) = end.outcome(state);
+        let result = result_of(outcome);
         if record.result != i32::from(result) {
             let found = GameResult::try_from(record.result).map_or("unknown", |found| found.as_str_name());
             self.note("result", || {
@@ -272,14 +268,5 @@ impl<G: Game> Replay<G> {
                 )
             });
         }
-    }
-}
-
-/// Returns the outcome of a game that ended without an outcome by its rules.
-fn undecided<G: Game>() -> Outcome {
-    if G::PLAYERS == 1 {
-        Outcome::Scored(0.0)
-    } else {
-        Outcome::Draw
     }
 }

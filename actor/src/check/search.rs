@@ -1,8 +1,7 @@
 //! Repeats the searches of a record with the same network and compares every decision.
 //!
 //! The settings, the key of the game and the evaluations determine a search. A record names the model of every evaluation, so a
-//! game across several checkpoints is repeated whole. Records of builds before 0.1 name only the newest model at each position;
-//! these are repeated up to the position where a second model appears.
+//! game across several checkpoints is repeated whole.
 
 use games::{Game, MoverValue, Symmetry};
 use network::{PositionBatch, Predictions};
@@ -14,7 +13,7 @@ use proto::{
 use search::{LeafId, Search};
 
 use super::{Position, Premises, Problem, Unplayable, positions};
-use crate::play::decisions::{record_search, visited};
+use crate::play::record::{record_search, visited};
 
 /// True if no search of the record needed an evaluation, because the rules gave the outcome of every leaf.
 pub fn is_without_evaluations(record: &v1::Game) -> bool {
@@ -33,8 +32,6 @@ const HALF_STEP: f32 = 1.0 / 1024.0;
 pub struct Followed {
     /// Number of positions whose decision is exactly as recorded: all visits, and the action.
     pub positions: usize,
-    /// Number of positions whose evaluations the record assigns to models.
-    pub of: usize,
     /// Largest difference of a root value.
     pub value_difference: f32,
     /// First difference, if there is one.
@@ -66,18 +63,9 @@ pub fn follow<G: Game, E>(
 ) -> Result<Followed, FollowError<E>> {
     let premises = Premises::<G>::of(record)?;
     let mut models = Models::of(record)?;
-    let of = match models {
-        Models::Runs(_) => record.actions.len(),
-        Models::One(model) => (record.model_of_position.iter())
-            .take_while(|&&of_position| of_position as usize == model)
-            .count(),
-    };
     let mut search = Search::new(premises.start.clone(), premises.settings.clone(), premises.key);
-    let mut followed = Followed {
-        of,
-        ..Followed::default()
-    };
-    for position in positions(record).map_err(Unplayable::from)?.take(of) {
+    let mut followed = Followed::default();
+    for position in positions(record).map_err(Unplayable::from)? {
         if let Some(problem) = decide(&mut search, premises.encoding, &mut models, &mut evaluate)? {
             followed.difference = Some(Problem {
                 ply: Some(position.ply),
@@ -212,49 +200,28 @@ fn is_near(found: f32, expected: f32) -> bool {
     (found - expected).abs() <= VALUE_TOLERANCE + HALF_STEP * expected.abs()
 }
 
-/// Models of the evaluations, in the order in which the search requests them.
-enum Models {
-    /// Index of a model, and number of evaluations in a row that it made; the last run first.
-    Runs(Vec<(usize, u32)>),
-    /// One model for all.
-    One(usize),
-}
+/// Models of the evaluations, in the order in which the search requests them: index of a model, and number of evaluations in a row
+/// that it made; the last run first.
+struct Models(Vec<(usize, u32)>);
 
 impl Models {
     fn of(record: &v1::Game) -> Result<Self, Unplayable> {
-        let v1::Game {
-            evaluation_models,
-            evaluation_counts,
-            ..
-        } = record;
-        check_length(
-            "evaluation_counts",
-            evaluation_counts.len(),
-            evaluation_models.len(),
-        )?;
-        if evaluation_models.is_empty() && !is_without_evaluations(record) {
-            let first = record.model_of_position.first().copied();
-            return Ok(Self::One(first.unwrap_or_default() as usize));
-        }
-        let runs = evaluation_models.iter().zip(evaluation_counts).rev();
-        Ok(Self::Runs(
+        let (models, counts) = (&record.evaluation_models, &record.evaluation_counts);
+        check_length("evaluation_counts", counts.len(), models.len())?;
+        let runs = models.iter().zip(counts).rev();
+        Ok(Self(
             runs.map(|(&model, &count)| (model as usize, count)).collect(),
         ))
     }
 
     /// Returns the model of the next evaluation; `None` after the last one.
     fn next(&mut self) -> Option<usize> {
-        match self {
-            Self::One(model) => Some(*model),
-            Self::Runs(runs) => {
-                while runs.last().is_some_and(|&(_, left)| left == 0) {
-                    runs.pop();
-                }
-                let (model, left) = runs.last_mut()?;
-                *left -= 1;
-                Some(*model)
-            }
+        while self.0.last().is_some_and(|&(_, left)| left == 0) {
+            self.0.pop();
         }
+        let (model, left) = self.0.last_mut()?;
+        *left -= 1;
+        Some(*model)
     }
 }
 

@@ -12,17 +12,15 @@
 //! | [`pending`] | requests in flight: deadlines and attempts |
 //! | [`model`] | compares the server's model with the game and its representation |
 //! | [`versions`] | model versions, and which of them is current |
-//! | [`retry`] | which errors are worth another attempt |
 
 mod model;
 mod pending;
 mod reply;
-mod request;
-mod retry;
 mod versions;
 
 use std::{sync::Arc, time::Duration};
 
+use anyhow::anyhow;
 use proto::v1::{EvaluateReply, EvaluateRequest, evaluator_client::EvaluatorClient};
 use service::{backoff::Backoff, connect::Link, log_throttle::LogThrottle};
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
@@ -34,8 +32,8 @@ use network::Predictions;
 
 use crate::metrics::Metrics;
 
+pub use pending::StampedRequest;
 use pending::{Due, Pending};
-pub use request::StampedRequest;
 pub use versions::{TooManyVersions, VersionId, Versions};
 
 pub use model::{Expected, WrongModel};
@@ -88,31 +86,6 @@ impl Default for EvaluatorLimits {
     }
 }
 
-/// Error: self-play cannot continue with this inference server. Temporary failures are retried and are not errors.
-#[derive(Debug, thiserror::Error)]
-pub enum EvaluatorError {
-    /// The server's model belongs to another game or another representation.
-    #[error(transparent)]
-    WrongModel(#[from] WrongModel),
-    /// The server refuses requests of this kind permanently.
-    #[error(
-        "the inference server refuses this actor's requests ({code:?}: {message}); \
-         does its model belong to the same game and options?"
-    )]
-    Refused {
-        /// Code of the gRPC status.
-        code: Code,
-        /// Message of the gRPC status.
-        message: String,
-    },
-    /// Too many replies to the same request were malformed.
-    #[error("the inference server keeps sending malformed replies: {0}")]
-    Malformed(String),
-    /// More model versions have answered than an actor can number.
-    #[error(transparent)]
-    Versions(#[from] TooManyVersions),
-}
-
 /// The client of one worker's stream.
 pub struct Evaluator {
     /// Connection to the server.
@@ -159,8 +132,9 @@ impl Evaluator {
     /// Keeps a stream open until the worker or the process stops.
     ///
     /// # Errors
-    /// [`EvaluatorError`] if another attempt cannot help.
-    pub async fn run(self) -> Result<(), EvaluatorError> {
+    /// Another attempt cannot help: the server refuses the requests permanently, or its model belongs to another game. Temporary failures
+    /// are retried and are not errors.
+    pub async fn run(self) -> anyhow::Result<()> {
         let limits = &self.limits;
         let backoff = || Backoff::new(limits.first_retry, limits.longest_retry, rand::random());
         let (between_streams, between_requests) = (backoff(), backoff());
@@ -190,7 +164,7 @@ struct Connection {
 }
 
 impl Connection {
-    async fn run(&mut self, mut backoff: Backoff) -> Result<(), EvaluatorError> {
+    async fn run(&mut self, mut backoff: Backoff) -> anyhow::Result<()> {
         loop {
             let end = self.stream(&mut backoff).await;
             let status = match end? {
@@ -198,7 +172,7 @@ impl Connection {
                 End::Old => continue,
                 End::Broken(status) => status,
             };
-            if retry::is_final(status.code()) {
+            if is_final(status.code()) {
                 return Err(refused(status.code(), status.message()));
             }
             if !self.evaluator.outage.0.allows() {
@@ -225,7 +199,7 @@ impl Connection {
     }
 
     /// Runs one stream from its opening to its end. Resets `backoff` when the server answers.
-    async fn stream(&mut self, backoff: &mut Backoff) -> Result<End, EvaluatorError> {
+    async fn stream(&mut self, backoff: &mut Backoff) -> anyhow::Result<End> {
         let shutdown = self.evaluator.shutdown.clone();
         let opened = tokio::select! {
             biased;
@@ -246,8 +220,7 @@ impl Connection {
     /// Checks the model, opens a stream, and queues the requests that are still in flight.
     async fn open(
         &mut self,
-    ) -> Result<Result<(mpsc::Sender<EvaluateRequest>, Streaming<EvaluateReply>), Status>, EvaluatorError>
-    {
+    ) -> anyhow::Result<Result<(mpsc::Sender<EvaluateRequest>, Streaming<EvaluateReply>), Status>> {
         let expected = Arc::clone(&self.evaluator.expected);
         let label = expected.model.clone();
         match expected
@@ -284,7 +257,7 @@ impl Connection {
         requests: mpsc::Sender<EvaluateRequest>,
         mut replies: Streaming<EvaluateReply>,
         backoff: &mut Backoff,
-    ) -> Result<End, EvaluatorError> {
+    ) -> anyhow::Result<End> {
         let shutdown = self.evaluator.shutdown.clone();
         let most = self.evaluator.limits.stream;
         // Random, so that the workers do not replace their streams at the same time.
@@ -346,7 +319,7 @@ impl Connection {
     }
 
     /// Handles one reply. Returns `Break` when the worker has ended.
-    async fn take(&mut self, reply: EvaluateReply) -> Result<std::ops::ControlFlow<()>, EvaluatorError> {
+    async fn take(&mut self, reply: EvaluateReply) -> anyhow::Result<std::ops::ControlFlow<()>> {
         use std::ops::ControlFlow::{Break, Continue};
         let metrics = Arc::clone(&self.evaluator.metrics);
         let Some(pending) = self.pending.get(reply.id).cloned() else {
@@ -359,7 +332,7 @@ impl Connection {
         };
         if let Some(error) = &reply.error {
             let code = Code::from(error.code);
-            if retry::is_final(code) {
+            if is_final(code) {
                 return Err(refused(code, &error.message));
             }
             tracing::debug!(?code, message = %error.message, "a request failed and is sent again");
@@ -373,7 +346,9 @@ impl Connection {
             tracing::error!(%malformed, version = reply.version, "a reply is malformed, the request is sent again");
             let attempts = self.pending.count_malformed(reply.id);
             if attempts >= self.evaluator.limits.malformed {
-                return Err(EvaluatorError::Malformed(malformed.to_string()));
+                return Err(anyhow!(
+                    "the inference server keeps sending malformed replies: {malformed}"
+                ));
             }
             self.pending
                 .delay(reply.id, Instant::now() + self.retries.next_delay());
@@ -453,11 +428,26 @@ fn hinted(backoff: Duration, retry_after_ms: Option<u32>) -> Duration {
     }
 }
 
-fn refused(code: Code, message: &str) -> EvaluatorError {
-    EvaluatorError::Refused {
+fn refused(code: Code, message: &str) -> anyhow::Error {
+    anyhow!(
+        "the inference server refuses this actor's requests ({code:?}: {message}); \
+         does its model belong to the same game and options?"
+    )
+}
+
+/// True if another attempt cannot help: the request is invalid, the server is no evaluator, or it denies access.
+///
+/// `NotFound` is not final, because a model that is missing may still be published.
+fn is_final(code: Code) -> bool {
+    matches!(
         code,
-        message: message.into(),
-    }
+        Code::InvalidArgument
+            | Code::OutOfRange
+            | Code::FailedPrecondition
+            | Code::Unimplemented
+            | Code::Unauthenticated
+            | Code::PermissionDenied
+    )
 }
 
 /// Completes when the check does. Never completes without a check.

@@ -1,10 +1,18 @@
 //! Requests in flight: their deadlines, and the delayed ones that will be sent again.
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use proto::v1::EvaluateRequest;
 use tokio::time::Instant;
 
-use super::request::StampedRequest;
+/// A request of a worker, with the stamp that orders it among the requests of all workers.
+#[derive(Clone, Debug)]
+pub struct StampedRequest {
+    /// The message. Ids ascend within a worker. Shared, because the request is kept until it is answered.
+    pub request: Arc<EvaluateRequest>,
+    /// Stamp by [`Versions::stamp`](super::Versions::stamp).
+    pub stamp: u64,
+}
 
 /// The action that is due next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,10 +115,6 @@ impl Pending {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use proto::v1::EvaluateRequest;
-
     use super::*;
 
     fn stamped(id: u64) -> StampedRequest {

@@ -1,7 +1,7 @@
 //! Checks a reply against its request and decodes the priors. No data from outside reaches a search unchecked.
 
 use proto::{
-    priors::{self, PriorsError},
+    priors,
     v1::{EvaluateReply, EvaluateRequest},
 };
 
@@ -10,55 +10,40 @@ const SUM_TOLERANCE: f32 = 0.01;
 /// Tolerance for values beyond [-1, 1], caused by rounding.
 const VALUE_TOLERANCE: f32 = 1e-3;
 
-/// Error: a reply does not fit its request.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub(super) enum Malformed {
-    #[error("{found} values for {expected} positions")]
-    Values { found: usize, expected: usize },
-    #[error("position {position} has the value {value}")]
-    Value { position: usize, value: f32 },
-    #[error(transparent)]
-    Priors(#[from] PriorsError),
-    #[error("position {position} has the prior {prior}")]
-    Prior { position: usize, prior: f32 },
-    #[error("the priors of position {position} add up to {sum}")]
-    Sum { position: usize, sum: f32 },
-    #[error("the reply names no model version")]
-    Version,
-}
-
 /// Checks a reply and appends the priors of all positions to `priors`. The content of `priors` after an error is unspecified.
+///
+/// # Errors
+/// The way in which the reply does not fit its request.
 pub(super) fn check(
     reply: &EvaluateReply,
     request: &EvaluateRequest,
     priors: &mut Vec<f32>,
-) -> Result<(), Malformed> {
+) -> Result<(), String> {
     if reply.version.is_empty() {
-        return Err(Malformed::Version);
+        return Err("the reply has no model version".into());
     }
-    let expected = request.legal_counts.len();
-    let found = reply.values.len();
+    let (found, expected) = (reply.values.len(), request.legal_counts.len());
     if found != expected {
-        return Err(Malformed::Values { found, expected });
+        return Err(format!("{found} values for {expected} positions"));
     }
     let is_value = |value: f32| value.abs() <= 1.0 + VALUE_TOLERANCE;
     if let Some(position) = reply.values.iter().position(|&value| !is_value(value)) {
         let value = reply.values[position];
-        return Err(Malformed::Value { position, value });
+        return Err(format!("position {position} has the value {value}"));
     }
     let start = priors.len();
-    priors::decode(&reply.priors, request.legal_actions.len(), priors)?;
+    priors::decode(&reply.priors, request.legal_actions.len(), priors).map_err(|error| error.to_string())?;
     let mut rest = &priors[start..];
     for (position, &count) in request.legal_counts.iter().enumerate() {
         let (own, others) = rest.split_at(count as usize);
         rest = others;
         // The range also excludes NaN.
-        if let Some(&prior) = own.iter().find(|prior| !(0.0..).contains(*prior)) {
-            return Err(Malformed::Prior { position, prior });
+        if let Some(prior) = own.iter().find(|prior| !(0.0..).contains(*prior)) {
+            return Err(format!("position {position} has the prior {prior}"));
         }
         let sum: f32 = own.iter().sum();
         if !(1.0 - SUM_TOLERANCE..=1.0 + SUM_TOLERANCE).contains(&sum) {
-            return Err(Malformed::Sum { position, sum });
+            return Err(format!("the priors of position {position} add up to {sum}"));
         }
     }
     Ok(())
@@ -87,7 +72,7 @@ mod tests {
         }
     }
 
-    fn check_reply(reply: &EvaluateReply) -> Result<Vec<f32>, Malformed> {
+    fn check_reply(reply: &EvaluateReply) -> Result<Vec<f32>, String> {
         let mut unpacked = Vec::new();
         check(reply, &request(), &mut unpacked)?;
         Ok(unpacked)
@@ -101,53 +86,36 @@ mod tests {
 
     #[test]
     fn a_malformed_reply_is_refused_with_its_reason() {
-        let wrong = |values: &[f32], given: &[f32]| check_reply(&reply(values, given)).unwrap_err();
         let good = [1.0, 0.75, 0.25];
-        assert_eq!(
-            wrong(&[0.0], &good),
-            Malformed::Values {
-                found: 1,
-                expected: 2
-            }
-        );
-        assert!(matches!(
-            wrong(&[0.0, f32::NAN], &good),
-            Malformed::Value { position: 1, .. }
-        ));
-        assert_eq!(
-            wrong(&[1.5, 0.0], &good),
-            Malformed::Value {
-                position: 0,
-                value: 1.5
-            }
-        );
-        assert!(matches!(wrong(&[0.0, 0.0], &[1.0, 1.0]), Malformed::Priors(_)));
-        assert_eq!(
-            wrong(&[0.0, 0.0], &[1.0, -0.5, 1.5]),
-            Malformed::Prior {
-                position: 1,
-                prior: -0.5
-            }
-        );
-        assert!(matches!(
-            wrong(&[0.0, 0.0], &[f32::NAN, 1.0, 0.0]),
-            Malformed::Prior { position: 0, .. }
-        ));
-        assert_eq!(
-            wrong(&[0.0, 0.0], &[1.0, 0.5, 0.25]),
-            Malformed::Sum {
-                position: 1,
-                sum: 0.75
-            }
-        );
-        assert!(matches!(
-            wrong(&[0.0, 0.0], &[f32::INFINITY, 1.0, 0.0]),
-            Malformed::Sum { position: 0, .. }
-        ));
+        let cases: [(&[f32], &[f32], &str); 8] = [
+            (&[0.0], &good, "1 values for 2 positions"),
+            (&[0.0, f32::NAN], &good, "position 1 has the value NaN"),
+            (&[1.5, 0.0], &good, "position 0 has the value 1.5"),
+            (&[0.0, 0.0], &[1.0, 1.0], "prior"),
+            (&[0.0, 0.0], &[1.0, -0.5, 1.5], "position 1 has the prior -0.5"),
+            (&[0.0, 0.0], &[f32::NAN, 1.0, 0.0], "position 0 has the prior NaN"),
+            (
+                &[0.0, 0.0],
+                &[1.0, 0.5, 0.25],
+                "the priors of position 1 add up to 0.75",
+            ),
+            (
+                &[0.0, 0.0],
+                &[f32::INFINITY, 1.0, 0.0],
+                "the priors of position 0 add up to inf",
+            ),
+        ];
+        for (values, given, reason) in cases {
+            let error = check_reply(&reply(values, given)).unwrap_err();
+            assert!(error.contains(reason), "{error}");
+        }
         let nameless = EvaluateReply {
             version: String::new(),
             ..reply(&[0.0, 0.0], &good)
         };
-        assert_eq!(check_reply(&nameless), Err(Malformed::Version));
+        assert_eq!(
+            check_reply(&nameless),
+            Err("the reply has no model version".into())
+        );
     }
 }

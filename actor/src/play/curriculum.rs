@@ -1,4 +1,5 @@
-//! The curriculum of games that are about problems: draws the next problem and raises the levels of difficulty.
+//! The curriculum of games that are about problems: draws the next problem, raises the levels of difficulty, and shows progress as
+//! gauges.
 //!
 //! Each kind of problem has a level of its own ([`Game::problem_kinds`]). Each actor keeps its levels in its spool folder, so that
 //! they survive a restart. A level is raised when the share of solved problems among the last ones of the kind and level reaches
@@ -12,9 +13,12 @@ use std::{
 
 use config::ProblemsConfig;
 use games::{Drawn, Game};
+use metrics::{Gauge, describe_gauge, gauge};
 use parking_lot::Mutex;
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
+
+use super::FileError;
 
 const FILE: &str = "curriculum.json";
 
@@ -84,25 +88,14 @@ pub enum Next<G> {
     Known(Drawn<G>),
 }
 
-/// Error: the file of the curriculum cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot use the curriculum in {path}")]
-pub struct CurriculumError {
-    path: PathBuf,
-    source: io::Error,
-}
-
 impl Curriculum {
     /// Continues with the level saved in `folder`, or begins with the configured level. `levels` is the highest level of the game.
     ///
     /// # Errors
-    /// [`CurriculumError`] if the file exists and cannot be read.
-    pub fn open(folder: &Path, config: &ProblemsConfig, levels: u32) -> Result<Self, CurriculumError> {
+    /// [`FileError`] if the file exists and cannot be read.
+    pub fn open(folder: &Path, config: &ProblemsConfig, levels: u32) -> Result<Self, FileError> {
         let path = folder.join(FILE);
-        let fault = |source| CurriculumError {
-            path: path.clone(),
-            source,
-        };
+        let fault = FileError::of(&path);
         let mut config = config.clone();
         config.max_level = config.max_level.min(levels);
         config.level = config.level.min(config.max_level);
@@ -173,8 +166,8 @@ impl Curriculum {
     /// level of its kind.
     ///
     /// # Errors
-    /// [`CurriculumError`] if the new level cannot be saved. The new level then applies until the next restart.
-    pub fn note(&self, rung: Rung, solution: Option<usize>) -> Result<Option<u32>, CurriculumError> {
+    /// [`FileError`] if the new level cannot be saved. The new level then applies until the next restart.
+    pub fn note(&self, rung: Rung, solution: Option<usize>) -> Result<Option<u32>, FileError> {
         let Rung { kind, level } = rung;
         let (raised, all) = {
             let mut state = self.state.lock();
@@ -208,10 +201,7 @@ impl Curriculum {
         })
         .map_err(io::Error::from);
         kept.and_then(|bytes| durable::write(&self.path, &bytes))
-            .map_err(|source| CurriculumError {
-                path: self.path.clone(),
-                source,
-            })?;
+            .map_err(FileError::of(&self.path))?;
         Ok(Some(raised))
     }
 }
@@ -228,6 +218,66 @@ fn draw_kind<G: Game>(rules: &G::Rules, draws: &mut Draws) -> (usize, G::Rules) 
         left -= kind.share;
     }
     (0, rules.clone())
+}
+
+const LEVEL: &str = "minuet_actor_problem_level";
+const RECENT: &str = "minuet_actor_problem_recent";
+const SOLVED: &str = "minuet_actor_problem_recent_solved";
+const MOVES: &str = "minuet_actor_problem_recent_moves";
+
+/// Gauges of one kind of problem. Sums over several actors can be divided: solved by recent, moves by solved.
+#[derive(Debug)]
+struct Gauges {
+    /// Number of the kind in the curriculum.
+    kind: usize,
+    level: Gauge,
+    recent: Gauge,
+    solved: Gauge,
+    moves: Gauge,
+}
+
+/// Gauges of all kinds of problems of a game.
+#[derive(Debug)]
+pub struct ProgressGauges(Vec<Gauges>);
+
+impl ProgressGauges {
+    /// Registers the gauges of the kinds that these rules draw. A game without problems has none.
+    pub fn new<G: Game>(rules: &G::Rules) -> Self {
+        describe_gauge!(LEVEL, "Level of difficulty of the problems, by kind.");
+        describe_gauge!(
+            RECENT,
+            "Latest problems of the present level, which decide when it is raised."
+        );
+        describe_gauge!(
+            SOLVED,
+            "Solved ones among the latest problems of the present level."
+        );
+        describe_gauge!(MOVES, "Moves of the solutions of these problems, summed.");
+        let drawn = G::problem_kinds(rules).into_iter().enumerate();
+        let drawn = drawn.filter(|(_, kind)| kind.share > 0);
+        Self(
+            drawn
+                .map(|(kind, described)| Gauges {
+                    kind,
+                    level: gauge!(LEVEL, "kind" => described.name),
+                    recent: gauge!(RECENT, "kind" => described.name),
+                    solved: gauge!(SOLVED, "kind" => described.name),
+                    moves: gauge!(MOVES, "kind" => described.name),
+                })
+                .collect(),
+        )
+    }
+
+    /// Sets the gauges.
+    pub fn show(&self, curriculum: &Curriculum) {
+        for gauges in &self.0 {
+            let progress = curriculum.progress(gauges.kind);
+            gauges.level.set(progress.level);
+            gauges.recent.set(progress.recent as f64);
+            gauges.solved.set(progress.solved as f64);
+            gauges.moves.set(progress.moves as f64);
+        }
+    }
 }
 
 #[cfg(test)]

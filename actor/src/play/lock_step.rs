@@ -7,45 +7,22 @@ use std::sync::Arc;
 
 use config::RunConfig;
 use games::Game;
-use network::{Network, NetworkError, Predictions, batched::Batcher};
+use network::{Network, Predictions, batched::Batcher};
 use proto::v1::{self, ModelDescription};
 
 use super::{
     begin::{Begun, begin},
-    curriculum::{Curriculum, CurriculumError},
-    naming::{Naming, NamingError},
+    curriculum::Curriculum,
+    naming::Naming,
     record,
-    setup::{Setup, SetupError},
-    slot::{GameSlot, SlotError},
+    setup::Setup,
+    slot::GameSlot,
 };
 use crate::{
     cache::Cache,
-    evaluator::{TooManyVersions, VersionId, Versions},
+    evaluator::{VersionId, Versions},
     metrics::{Metrics, Snapshot},
 };
-
-/// Error: self-play in lock step cannot continue.
-#[derive(Debug, thiserror::Error)]
-pub enum LockStepError {
-    /// The configuration is invalid.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// Game numbers cannot be reserved in the spool's folder.
-    #[error(transparent)]
-    Naming(#[from] NamingError),
-    /// The level of the problems cannot be read or written.
-    #[error(transparent)]
-    Curriculum(#[from] CurriculumError),
-    /// The search and the rules contradict each other.
-    #[error(transparent)]
-    Play(#[from] SlotError),
-    /// The network does not evaluate a batch.
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    /// More networks were used than games can name.
-    #[error(transparent)]
-    Versions(#[from] TooManyVersions),
-}
 
 /// Games that advance together on one thread.
 pub struct LockStep<G: Game> {
@@ -65,8 +42,8 @@ impl<G: Game> LockStep<G> {
     /// problems are kept in the folder `actor.spool`, which must exist. Runs with equal seeds give their games equal ids, and so equal random draws.
     ///
     /// # Errors
-    /// [`LockStepError`] if the configuration is invalid or the folder cannot be used.
-    pub fn new(config: &RunConfig) -> Result<Self, LockStepError> {
+    /// The configuration is invalid, or the folder cannot be used.
+    pub fn new(config: &RunConfig) -> anyhow::Result<Self> {
         let games = config.actor.games_on_thread(1, 0);
         Naming::fix_incarnation(&config.actor.spool, "lock-step", &config.run.seed.to_string())?;
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
@@ -93,8 +70,8 @@ impl<G: Game> LockStep<G> {
     /// order in which they ended. Games in progress continue at the next call.
     ///
     /// # Errors
-    /// [`LockStepError`]
-    pub fn play(&mut self, network: &dyn Network, positions: usize) -> Result<Vec<v1::Game>, LockStepError> {
+    /// The network does not evaluate a batch, or the search and the rules contradict each other.
+    pub fn play(&mut self, network: &dyn Network, positions: usize) -> anyhow::Result<Vec<v1::Game>> {
         let version = self.announce(network)?;
         let mut ended = 0;
         while ended < positions {
@@ -110,7 +87,7 @@ impl<G: Game> LockStep<G> {
     }
 
     /// Numbers the network's version for the records of games.
-    fn announce(&self, network: &dyn Network) -> Result<VersionId, LockStepError> {
+    fn announce(&self, network: &dyn Network) -> anyhow::Result<VersionId> {
         let description = network.description();
         let version = self
             .versions
@@ -124,7 +101,7 @@ impl<G: Game> LockStep<G> {
     }
 
     /// Plays the moves that are decided, then gathers the leaves of the next one.
-    fn advance(&mut self, index: usize, version: VersionId) -> Result<(), LockStepError> {
+    fn advance(&mut self, index: usize, version: VersionId) -> anyhow::Result<()> {
         let slot = match &mut self.slots[index] {
             Some(slot) => slot,
             empty => match begin(&self.setup, &self.curriculum, self.naming.next_game()?)? {
@@ -153,7 +130,7 @@ impl<G: Game> LockStep<G> {
     }
 
     /// Records a game that is over, and the problem that it does solve if it is an unsolved one.
-    fn end(&mut self, ended: GameSlot<G>, end: record::End) -> Result<(), LockStepError> {
+    fn end(&mut self, ended: GameSlot<G>, end: record::End) -> anyhow::Result<()> {
         let mut second = None;
         if let Some((rung, solution)) = ended.problem() {
             self.curriculum.note(rung, solution)?;
@@ -165,13 +142,13 @@ impl<G: Game> LockStep<G> {
         if let Some(drawn) = second {
             let named = self.naming.next_game()?;
             let game = record::of_solution(&drawn, "hindsight", named, &self.setup);
-            self.finished.push(game.map_err(SlotError::Solution)?);
+            self.finished.push(game?);
         }
         Ok(())
     }
 
     /// Evaluates the gathered leaves of all games in one batch.
-    fn evaluate(&mut self, network: &dyn Network, version: VersionId) -> Result<(), LockStepError> {
+    fn evaluate(&mut self, network: &dyn Network, version: VersionId) -> anyhow::Result<()> {
         let Some((id, positions)) = self.batcher.next_batch(true) else {
             return Ok(());
         };

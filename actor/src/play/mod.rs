@@ -4,28 +4,42 @@
 //! |---|---|
 //! | [`worker`] | a thread that plays many games at once |
 //! | [`lock_step`] | many games that advance together, independent of the machine's speed |
-//! | `begin` | the beginning of a game |
-//! | [`slot`] | one game in progress, a state machine |
+//! | `begin` | the beginning of a game, and random actions before it |
+//! | `slot` | one game in progress, a state machine |
 //! | [`setup`] | what all games of an actor have in common, taken from the configuration |
-//! | `opening` | random actions before a game begins |
-//! | `build` | identifies the running program in records |
-//! | `decisions` | the results of a search as a record keeps them |
 //! | [`record`] | the record of a game, built while the game is played |
 //! | [`curriculum`] | the difficulty of the next problem, for games that are about problems |
-//! | [`progress`] | gauges about the curriculum |
 //! | [`naming`] | unique game numbers and ids, reserved durably |
 
 mod begin;
-mod build;
 pub mod curriculum;
-pub(crate) mod decisions;
 pub mod lock_step;
 pub mod naming;
-mod opening;
-pub mod progress;
 pub mod record;
 pub mod setup;
 mod slot;
 pub mod worker;
 
-pub use slot::SlotError;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+/// Error: a file in which an actor keeps its identity or its levels cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot use {path}")]
+pub struct FileError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl FileError {
+    /// Returns a function that adds the path of the file to an error.
+    fn of(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |source| Self {
+            path: path.clone(),
+            source,
+        }
+    }
+}

@@ -10,15 +10,16 @@
 //! same games twice. An actor does not write one.
 
 use std::{
-    fs, io,
+    fmt, fs, io,
     path::{Path, PathBuf},
 };
 
 use parking_lot::Mutex;
+use search::GameKey;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::GameId;
+use super::FileError;
 
 /// Numbers that one write reserves.
 const BLOCK: u64 = 256;
@@ -43,30 +44,39 @@ struct Identity {
     incarnation: Option<String>,
 }
 
-/// Error: the actor cannot name its games.
-#[derive(Debug, thiserror::Error)]
-pub enum NamingError {
-    /// The identity file cannot be read or written.
-    #[error("cannot keep the actor's identity in {path}")]
-    Io {
-        /// Path of the identity file.
-        path: PathBuf,
-        /// Error of the file system.
-        source: io::Error,
-    },
-    /// The identity file is damaged.
-    #[error(
-        "{path} is not the identity of an actor ({reason}); if all games of the folder are sent, remove the file and a new one is made"
-    )]
-    Damaged {
-        /// Path of the identity file.
-        path: PathBuf,
-        /// Reason.
-        reason: String,
-    },
-    /// All 2⁴⁸ numbers are used.
-    #[error("all game numbers are used; start with a new spool folder")]
-    Exhausted,
+/// Unique id of a game, 16 bytes. The top of this file describes its parts.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GameId(pub [u8; 16]);
+
+impl GameId {
+    /// Reads an id from the bytes of a message. `None` unless there are 16 bytes.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// Returns the key of the game's random draws: the first eight bytes (little-endian) of the SHA-256 of the id. So the
+    /// record of a game is enough to play the game again.
+    pub fn key(&self, run_seed: u64) -> GameKey {
+        let digest = Sha256::digest(self.0);
+        let mut first = [0; 8];
+        first.copy_from_slice(&digest[..8]);
+        GameKey {
+            run_seed,
+            game: u64::from_le_bytes(first),
+        }
+    }
+}
+
+impl fmt::Display for GameId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for GameId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
 }
 
 /// Names the games of one actor process.
@@ -88,18 +98,18 @@ impl Naming {
     /// Opens the identity in `folder`, or creates one. `name` is the configured name, which may be empty.
     ///
     /// # Errors
-    /// [`NamingError`] if the folder cannot be written or the identity file is damaged.
-    pub fn open(folder: &Path, name: &str, run_seed: u64) -> Result<Self, NamingError> {
+    /// [`FileError`] if the folder cannot be written or the identity file is damaged.
+    pub fn open(folder: &Path, name: &str, run_seed: u64) -> Result<Self, FileError> {
         let path = folder.join(FILE);
         let identity = match fs::read(&path) {
-            Ok(bytes) => parse(&path, &bytes)?,
+            Ok(bytes) => parse(&bytes).map_err(FileError::of(&path))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Identity {
                 format: FORMAT,
                 name: format!("actor-{:08x}", rand::random::<u32>()),
                 next_number: 0,
                 incarnation: None,
             },
-            Err(source) => return Err(NamingError::Io { path, source }),
+            Err(error) => return Err(FileError::of(&path)(error)),
         };
         let name = if name.is_empty() { &identity.name } else { name };
         let mut hash = Sha256::new();
@@ -130,14 +140,10 @@ impl Naming {
     /// same ids whenever they are played again.
     ///
     /// # Errors
-    /// [`NamingError::Io`] if the file cannot be written.
-    pub fn fix_incarnation(folder: &Path, name: &str, incarnation: &str) -> Result<(), NamingError> {
+    /// [`FileError`] if the file cannot be written.
+    pub fn fix_incarnation(folder: &Path, name: &str, incarnation: &str) -> Result<(), FileError> {
         let path = folder.join(FILE);
-        let io = |source| NamingError::Io {
-            path: path.clone(),
-            source,
-        };
-        if path.try_exists().map_err(io)? {
+        if path.try_exists().map_err(FileError::of(&path))? {
             return Ok(());
         }
         let identity = Identity {
@@ -146,8 +152,7 @@ impl Naming {
             next_number: 0,
             incarnation: Some(incarnation.into()),
         };
-        let bytes = serde_json::to_vec_pretty(&identity).map_err(|error| io(error.into()))?;
-        durable::write(&path, &bytes).map_err(io)
+        write(&path, &identity)
     }
 
     /// Returns the actor's name.
@@ -158,8 +163,8 @@ impl Naming {
     /// Returns a number that no game of this actor has had, before or after a restart, and the id with that number.
     ///
     /// # Errors
-    /// [`NamingError`] if a new block must be reserved and cannot be written. The caller may try again later.
-    pub fn next_game(&self) -> Result<(u64, GameId), NamingError> {
+    /// [`FileError`] if a new block must be reserved and cannot be written. The caller may try again later.
+    pub fn next_game(&self) -> Result<(u64, GameId), FileError> {
         let mut numbers = self.numbers.lock();
         if numbers.next == numbers.identity.next_number {
             self.reserve(&mut numbers)?;
@@ -176,33 +181,37 @@ impl Naming {
         GameId(id)
     }
 
-    fn reserve(&self, numbers: &mut Numbers) -> Result<(), NamingError> {
+    fn reserve(&self, numbers: &mut Numbers) -> Result<(), FileError> {
         if numbers.identity.next_number > NUMBERS - BLOCK {
-            return Err(NamingError::Exhausted);
+            let reason = "all game numbers are used; start with a new spool folder";
+            return Err(FileError::of(&self.path)(io::Error::other(reason)));
         }
         let mut identity = numbers.identity.clone();
         identity.next_number += BLOCK;
-        let io = |source| NamingError::Io {
-            path: self.path.clone(),
-            source,
-        };
-        let bytes = serde_json::to_vec_pretty(&identity).map_err(|error| io(error.into()))?;
-        durable::write(&self.path, &bytes).map_err(io)?;
+        write(&self.path, &identity)?;
         numbers.identity = identity;
         Ok(())
     }
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<Identity, NamingError> {
+fn write(path: &Path, identity: &Identity) -> Result<(), FileError> {
+    let bytes = serde_json::to_vec_pretty(identity).map_err(io::Error::from);
+    bytes
+        .and_then(|bytes| durable::write(path, &bytes))
+        .map_err(FileError::of(path))
+}
+
+fn parse(bytes: &[u8]) -> io::Result<Identity> {
     #[derive(Deserialize)]
     struct Format {
         #[serde(default)]
         format: u32,
     }
 
-    let damaged = |reason: String| NamingError::Damaged {
-        path: path.into(),
-        reason,
+    let damaged = |reason: String| {
+        io::Error::other(format!(
+            "it is not the identity of an actor ({reason}); if all games of the folder are sent, remove the file and a new one is made"
+        ))
     };
     let Format { format } = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
     if format != FORMAT {
@@ -272,10 +281,7 @@ mod tests {
         let naming = Naming::open(folder.path(), "a", 7).unwrap();
         for _ in 0..1000 {
             let (number, _) = naming.next_game().unwrap();
-            let kept = parse(
-                &folder.path().join(FILE),
-                &fs::read(folder.path().join(FILE)).unwrap(),
-            );
+            let kept = parse(&fs::read(folder.path().join(FILE)).unwrap());
             assert!(number < kept.unwrap().next_number);
         }
     }
@@ -290,7 +296,7 @@ mod tests {
             naming.next_game().unwrap();
         }
         durable::rename(&path, folder.path().join("away")).unwrap();
-        assert!(matches!(naming.next_game(), Err(NamingError::Io { .. })));
+        assert!(naming.next_game().is_err());
         durable::rename(folder.path().join("away"), &path).unwrap();
         assert_eq!(naming.next_game().unwrap().0, BLOCK);
     }
@@ -308,7 +314,8 @@ mod tests {
         ] {
             fs::write(&path, text).unwrap();
             let error = Naming::open(folder.path(), "a", 7).unwrap_err();
-            assert!(matches!(error, NamingError::Damaged { .. }), "{error}");
+            let reason = service::chain(&error).to_string();
+            assert!(reason.contains("not the identity of an actor"), "{reason}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text, "the file is left alone");
         }
     }

@@ -1,20 +1,21 @@
 //! Builds the record of a game while it is played: everything needed to replay it, to check it and to train on it.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    sync::OnceLock,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
-use games::{Action, Drawn, Game, IllegalAction, MoverValue, Outcome, Symmetry};
+use anyhow::Context as _;
+use games::{Action, Drawn, Game, MoverValue, Outcome, Symmetry};
 use proto::{
-    decisions::Recorder,
+    decisions::{Entry, Recorder},
     endings,
-    v1::{self, GameResult, VisitTotals},
+    v1::{self, DecisionKind, GameResult, VisitTotals},
 };
 use search::{Decision, Root, Search, Settings};
+use sha2::{Digest as _, Sha256};
 
-use super::{
-    build::build,
-    decisions::{record_search, visited},
-    setup::Setup,
-};
+use super::setup::Setup;
 use crate::{
     GameId,
     evaluator::{VersionId, Versions},
@@ -29,6 +30,21 @@ pub enum End {
     NoAction,
     /// The game has reached the run's limit of actions: a draw (a score of 0 with one player).
     MaxActions,
+}
+
+impl End {
+    /// Returns the outcome of a game that ended in `state`, and the name of its ending.
+    pub(crate) fn outcome<G: Game>(self, state: &G) -> (Outcome, &'static str) {
+        let undecided = match G::PLAYERS {
+            1 => Outcome::Scored(0.0),
+            _ => Outcome::Draw,
+        };
+        match self {
+            Self::Rules(outcome) => (outcome, state.ending().unwrap_or_default()),
+            Self::NoAction => (undecided, endings::NO_ACTION),
+            Self::MaxActions => (undecided, endings::MAX_ACTIONS),
+        }
+    }
 }
 
 /// The record of a game in progress.
@@ -49,11 +65,23 @@ pub struct Record {
 
 impl Record {
     /// Begins the record of a game from the position `start` (empty for the usual one).
-    pub fn new(id: GameId, number: u64, start: String) -> Self {
+    pub fn new<G: Game>(setup: &Setup<G>, (number, id): (u64, GameId), start: String) -> Self {
         let message = v1::Game {
             id: id.0.to_vec().into(),
             game_number: number,
             start,
+            game: G::NAME.into(),
+            options: setup.options,
+            rules_json: setup.rules_json.clone(),
+            discount: if G::PLAYERS == 1 {
+                setup.settings.discount
+            } else {
+                0.0
+            },
+            run_seed: setup.run_seed,
+            search_json: setup.search_json.clone(),
+            actor: setup.actor.clone(),
+            build: build().into(),
             ..v1::Game::default()
         };
         Self {
@@ -159,17 +187,7 @@ impl Record {
         setup: &Setup<G>,
         versions: &Versions,
     ) -> v1::Game {
-        let outcome = match end {
-            End::Rules(outcome) => outcome,
-            End::NoAction | End::MaxActions if G::PLAYERS == 1 => Outcome::Scored(0.0),
-            End::NoAction | End::MaxActions => Outcome::Draw,
-        };
-        let result = result_of(outcome);
-        let ending = match end {
-            End::Rules(_) => search.state().ending().unwrap_or_default(),
-            End::NoAction => endings::NO_ACTION,
-            End::MaxActions => endings::MAX_ACTIONS,
-        };
+        let (outcome, ending) = end.outcome(search.state());
         let rows_vary = self
             .row_lengths
             .iter()
@@ -180,25 +198,17 @@ impl Record {
             self.message.model_of_position.clear();
         }
         v1::Game {
-            game: G::NAME.into(),
-            options: setup.options,
             movers: self.movers.into(),
-            rules_json: setup.rules_json.clone(),
             row_lengths: if rows_vary { self.row_lengths } else { Vec::new() },
             decisions: (!self.decisions.is_empty()).then(|| self.decisions.finish()),
-            result: result.into(),
+            result: result_of(outcome).into(),
             score: outcome.value().get(),
-            discount: discount(setup),
             ending: ending.into(),
             model_versions: self
                 .versions
                 .iter()
                 .map(|&version| versions.name(version).to_string())
                 .collect(),
-            run_seed: setup.run_seed,
-            search_json: setup.search_json.clone(),
-            actor: setup.actor.clone(),
-            build: build().into(),
             tree_bytes: setup.settings.tree_bytes as u64,
             model_providers: self
                 .versions
@@ -222,14 +232,14 @@ impl Record {
 /// Returns the record of a known solution that was not played. Every action of the solution is the policy to learn.
 ///
 /// # Errors
-/// [`IllegalAction`] if the solution contains an action that the rules forbid.
+/// The solution contains an action that the rules forbid.
 pub fn of_solution<G: Game>(
     drawn: &Drawn<G>,
     provenance: &str,
-    (number, id): (u64, GameId),
+    named: (u64, GameId),
     setup: &Setup<G>,
-) -> Result<v1::Game, IllegalAction> {
-    let mut record = Record::new(id, number, drawn.start.position());
+) -> anyhow::Result<v1::Game> {
+    let mut record = Record::new(setup, named, drawn.start.position());
     let mut state = drawn.start.clone();
     let length = drawn.solution.len() as i32;
     for (&action, left) in drawn.solution.iter().zip((1..=length).rev()) {
@@ -241,14 +251,13 @@ pub fn of_solution<G: Game>(
             )
         };
         record.add(&state, setup, &decision, action);
-        state.play(action)?;
+        state
+            .play(action)
+            .context("the solution of a problem is invalid")?;
     }
     let outcome = state.outcome().unwrap_or(Outcome::Draw);
     Ok(v1::Game {
-        game: G::NAME.into(),
-        options: setup.options,
         movers: record.movers.into(),
-        rules_json: setup.rules_json.clone(),
         row_lengths: if setup.row_len.is_none() {
             record.row_lengths
         } else {
@@ -256,34 +265,22 @@ pub fn of_solution<G: Game>(
         },
         result: result_of(outcome).into(),
         score: outcome.value().get(),
-        discount: discount(setup),
         ending: state.ending().unwrap_or_default().into(),
         // No network took part.
         model_of_position: Vec::new(),
-        run_seed: setup.run_seed,
-        search_json: setup.search_json.clone(),
-        actor: setup.actor.clone(),
-        build: build().into(),
         finished_at_ms: now_ms(),
         provenance: provenance.into(),
         ..record.message
     })
 }
 
-fn result_of(outcome: Outcome) -> GameResult {
+/// Returns the result of a game in the form of its record.
+pub(crate) fn result_of(outcome: Outcome) -> GameResult {
     match outcome {
         Outcome::Won(games::Player::First) => GameResult::FirstWon,
         Outcome::Won(games::Player::Second) => GameResult::SecondWon,
         Outcome::Draw => GameResult::Draw,
         Outcome::Scored(_) => GameResult::Scored,
-    }
-}
-
-fn discount<G: Game>(setup: &Setup<G>) -> f32 {
-    if G::PLAYERS == 1 {
-        setup.settings.discount
-    } else {
-        0.0
     }
 }
 
@@ -325,4 +322,87 @@ pub struct EvaluationTotals {
     pub cache_hits: u64,
     /// Evaluations shared with an equal position that was in a batch already.
     pub duplicates: u64,
+}
+
+/// Returns the actions that a record names as visited, with their visits. Once a solution is known, its next action is the policy to
+/// learn, whatever the visits are.
+pub fn visited(decision: &Decision) -> Vec<(Action, u32)> {
+    match decision.solution {
+        Some(solution) => vec![(solution, decision.visits.iter().sum::<u32>().max(1))],
+        None => {
+            let visits = decision
+                .actions
+                .iter()
+                .copied()
+                .zip(decision.visits.iter().copied());
+            visits.filter(|&(_, visits)| visits > 0).collect()
+        }
+    }
+}
+
+/// Records the results of a search in addition to its visits: priors of all legal actions, values of those named as `visited`, and
+/// the evaluation. `index` returns the policy index of an action.
+pub fn record_search(
+    recorder: &mut Recorder,
+    decision: &Decision,
+    visited: &[(Action, u32)],
+    played: Action,
+    index: impl Fn(Action) -> u32,
+) {
+    // A known solution is recorded without a search, and the decision node may not be evaluated before a solution is followed.
+    if visited.is_empty() || decision.actions.is_empty() || decision.priors.len() != decision.actions.len() {
+        return recorder.push_unrecorded(visited.len());
+    }
+    let is_named = |action| visited.iter().any(|&(named, _)| named == action);
+    let searched = || {
+        let numbers = decision.priors.iter().zip(&decision.values);
+        decision.actions.iter().zip(numbers)
+    };
+    let named: Vec<(Action, (f32, f32))> = searched()
+        .filter(|&(&action, _)| is_named(action))
+        .map(|(&action, (&prior, value))| match decision.solution {
+            Some(_) => (action, (prior, decision.value.get())),
+            None => (action, (prior, value.get())),
+        })
+        .collect();
+    // A policy computed from these numbers gives nothing to an action that a proof refutes.
+    let others: Vec<(Action, f32)> = searched()
+        .zip(&decision.refuted)
+        .filter(|&((&action, _), _)| !is_named(action))
+        .map(|((&action, (&prior, _)), &is_refuted)| (action, if is_refuted { 0.0 } else { prior }))
+        .collect();
+    let mut places = named
+        .iter()
+        .map(|&(action, _)| action)
+        .chain(others.iter().map(|&(action, _)| action));
+    recorder.push(&Entry {
+        kind: match decision.solution {
+            Some(_) => DecisionKind::Solved,
+            None => DecisionKind::Searched,
+        },
+        played: places.position(|action| action == played).unwrap_or_default(),
+        visited: &named.iter().map(|&(_, numbers)| numbers).collect::<Vec<_>>(),
+        unvisited: &others
+            .iter()
+            .map(|&(action, prior)| (index(action), prior))
+            .collect::<Vec<_>>(),
+        evaluation: decision.evaluation.get(),
+    });
+}
+
+/// Identifies this program: its version and the first six bytes of the SHA-256 of its file.
+pub fn build() -> &'static str {
+    static BUILD: OnceLock<String> = OnceLock::new();
+    BUILD.get_or_init(|| {
+        let version = env!("CARGO_PKG_VERSION");
+        // The link of the process leads to the running program even if its file was replaced since.
+        match std::fs::read("/proc/self/exe") {
+            Ok(program) => {
+                let digest = Sha256::digest(&program);
+                let digits: String = digest[..6].iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("{version}+{digits}")
+            }
+            Err(_) => version.to_owned(),
+        }
+    })
 }

@@ -1,10 +1,16 @@
 //! The settings that all games of an actor have in common, derived once from the run's configuration.
 
+use anyhow::{anyhow, ensure};
 use config::RunConfig;
-use games::{Game, StartError};
+use games::Game;
 use search::{Settings, SettingsError};
 
-use crate::settings::search_settings;
+/// Memory limit of all trees of a process together, in bytes.
+const ALL_TREES: usize = 1 << 30;
+/// Least memory limit of one tree, in bytes.
+const SMALLEST_TREE: usize = 1 << 20;
+/// Greatest memory limit of one tree, in bytes.
+const LARGEST_TREE: usize = 256 << 20;
 
 /// Settings that all games of an actor have in common.
 #[derive(Clone, Debug)]
@@ -35,57 +41,25 @@ pub struct Setup<G: Game> {
     pub actor: String,
 }
 
-/// Error: no game can be played with this configuration.
-#[derive(Debug, thiserror::Error)]
-pub enum SetupError {
-    /// The table `[game.rules]` is invalid.
-    #[error("[game.rules] of {game}: {reason}")]
-    Rules {
-        /// Name of the game.
-        game: &'static str,
-        /// Reason.
-        reason: String,
-    },
-    /// The options or the start position are invalid.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// The start position is the end of the game.
-    #[error("the game is over in its start position")]
-    Over,
-    /// The search settings are invalid.
-    #[error(transparent)]
-    Search(#[from] SettingsError),
-    /// A setting cannot be written as JSON for the record.
-    #[error("the settings cannot be written as JSON")]
-    Json(#[from] serde_json::Error),
-}
-
 impl<G: Game> Setup<G> {
     /// Derives the settings from the configuration. `games` is the number of games played at once; they share the memory for
     /// search trees.
     ///
     /// # Errors
-    /// [`SetupError`] naming the invalid part of the configuration.
-    pub fn new(config: &RunConfig, actor: &str, games: usize) -> Result<Self, SetupError> {
-        let rules: G::Rules = config
-            .game
-            .rules
-            .clone()
-            .try_into()
-            .map_err(|error: toml::de::Error| SetupError::Rules {
-                game: G::NAME,
-                reason: error.message().into(),
-            })?;
+    /// The configuration is invalid; the error names its part.
+    pub fn new(config: &RunConfig, actor: &str, games: usize) -> anyhow::Result<Self> {
+        let rules = config.game.rules.clone().try_into();
+        let rules: G::Rules = rules
+            .map_err(|error: toml::de::Error| anyhow!("[game.rules] of {}: {}", G::NAME, error.message()))?;
         let encoding = G::encoding(config.game.options)?;
         G::check(&rules, encoding)?;
         let start = G::start(&rules, None)?;
         // Computed once, before the first game.
-        super::build::build();
+        super::record::build();
         let mut actions = Vec::new();
         start.legal_actions(&mut actions);
-        if start.outcome().is_some() || actions.is_empty() {
-            return Err(SetupError::Over);
-        }
+        let is_over = start.outcome().is_some() || actions.is_empty();
+        ensure!(!is_over, "the game is over in its start position");
         Ok(Self {
             start,
             rules_json: serde_json::to_string(&rules)?,
@@ -100,5 +74,40 @@ impl<G: Game> Setup<G> {
             run_seed: config.run.seed,
             actor: actor.into(),
         })
+    }
+}
+
+/// Returns the settings with the memory limit of one of `games` trees.
+///
+/// # Errors
+/// [`SettingsError`] naming the setting that is out of range.
+pub fn search_settings(settings: &Settings, games: usize) -> Result<Settings, SettingsError> {
+    settings.check()?;
+    Ok(Settings {
+        tree_bytes: (ALL_TREES / games.max(1)).clamp(SMALLEST_TREE, LARGEST_TREE),
+        ..settings.clone()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_tree_gets_its_share_of_the_memory() {
+        let share = |games| search_settings(&Settings::default(), games).unwrap().tree_bytes;
+        assert_eq!(
+            [share(1), share(64), share(100_000)],
+            [256 << 20, 16 << 20, 1 << 20]
+        );
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let wrong = Settings {
+            leaves: 0,
+            ..Settings::default()
+        };
+        assert_eq!(search_settings(&wrong, 1).unwrap_err().setting, "leaves");
     }
 }

@@ -1,9 +1,10 @@
 //! One game in progress: a state machine that gathers leaves, takes evaluations, and plays moves.
 
-use games::{Drawn, Game, IllegalAction};
+use anyhow::Context as _;
+use games::{Drawn, Game};
 use network::batched::Lookup;
 use proto::v1;
-use search::{ApplyError, Evaluation, LeafId, LeafRequest, Search};
+use search::{Evaluation, LeafId, LeafRequest, Search};
 
 use super::{
     curriculum::Rung,
@@ -15,26 +16,6 @@ use crate::{
     evaluator::{VersionId, Versions},
     metrics::Snapshot,
 };
-
-/// Error: the search and the rules contradict each other. No reply of a server can cause this.
-#[derive(Debug, thiserror::Error)]
-pub enum SlotError {
-    /// The search refuses an evaluation that was checked.
-    #[error("a checked evaluation does not fit its leaf")]
-    Apply(#[from] ApplyError),
-    /// The search chose an action that the rules forbid.
-    #[error("the search chose an illegal action")]
-    Illegal(#[from] IllegalAction),
-    /// The search has no action to choose although the game is not over.
-    #[error("the search has no action to choose from after {0} actions")]
-    Nothing(usize),
-    /// The solution of a problem contains an illegal action.
-    #[error("the solution of a problem is invalid: {0}")]
-    Solution(IllegalAction),
-    /// Every game waits for an evaluation, but no request is in flight.
-    #[error("every game waits for an evaluation, but no request is in flight")]
-    Stuck,
-}
 
 /// A game in progress.
 #[derive(Debug)]
@@ -52,20 +33,15 @@ pub(super) struct GameSlot<G: Game> {
 impl<G: Game> GameSlot<G> {
     /// Begins a game from its usual start, or from `start`. `rung` is the place of the problem that
     /// `start` poses.
-    pub(super) fn new(
-        setup: &Setup<G>,
-        (number, id): (u64, GameId),
-        start: Option<G>,
-        rung: Option<Rung>,
-    ) -> Self {
+    pub(super) fn new(setup: &Setup<G>, named: (u64, GameId), start: Option<G>, rung: Option<Rung>) -> Self {
         let position = start.as_ref().map(Game::position);
         let start = start.unwrap_or_else(|| setup.start.clone());
-        let search = Search::new(start.clone(), setup.settings.clone(), id.key(setup.run_seed));
+        let search = Search::new(start.clone(), setup.settings.clone(), named.1.key(setup.run_seed));
         Self {
             search,
             start,
             rung,
-            record: Record::new(id, number, position.unwrap_or_default()),
+            record: Record::new(setup, named, position.unwrap_or_default()),
             evaluations: EvaluationTotals::default(),
             counted: Snapshot::default(),
         }
@@ -137,23 +113,27 @@ impl<G: Game> GameSlot<G> {
         leaf: LeafId,
         evaluation: Evaluation<'_>,
         version: VersionId,
-    ) -> Result<(), SlotError> {
-        self.search.apply(leaf, evaluation)?;
+    ) -> anyhow::Result<()> {
+        self.search
+            .apply(leaf, evaluation)
+            .context("a checked evaluation does not fit its leaf")?;
         let is_last = !self.search.is_waiting();
         self.record.evaluated_by(leaf.index(), version, is_last);
         Ok(())
     }
 
     /// Plays the move that the search has decided on. Returns the reason if that ends the game.
-    pub(super) fn play(&mut self, setup: &Setup<G>) -> Result<Option<End>, SlotError> {
+    pub(super) fn play(&mut self, setup: &Setup<G>) -> anyhow::Result<Option<End>> {
         let played = self.record.actions();
         let action = self
             .search
             .choose(setup.settings.temperature_after(played))
-            .ok_or(SlotError::Nothing(played))?;
+            .with_context(|| format!("the search has no action to choose from after {played} actions"))?;
         let decision = self.search.decision();
         self.record.add(self.search.state(), setup, &decision, action);
-        self.search.advance(action)?;
+        self.search
+            .advance(action)
+            .context("the search chose an illegal action")?;
         Ok(self.end(setup))
     }
 

@@ -21,12 +21,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     begin::{self, Begun},
-    curriculum::Curriculum,
+    curriculum::{Curriculum, ProgressGauges},
     naming::Naming,
-    progress::ProgressGauges,
     record::{self, End},
     setup::Setup,
-    slot::{GameSlot, SlotError},
+    slot::GameSlot,
 };
 use crate::{
     GameId,
@@ -116,8 +115,8 @@ impl<G: Game> Worker<G> {
     /// Plays until the shutdown or until the channel of evaluations is closed.
     ///
     /// # Errors
-    /// [`SlotError`] if the search and the rules contradict each other.
-    pub fn run(mut self) -> Result<(), SlotError> {
+    /// The search and the rules contradict each other. No reply of a server can cause this.
+    pub fn run(mut self) -> anyhow::Result<()> {
         self.busy_since = Instant::now();
         while !self.shared.shutdown.is_cancelled() {
             while let Ok(evaluated) = self.evaluations.try_recv() {
@@ -164,9 +163,9 @@ impl<G: Game> Worker<G> {
     }
 
     /// Blocks until evaluations arrive.
-    fn wait(&mut self) -> Result<Next, SlotError> {
+    fn wait(&mut self) -> anyhow::Result<Next> {
         if self.batcher.in_flight() == 0 {
-            return Err(SlotError::Stuck);
+            anyhow::bail!("every game waits for an evaluation, but no request is in flight");
         }
         let began = Instant::now();
         let evaluated = self.evaluations.blocking_recv();
@@ -185,7 +184,7 @@ impl<G: Game> Worker<G> {
     }
 
     /// Passes the evaluations of a request to the games that wait for them.
-    fn apply(&mut self, evaluated: &EvaluatedRequest) -> Result<(), SlotError> {
+    fn apply(&mut self, evaluated: &EvaluatedRequest) -> anyhow::Result<()> {
         let Self {
             batcher,
             slots,
@@ -210,7 +209,7 @@ impl<G: Game> Worker<G> {
     }
 
     /// Takes a game one step further: begins it, plays a move, or gathers leaves once.
-    fn advance(&mut self, index: usize) -> Result<Next, SlotError> {
+    fn advance(&mut self, index: usize) -> anyhow::Result<Next> {
         let Some(slot) = self.slots.get_mut(index) else {
             return Ok(Next::Continue);
         };
@@ -242,7 +241,7 @@ impl<G: Game> Worker<G> {
     }
 
     /// Plays the move that a search has decided on. A finished game goes to the spool.
-    fn play(&mut self, index: usize) -> Result<Next, SlotError> {
+    fn play(&mut self, index: usize) -> anyhow::Result<Next> {
         self.ready.push_back(index);
         let Some(slot) = self.slots.get_mut(index) else {
             return Ok(Next::Continue);
@@ -272,7 +271,7 @@ impl<G: Game> Worker<G> {
     }
 
     /// Counts the result of a problem. For an unsolved problem, returns the record of the problem that the play did solve.
-    fn note_problem(&self, playing: &GameSlot<G>) -> Result<Option<(GameId, v1::Game)>, SlotError> {
+    fn note_problem(&self, playing: &GameSlot<G>) -> anyhow::Result<Option<(GameId, v1::Game)>> {
         let Shared {
             curriculum,
             metrics,
@@ -304,7 +303,7 @@ impl<G: Game> Worker<G> {
         };
         metrics.games_recorded.add(1);
         let game = record::of_solution(&drawn, "hindsight", named, &self.shared.setup);
-        Ok(Some((named.1, game.map_err(SlotError::Solution)?)))
+        Ok(Some((named.1, game?)))
     }
 
     /// Hands a finished game to the spool. Blocks while self-play is paused. Stops the thread if the spool's writer has ended;
@@ -319,7 +318,7 @@ impl<G: Game> Worker<G> {
 }
 
 /// Begins the next game. Returns `None` at shutdown.
-fn begin<G: Game>(shared: &Shared<G>) -> Result<Option<Begun<G>>, SlotError> {
+fn begin<G: Game>(shared: &Shared<G>) -> anyhow::Result<Option<Begun<G>>> {
     loop {
         match shared.naming.next_game() {
             Ok(named) => {

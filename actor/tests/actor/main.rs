@@ -25,10 +25,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use actor::{Actor, ActorError, evaluator, metrics::Metrics, spool::sender};
+use actor::{Actor, evaluator, metrics::Metrics, spool::sender};
 use config::RunConfig;
 use tokio_util::sync::CancellationToken;
 
+use evaluator_server::Server;
+use process::Process;
+use store_server::Store;
 use tictactoe::TicTacToe;
 
 /// Longest wait for an event that must happen, on a slow machine too.
@@ -53,6 +56,27 @@ fn config(folder: &Path, server: &str, store: &str) -> RunConfig {
     config
 }
 
+/// A folder for an actor, and the two servers that it needs.
+struct Place {
+    folder: tempfile::TempDir,
+    server: Process,
+    store: Process,
+}
+
+impl Place {
+    async fn new(server: &Arc<Server>, store: &Arc<Store>) -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            server: Process::start(server.routes()).await,
+            store: Process::start(store.routes()).await,
+        }
+    }
+
+    fn config(&self) -> RunConfig {
+        config(self.folder.path(), &self.server.address(), &self.store.address())
+    }
+}
+
 /// Gives every actor that uses the folder the same identity, so that its games can be compared.
 fn give_identity(folder: &Path) {
     let text =
@@ -71,7 +95,7 @@ async fn in_time<T>(what: impl Future<Output = T>) -> T {
 struct Running {
     metrics: Arc<Metrics>,
     shutdown: CancellationToken,
-    actor: tokio::task::JoinHandle<Result<(), ActorError>>,
+    actor: tokio::task::JoinHandle<anyhow::Result<()>>,
 }
 
 fn start(config: RunConfig) -> Running {
@@ -110,7 +134,7 @@ impl Running {
     }
 
     /// Waits until the actor ends without being stopped, and returns its error.
-    async fn end(self) -> ActorError {
+    async fn end(self) -> anyhow::Error {
         in_time(self.actor).await.unwrap().unwrap_err()
     }
 

@@ -16,11 +16,9 @@ use search::Reuse;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Running, config,
+    Place, Running,
     evaluator_server::{Fate, Server},
-    give_identity,
-    process::Process,
-    start,
+    give_identity, start,
     store_server::Store,
     tictactoe::TicTacToe,
 };
@@ -31,14 +29,10 @@ pub async fn first_games(
     server: &Arc<Server>,
     change: impl FnOnce(&mut RunConfig),
 ) -> (HashMap<u64, Game>, actor::metrics::Snapshot) {
-    let folder = tempfile::tempdir().unwrap();
-    give_identity(folder.path());
     let store = Store::good();
-    let (server, store_process) = (
-        Process::start(server.routes()).await,
-        Process::start(store.routes()).await,
-    );
-    let mut config = config(folder.path(), &server.address(), &store_process.address());
+    let place = Place::new(server, &store).await;
+    give_identity(place.folder.path());
+    let mut config = place.config();
     change(&mut config);
     let actor: Running = start(config);
     let metrics = Arc::clone(&actor.metrics);
@@ -251,12 +245,8 @@ async fn games_end_as_draws_at_the_limit_of_actions() {
 async fn a_new_model_is_used_at_once_and_gets_no_cached_evaluations_of_the_old_one() {
     let server = Server::good();
     let store = Store::good();
-    let folder = tempfile::tempdir().unwrap();
-    let (server_process, store_process) = (
-        Process::start(server.routes()).await,
-        Process::start(store.routes()).await,
-    );
-    let mut config = config(folder.path(), &server_process.address(), &store_process.address());
+    let place = Place::new(&server, &store).await;
+    let mut config = place.config();
     config.search.noise_fraction = 0.0;
     let actor = start(config);
     // The game is small, so soon all its positions are in the cache.
@@ -296,12 +286,8 @@ async fn the_role_plays_paco_sako_by_the_rules() {
     let server = Server::good();
     *server.layout.lock() = layout.clone();
     let store = Store::good();
-    let folder = tempfile::tempdir().unwrap();
-    let (server_process, store_process) = (
-        Process::start(server.routes()).await,
-        Process::start(store.routes()).await,
-    );
-    let mut config = config(folder.path(), &server_process.address(), &store_process.address());
+    let place = Place::new(&server, &store).await;
+    let mut config = place.config();
     config.game = Default::default();
     config.search.visits = 8;
     config.search.max_actions = 150;

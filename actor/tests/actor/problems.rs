@@ -8,7 +8,7 @@ use games::{
 };
 use proto::v1::{Game, GameResult};
 
-use crate::{config, evaluator_server::Server, process::Process, start_playing, store_server::Store};
+use crate::{Place, evaluator_server::Server, start_playing, store_server::Store};
 
 /// Replays the record by the rules and returns its outcome.
 fn replay(game: &Game) -> f32 {
@@ -69,12 +69,10 @@ fn check_decisions(game: &Game) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn problems_are_played_known_solutions_and_hindsight_recorded() {
-    let folder = tempfile::tempdir().unwrap();
     let (server, store) = (Server::good(), Store::good());
     *server.layout.lock() = GeneratorGame::layout(Encoding::Examples);
-    let server = Process::start(server.routes()).await;
-    let store_process = Process::start(store.routes()).await;
-    let mut config = config(folder.path(), &server.address(), &store_process.address());
+    let place = Place::new(&server, &store).await;
+    let mut config = place.config();
     config.game.name = GeneratorGame::NAME.into();
     config.search.visits = 8;
     config.search.discount = 0.9;

@@ -11,7 +11,7 @@ use actor::spool::Spool;
 use proto::v1::Game;
 
 use crate::{
-    config,
+    Place, config,
     evaluator_server::Server,
     in_time,
     process::Process,
@@ -39,23 +39,15 @@ async fn every_game_is_stored_once_although_the_store_fails() {
         _ => Fate::Keep,
     });
     let server = Server::good();
-    let folder = tempfile::tempdir().unwrap();
-    let (server_process, mut store_process) = (
-        Process::start(server.routes()).await,
-        Process::start(store.routes()).await,
-    );
-    let actor = start(config(
-        folder.path(),
-        &server_process.address(),
-        &store_process.address(),
-    ));
+    let mut place = Place::new(&server, &store).await;
+    let actor = start(place.config());
     for killed_after in [40, 80, 120] {
         actor.until(|| store.count() >= killed_after).await;
-        let address = store_process.kill().await;
+        let address = place.store.kill().await;
         // While the store is missing, games continue and wait in the spool.
         let finished = actor.metrics.games.get();
         actor.until(|| actor.metrics.games.get() > finished + 10).await;
-        store_process = Process::start_at(address, store.routes()).await;
+        place.store = Process::start_at(address, store.routes()).await;
     }
     actor.until(|| store.count() >= 160).await;
     let metrics = Arc::clone(&actor.metrics);
@@ -75,7 +67,7 @@ async fn every_game_is_stored_once_although_the_store_fails() {
     );
     assert!(metrics.games_duplicate.get() > 0);
     assert_eq!(store.conflicts.load(Ordering::SeqCst), 0);
-    assert_eq!(spooled(folder.path()), Vec::<std::path::PathBuf>::new());
+    assert_eq!(spooled(place.folder.path()), Vec::<std::path::PathBuf>::new());
     let numbers: HashSet<u64> = games.values().map(|game| game.game_number).collect();
     assert_eq!(numbers.len(), games.len());
 }
@@ -135,22 +127,14 @@ async fn refused_games_are_saved_with_the_reason() {
         }
     });
     let server = Server::good();
-    let folder = tempfile::tempdir().unwrap();
-    let (server_process, store_process) = (
-        Process::start(server.routes()).await,
-        Process::start(store.routes()).await,
-    );
-    let actor = start(config(
-        folder.path(),
-        &server_process.address(),
-        &store_process.address(),
-    ));
+    let place = Place::new(&server, &store).await;
+    let actor = start(place.config());
     actor.until(|| actor.metrics.games_refused.get() >= 4).await;
     let metrics = Arc::clone(&actor.metrics);
     actor.stop().await;
     let refused = metrics.games_refused.get();
     assert_eq!(store.count() as u64 + refused, metrics.games.get());
-    let kept = spooled(&folder.path().join("refused"));
+    let kept = spooled(&place.folder.path().join("refused"));
     assert_eq!(kept.len() as u64, refused);
     for path in kept {
         let reason = std::fs::read_to_string(path.with_extension("txt")).unwrap();
@@ -159,7 +143,7 @@ async fn refused_games_are_saved_with_the_reason() {
     assert!(store.games.lock().values().all(|game| !is_unlucky(game)));
 
     // Refused games count towards the limit and are not sent again.
-    let (spool, recovered) = Spool::open(folder.path().into(), 1 << 20).unwrap();
+    let (spool, recovered) = Spool::open(place.folder.path().into(), 1 << 20).unwrap();
     assert_eq!((recovered.games, spool.size().games), (0, 0));
     assert!(spool.size().set_aside >= refused * 4096);
 }
@@ -215,12 +199,8 @@ async fn self_play_pauses_above_the_limit_and_continues_below_it() {
 async fn a_silent_store_gets_a_new_stream() {
     let store = Store::new(|nth, _| if nth < 3 { Fate::Silence } else { Fate::Keep });
     let server = Server::good();
-    let folder = tempfile::tempdir().unwrap();
-    let (server_process, store_process) = (
-        Process::start(server.routes()).await,
-        Process::start(store.routes()).await,
-    );
-    let config = config(folder.path(), &server_process.address(), &store_process.address());
+    let place = Place::new(&server, &store).await;
+    let config = place.config();
     let mut actor = actor::Actor::new(config);
     actor.sender_limits.acknowledgement = Duration::from_millis(300);
     actor.sender_limits.drain = Duration::from_secs(30);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actor::{ActorError, play::setup::SetupError, spool::SpoolError};
+use actor::spool::SpoolError;
 use tokio::time::timeout;
 
 use crate::{
@@ -62,7 +62,7 @@ async fn a_second_actor_in_the_same_spool_is_refused() {
     first.until(|| folder.path().join("identity.json").exists()).await;
     let error = start(config(folder.path(), nobody, nobody)).end().await;
     assert!(
-        matches!(error, ActorError::Spool(SpoolError::InUse { .. })),
+        matches!(error.downcast_ref(), Some(SpoolError::InUse { .. })),
         "{error}"
     );
     first.stop().await;
@@ -82,7 +82,7 @@ async fn a_configuration_that_cannot_be_played_is_an_error_at_once() {
         config.game.rules.insert("nothing_to_play".into(), true.into());
     })
     .await;
-    assert!(matches!(error, ActorError::Setup(SetupError::Over)), "{error}");
+    assert_eq!(error.to_string(), "the game is over in its start position");
     let error = wrong(|config| {
         config.game.rules.insert("nothing".into(), true.into());
     })

@@ -8,7 +8,7 @@
 pub mod outcome;
 mod searches;
 
-use actor::check::{Problem, Unplayable, rules};
+use actor::check::{Problem, rules};
 use games::{Game, registry};
 use proto::v1::{self, GameFilter};
 use replay_store::client::NEWEST;
@@ -120,18 +120,10 @@ impl registry::Visitor for Rules<'_> {
 
     fn visit<G: Game>(self) -> Vec<Problem> {
         rules::check::<G>(self.0).unwrap_or_else(|error| {
-            let field = match &error {
-                Unplayable::Game { .. } => "game",
-                Unplayable::Id(_) => "id",
-                Unplayable::Rules(_) => "rules_json",
-                Unplayable::Start(_) => "start",
-                Unplayable::Columns(error) => error.column,
-                Unplayable::Search(_) | Unplayable::Settings(_) => "search_json",
-            };
             vec![Problem {
                 ply: None,
-                field,
-                problem: error.to_string(),
+                field: error.field,
+                problem: error.reason,
             }]
         })
     }
