@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     clan::Clan,
-    examples::{Example, MAX_EXAMPLES},
     expansion::{Expander as ClanExpander, GRIDS},
     grammar::{MAX_DEPTH, MAX_IMPS, ROLES, VALUES},
     grid::{CELLS, SYMBOLS},
     moves::MOVES,
+    problem::{Example, MAX_EXAMPLES},
     row::{self, Position},
 };
 use crate::{

@@ -7,10 +7,9 @@
 
 use super::{
     clan::Clan,
-    examples::{Example, Examples, MAX_EXAMPLES},
     grid::{ABSENT, Grid},
     moves::{self, Move, imp_and_move},
-    problem::Problem,
+    problem::{Example, Examples, MAX_EXAMPLES, Problem},
     sample::random_walk,
     shorten::shorten,
     task::{Task, TaskPair},

@@ -6,12 +6,10 @@
 //! row, because it follows from the clan.
 
 use super::{
-    clan::Clan,
-    examples::{Example, Examples, MAX_EXAMPLES},
+    clan::{Clan, ClanError},
     grammar::MAX_IMPS,
     grid::{Grid, GridError, PACKED},
-    packed::ClanError,
-    problem::Problem,
+    problem::{Example, Examples, MAX_EXAMPLES, Problem},
 };
 use crate::codec::RowError;
 

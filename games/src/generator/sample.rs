@@ -3,11 +3,9 @@
 
 use super::{
     clan::Clan,
-    drawings,
-    examples::Examples,
-    made,
+    drawings, made,
     moves::{self, Move, imp_and_move},
-    problem::{MarkResult, Problem},
+    problem::{Examples, MarkResult, Problem},
     rules::Rules,
     shorten::shorten,
 };
