@@ -84,7 +84,7 @@ struct Measured {
     player: String,
     /// Version of the network, if it has one.
     version: Option<String>,
-    /// Visits per move; 0: the network's action of greatest prior.
+    /// Visits per move; 0: the network's action of the highest prior.
     visits: u32,
     /// Share in each phase.
     optimal: Vec<f64>,
@@ -212,8 +212,8 @@ fn decide(
     Ok(decide_all(&states, &settings, seed, &mut evaluator)?)
 }
 
-/// Returns the action that a proof or a Gumbel root chose, or else the most visited action, ties broken by greatest prior; with 0
-/// visits the action of greatest prior.
+/// Returns the action that a proof or a Gumbel root chose, or else the most visited action, ties broken by the highest prior; with 0
+/// visits the action of the highest prior.
 fn best(decision: &Decision, visits: u32) -> Option<u32> {
     let chosen = decision.solution.or(decision.best).filter(|_| visits > 0);
     if chosen.is_some() {

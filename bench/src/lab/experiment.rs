@@ -164,10 +164,10 @@ impl Experiment {
     /// Returns the arm called `name`.
     ///
     /// # Errors
-    /// There is no such arm.
+    /// No arm has this name.
     pub fn arm(&self, name: &str) -> anyhow::Result<&Arm> {
         let found = self.arms.iter().find(|arm| arm.name == name);
-        found.with_context(|| format!("there is no arm `{name}`"))
+        found.with_context(|| format!("unknown arm `{name}`"))
     }
 }
 

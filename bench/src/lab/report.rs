@@ -113,7 +113,7 @@ fn measurements(arm: &ArmResult) -> impl Iterator<Item = Vec<&Rated>> {
     (0..longest).map(move |place| ratings().filter_map(|ratings| ratings.get(place)).collect())
 }
 
-/// Returns the mean, least and greatest of some values; `None` without any.
+/// Returns the mean, smallest and largest of some values; `None` without any.
 fn summary(values: &[f64]) -> Option<(f64, f64, f64)> {
     let fold = |first: f64, pick: fn(f64, f64) -> f64| values.iter().copied().fold(first, pick);
     (!values.is_empty()).then(|| {

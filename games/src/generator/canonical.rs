@@ -1,9 +1,9 @@
 //! Canonical colours: one representative of all positions that differ by a permutation of the colours 2 to 9.
 //!
 //! These permutations are exact symmetries of the game (see [`Change::of_colors`]). The representative has its colours
-//! numbered in the order in which they are met: in the grids of the problem, then in the clan, then in the examples. Colours
-//! that are not met have the last numbers, in their own order. They are all alike, because nothing in the position tells them
-//! apart. The examples are met in an order that does not depend on their colours either ([`ProblemColors`]).
+//! numbered in the order in which they occur: in the grids of the problem, then in the clan, then in the examples. Colours
+//! that do not occur have the last numbers, in their own order. They are all alike, because nothing in the position tells them
+//! apart. The examples are taken in an order that does not depend on their colours either ([`ProblemColors`]).
 
 use super::{
     clan::{Clan, mix},
@@ -16,17 +16,17 @@ use super::{
 };
 use crate::{Symmetry, game::Action, symmetries::RowMaps};
 
-/// Numbers of the colours that were met so far.
+/// Numbers of the colours that occurred so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Naming {
-    /// Number of each colour. 0 for a colour of 2 to 9 that was not met.
+    /// Number of each colour. 0 for a colour of 2 to 9 that did not occur.
     names: [u8; 10],
-    /// Number of the next colour that is met.
+    /// Number of the next colour that occurs.
     next: u8,
 }
 
 impl Naming {
-    /// Naming in which no colour was met.
+    /// Naming in which no colour occurred.
     pub(super) const NONE: Self = Self {
         names: [0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
         next: 2,
@@ -35,12 +35,12 @@ impl Naming {
     /// Meets the cells of a grid, and passes the number of each to `each`. Absent cells keep theirs.
     pub(super) fn rename(&mut self, grid: &Grid, mut each: impl FnMut(u8)) {
         for &cell in grid.cells() {
-            each(self.meet(cell));
+            each(self.note(cell));
         }
     }
 
-    /// Returns the number of a colour, which is new if the colour was not met. The symbol of an absent cell stays.
-    fn meet(&mut self, color: u8) -> u8 {
+    /// Returns the number of a colour, which is new if the colour did not occur. The symbol of an absent cell stays.
+    fn note(&mut self, color: u8) -> u8 {
         match self.names.get_mut(usize::from(color)) {
             Some(name) if *name == 0 && color > 1 => {
                 *name = self.next;
@@ -52,10 +52,10 @@ impl Naming {
         }
     }
 
-    /// Returns the permutation, in which colours that were not met have the last numbers.
+    /// Returns the permutation, in which colours that did not occur have the last numbers.
     fn finish(mut self) -> Change {
         for color in 2..10 {
-            self.meet(color);
+            self.note(color);
         }
         Change::new(0, self.names).unwrap_or(Change::IDENTITY)
     }
@@ -91,7 +91,7 @@ impl Palette {
         let cells = example.input.cells().iter().chain(example.output.cells());
         for (own, &cell) in drawing.iter_mut().zip(cells) {
             let known = naming.next;
-            *own = naming.meet(cell);
+            *own = naming.note(cell);
             if naming.next > known {
                 colors.push(cell);
             }
@@ -117,7 +117,7 @@ impl ProblemColors {
         let mut naming = self.naming;
         for &value in clan.values() {
             if let Some(color) = Color::of(value) {
-                naming.meet(color.get());
+                naming.note(color.get());
             }
         }
         let orders = ORDERS.iter().filter(|order| self.is_order(order));
@@ -151,7 +151,7 @@ impl ProblemColors {
                 .into_iter()
                 .flat_map(|example| &example.colors);
             for (number, &color) in numbers.iter_mut().zip(colors) {
-                *number = naming.meet(color);
+                *number = naming.note(color);
             }
         }
         (numbers, naming)
@@ -164,7 +164,7 @@ const ORDERS: [[usize; MAX_EXAMPLES]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1,
 /// Appends to `order` the places in `legal` of these actions, in the order of their policy entries after the change.
 pub(super) fn order(change: &Change, legal: &[Action], order: &mut Vec<u32>) {
     let mut next = 0;
-    // Actions of one imp stand together. A colour has no moves but those that set it, and only these change their order.
+    // Actions of one imp are next to each other. A colour has no moves but those that set it, and only these change their order.
     for of_imp in legal.chunk_by(|&one, &other| imp_and_move(one).0 == imp_and_move(other).0) {
         let start = order.len();
         order.extend(next..next + of_imp.len() as u32);

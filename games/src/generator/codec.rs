@@ -54,7 +54,7 @@ impl Encoding {
     }
 }
 
-/// Limits of rows that hold clans. Their numbers stand in a model's metadata. [`Encoding`] lists the two representations.
+/// Limits of rows that hold clans. A model's metadata has their numbers. [`Encoding`] lists the two representations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClanRows {

@@ -260,4 +260,4 @@ impl Clan {
     }
 }
 
-const _: () = assert!(R_X + 1 == grammar::R_Y, "x stands before y in Coords");
+const _: () = assert!(R_X + 1 == grammar::R_Y, "x comes before y in Coords");

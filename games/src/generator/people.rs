@@ -204,7 +204,7 @@ impl Face for GeneratorGame {
         Rules::compatibility()
     }
 
-    /// Returns the state at the start. `start` is a packed clan, or a whole position as text. The targets are fields beside it.
+    /// Returns the state at the start. `start` is a packed clan, or a whole position as text. The targets are fields next to it.
     fn start_from_json(
         rules: &Rules,
         start: Option<&Value>,

@@ -29,7 +29,7 @@ const HELD_OUT: u64 = 16;
 /// Result of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MarkResult {
-    /// The step is marked, and the episode goes on.
+    /// The step is marked, and the episode continues.
     Step,
     /// The problem is solved.
     Solved,

@@ -200,7 +200,7 @@ impl Clan {
             }
             Move::UNWRAP => {
                 if self.values[imp] != GROUP {
-                    // Turns and pivot stand behind the child.
+                    // Turns and pivot come after the child.
                     drop(origins.drain(end.saturating_sub(4)..end));
                 }
                 origins.remove(imp);

@@ -56,7 +56,7 @@ fn write_leaf(clan: &Clan, imp: usize, text: &mut String) {
 }
 
 impl Clan {
-    /// Returns the text of the clan, with one line for the Generator and for each shape. Numbers of imps stand before
+    /// Returns the text of the clan, with one line for the Generator and for each shape. Numbers of imps are before
     /// their names. The x of a Coords has the number after it, the y the number after that.
     pub fn to_text(&self) -> String {
         write(self)
