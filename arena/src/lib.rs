@@ -13,6 +13,7 @@
 pub mod matches;
 pub mod players;
 pub mod rating;
+pub mod solver_test;
 pub mod statistics;
 
 pub use players::{

@@ -1,12 +1,11 @@
 //! `minuet bench accuracy`: share of optimal moves by phase of the game, judged by an exact solver.
 //!
-//! Positions come from random play from the empty board. Only positions in which some legal move is worth less than the best one
-//! count. A move is optimal if it keeps the position's value (win, draw, loss), however long the win takes. The entry `random` is
-//! the expected share of a player with random moves.
+//! Positions and their optimal moves are those of [`arena::solver_test`]. The entry `random` is the expected share of a player with random
+//! moves.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`positions`] | positions and the solver's values of their moves |
+//! | [`positions`] | positions by phase of the game |
 
 mod positions;
 
@@ -85,7 +84,7 @@ struct Measured {
     player: String,
     /// Version of the network, if it has one.
     version: Option<String>,
-    /// Visits per move; 0: the network's action of greatest prior.
+    /// Visits per move; 0: the network's action of the highest prior.
     visits: u32,
     /// Share in each phase.
     optimal: Vec<f64>,
@@ -117,13 +116,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let positions = positions::draw(arguments.seed, arguments.positions as usize);
     let solver_seconds = began.elapsed().as_secs_f64();
 
-    let mut measured = vec![Measured::new(
-        "random",
-        None,
-        0,
-        &positions,
-        Position::share_of_optimal,
-    )];
+    let mut measured = vec![Measured::new("random", None, 0, &positions, |(_, test)| {
+        test.share_of_optimal()
+    })];
     let uct = Spec {
         name: "uct".into(),
         written: "uct".into(),
@@ -184,9 +179,11 @@ fn measure(
 ) -> anyhow::Result<Measured> {
     let decisions = decide(player, visits, seed, positions)?;
     let mut chosen = decisions.iter().map(|decision| best(decision, visits));
-    let share = |position: &Position| {
+    let share = |(_, test): &Position| {
         let action = chosen.next().flatten();
-        f64::from(u8::from(action.is_some_and(|action| position.is_optimal(action))))
+        f64::from(u8::from(
+            action.is_some_and(|action| test.optimal.contains(&action)),
+        ))
     };
     let version = player
         .network()
@@ -200,11 +197,7 @@ fn decide(
     seed: u64,
     positions: &[Vec<Position>],
 ) -> anyhow::Result<Vec<Decision>> {
-    let states: Vec<ConnectFour> = positions
-        .iter()
-        .flatten()
-        .map(|position| position.state)
-        .collect();
+    let states: Vec<ConnectFour> = positions.iter().flatten().map(|(state, _)| *state).collect();
     let settings = player.settings().cloned().unwrap_or_default();
     let settings = Settings {
         visits: visits.max(1),
@@ -219,8 +212,8 @@ fn decide(
     Ok(decide_all(&states, &settings, seed, &mut evaluator)?)
 }
 
-/// Returns the action that a proof or a Gumbel root chose, or else the most visited action, ties broken by greatest prior; with 0
-/// visits the action of greatest prior.
+/// Returns the action that a proof or a Gumbel root chose, or else the most visited action, ties broken by the highest prior; with 0
+/// visits the action of the highest prior.
 fn best(decision: &Decision, visits: u32) -> Option<u32> {
     let chosen = decision.solution.or(decision.best).filter(|_| visits > 0);
     if chosen.is_some() {

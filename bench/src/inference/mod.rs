@@ -8,7 +8,7 @@
 //!
 //! A bare gRPC server, which answers at once and without a model, is measured in turn with them: what gRPC itself costs.
 //!
-//! Then an open load, which sends on a schedule, finds the greatest rate that the server keeps up with. Multiples of that rate
+//! Then an open load, which sends on a schedule, finds the highest rate that the server keeps up with. Multiples of that rate
 //! are the overload. At half of it the model is swapped.
 //!
 //! | module | content |
@@ -16,7 +16,7 @@
 //! | [`served`] | the server process |
 //! | [`bare`] | the bare gRPC server |
 //! | [`load`] | the clients |
-//! | [`ramp`] | the greatest rate |
+//! | [`ramp`] | the highest rate |
 //! | [`report`] | the result |
 
 mod arguments;
@@ -52,7 +52,7 @@ use crate::harness::{
 
 /// Seconds of the first calls, which are not measured.
 const WARM_UP: f64 = 0.3;
-/// Load during a swap of the model, as a share of the greatest rate.
+/// Load during a swap of the model, as a share of the highest rate.
 const SWAP_LOAD: f64 = 0.5;
 
 /// Runs the benchmark and prints the result.
@@ -189,7 +189,7 @@ fn measure(
     Ok(figures)
 }
 
-/// Measures the server under open loads: at the greatest rate that it keeps up with, above it, and during a swap of the model.
+/// Measures the server under open loads: at the highest rate that it keeps up with, above it, and during a swap of the model.
 fn open(
     arguments: &Arguments,
     clients: &Clients,

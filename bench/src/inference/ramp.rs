@@ -1,4 +1,4 @@
-//! The greatest rate of requests that the server keeps up with, found with an open load: [`peak`].
+//! The highest rate of requests that the server keeps up with, found with an open load: [`peak`].
 
 use super::load::{Load, Window};
 
@@ -13,7 +13,7 @@ const TRIES: usize = 2;
 /// Greatest number of different rates.
 const MOST: usize = 60;
 
-/// Returns the greatest rate, in positions per second, at which `offer` keeps up. The search begins at half of `guess` and
+/// Returns the highest rate, in positions per second, at which `offer` keeps up. The search begins at half of `guess` and
 /// raises the rate by a tenth each time.
 ///
 /// # Errors

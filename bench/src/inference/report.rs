@@ -83,10 +83,10 @@ pub struct Open {
     pub swap: Swap,
 }
 
-/// Figures of a load above the greatest rate.
+/// Figures of a load above the highest rate.
 #[derive(Serialize)]
 pub struct Overload {
-    /// Intended load, as a multiple of the greatest rate.
+    /// Intended load, as a multiple of the highest rate.
     pub times: f64,
     /// Rate that the clients reached.
     pub offered: f64,
@@ -97,7 +97,7 @@ pub struct Overload {
     pub latency: Latency,
 }
 
-/// Figures of a load while the server loads and takes over a new model, at half of the greatest rate. No request failed.
+/// Figures of a load while the server loads and takes over a new model, at half of the highest rate. No request failed.
 #[derive(Serialize)]
 pub struct Swap {
     pub offered: f64,

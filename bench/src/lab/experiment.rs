@@ -27,9 +27,6 @@ pub struct Experiment {
     /// Number of positions of the games that end between two trainings.
     #[serde(default = "default_round_positions")]
     pub round_positions: usize,
-    /// Number of evaluations that cost as much as one sample. Curves are drawn over `evaluations + sample_price × samples`.
-    #[serde(default = "default_sample_price")]
-    pub sample_price: f64,
     /// Measurements of strength.
     pub rating: Rating,
     /// Settings of all arms, by their key in `run.toml`.
@@ -89,10 +86,6 @@ fn default_round_positions() -> usize {
     1000
 }
 
-fn default_sample_price() -> f64 {
-    3.0
-}
-
 impl Experiment {
     /// Reads and checks a file.
     ///
@@ -116,10 +109,6 @@ impl Experiment {
         ensure!(self.budget.samples > 0, "`budget.samples` must be above 0");
         ensure!(self.rating.every > 0, "`rating.every` must be above 0");
         ensure!(self.round_positions > 0, "`round_positions` must be above 0");
-        ensure!(
-            self.sample_price >= 0.0 && self.sample_price.is_finite(),
-            "`sample_price` must be 0 or more"
-        );
         ensure!(
             self.rating.games.is_multiple_of(2) && (self.rating.games > 0 || self.rating.against.is_empty()),
             "`rating.games` must be an even number above 0, because every opening is played with both colours"
@@ -175,10 +164,10 @@ impl Experiment {
     /// Returns the arm called `name`.
     ///
     /// # Errors
-    /// There is no such arm.
+    /// No arm has this name.
     pub fn arm(&self, name: &str) -> anyhow::Result<&Arm> {
         let found = self.arms.iter().find(|arm| arm.name == name);
-        found.with_context(|| format!("there is no arm `{name}`"))
+        found.with_context(|| format!("unknown arm `{name}`"))
     }
 }
 

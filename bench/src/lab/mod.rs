@@ -8,11 +8,9 @@
 //! | [`rating`] | measures a network against fixed opponents and an exact solver |
 //! | [`state`] | counts and measurements of a run, kept in its folder |
 //! | [`points`] | measurements as lines of JSON |
-//! | [`report`] | table, JSON and curves |
-//! | [`curve`] | curves as SVG |
+//! | [`report`] | table and JSON |
 
 mod cell;
-mod curve;
 mod experiment;
 mod points;
 mod rating;

@@ -1,4 +1,4 @@
-//! The results of an experiment: a table as Markdown, everything as JSON, curves as SVG. [`write`].
+//! The results of an experiment: a table as Markdown, everything as JSON. [`write`].
 
 use std::{
     fs,
@@ -9,7 +9,6 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use super::{
-    curve::{self, Curve, Point},
     experiment::Experiment,
     rating::CONTROL,
     state::{Rated, State},
@@ -71,7 +70,7 @@ impl Figure {
     }
 }
 
-/// Writes `table.md`, `result.json` and one `curve-N.svg` for each figure into `folder`. Returns the table.
+/// Writes `table.md` and `result.json` into `folder`. Returns the table.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -84,11 +83,6 @@ pub fn write(experiment: &Experiment, arms: &[ArmResult], folder: &Path) -> anyh
     let table = table(experiment, arms, &figures);
     save("table.md", table.as_bytes())?;
     save("result.json", &serde_json::to_vec_pretty(arms)?)?;
-    for (number, &figure) in figures.iter().enumerate() {
-        let curves: Vec<Curve> = arms.iter().map(|arm| curve_of(experiment, arm, figure)).collect();
-        let drawn = curve::draw(&figure.name(experiment), "evaluations + price × samples", &curves);
-        save(&format!("curve-{number}.svg"), drawn.as_bytes())?;
-    }
     Ok(table)
 }
 
@@ -119,23 +113,7 @@ fn measurements(arm: &ArmResult) -> impl Iterator<Item = Vec<&Rated>> {
     (0..longest).map(move |place| ratings().filter_map(|ratings| ratings.get(place)).collect())
 }
 
-fn curve_of(experiment: &Experiment, arm: &ArmResult, figure: Figure) -> Curve {
-    let points = measurements(arm).filter_map(|measured| {
-        let values: Vec<f64> = measured.iter().filter_map(|rated| figure.of(rated)).collect();
-        let cost = |rated: &&Rated| {
-            rated.spent.evaluations as f64 + experiment.sample_price * rated.spent.samples as f64
-        };
-        let x = measured.iter().map(cost).sum::<f64>() / measured.len().max(1) as f64;
-        let (mean, low, high) = summary(&values)?;
-        Some(Point { x, mean, low, high })
-    });
-    Curve {
-        name: arm.arm.clone(),
-        points: points.collect(),
-    }
-}
-
-/// Returns the mean, least and greatest of some values; `None` without any.
+/// Returns the mean, smallest and largest of some values; `None` without any.
 fn summary(values: &[f64]) -> Option<(f64, f64, f64)> {
     let fold = |first: f64, pick: fn(f64, f64) -> f64| values.iter().copied().fold(first, pick);
     (!values.is_empty()).then(|| {

@@ -1,33 +1,32 @@
 //! Canonical colours: one representative of all positions that differ by a permutation of the colours 2 to 9.
 //!
 //! These permutations are exact symmetries of the game (see [`Change::of_colors`]). The representative has its colours
-//! numbered in the order in which they are met: in the grids of the problem, then in the clan, then in the examples. Colours
-//! that are not met have the last numbers, in their own order. They are all alike, because nothing in the position tells them
-//! apart. The examples are met in an order that does not depend on their colours either ([`ProblemColors`]).
+//! numbered in the order in which they occur: in the grids of the problem, then in the clan, then in the examples. Colours
+//! that do not occur have the last numbers, in their own order. They are all alike, because nothing in the position tells them
+//! apart. The examples are taken in an order that does not depend on their colours either ([`ProblemColors`]).
 
 use super::{
-    bounded::Color,
-    clan::Clan,
-    examples::{Example, Examples, MAX_EXAMPLES},
+    clan::{Clan, mix},
+    grammar::Color,
     grid::{CELLS, Grid},
-    moves::{Move, imp_and_move},
-    problem::Problem,
-    recoloring,
+    moves::{MOVES, Move, imp_and_move},
+    problem::{Example, Examples, MAX_EXAMPLES, Problem},
+    row,
     symmetry::Change,
 };
-use crate::game::Action;
+use crate::{Symmetry, game::Action, symmetries::RowMaps};
 
-/// Numbers of the colours that were met so far.
+/// Numbers of the colours that occurred so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Naming {
-    /// Number of each colour. 0 for a colour of 2 to 9 that was not met.
+    /// Number of each colour. 0 for a colour of 2 to 9 that did not occur.
     names: [u8; 10],
-    /// Number of the next colour that is met.
+    /// Number of the next colour that occurs.
     next: u8,
 }
 
 impl Naming {
-    /// Naming in which no colour was met.
+    /// Naming in which no colour occurred.
     pub(super) const NONE: Self = Self {
         names: [0, 1, 0, 0, 0, 0, 0, 0, 0, 0],
         next: 2,
@@ -36,12 +35,12 @@ impl Naming {
     /// Meets the cells of a grid, and passes the number of each to `each`. Absent cells keep theirs.
     pub(super) fn rename(&mut self, grid: &Grid, mut each: impl FnMut(u8)) {
         for &cell in grid.cells() {
-            each(self.meet(cell));
+            each(self.note(cell));
         }
     }
 
-    /// Returns the number of a colour, which is new if the colour was not met. The symbol of an absent cell stays.
-    fn meet(&mut self, color: u8) -> u8 {
+    /// Returns the number of a colour, which is new if the colour did not occur. The symbol of an absent cell stays.
+    fn note(&mut self, color: u8) -> u8 {
         match self.names.get_mut(usize::from(color)) {
             Some(name) if *name == 0 && color > 1 => {
                 *name = self.next;
@@ -53,10 +52,10 @@ impl Naming {
         }
     }
 
-    /// Returns the permutation, in which colours that were not met have the last numbers.
+    /// Returns the permutation, in which colours that did not occur have the last numbers.
     fn finish(mut self) -> Change {
         for color in 2..10 {
-            self.meet(color);
+            self.note(color);
         }
         Change::new(0, self.names).unwrap_or(Change::IDENTITY)
     }
@@ -92,7 +91,7 @@ impl Palette {
         let cells = example.input.cells().iter().chain(example.output.cells());
         for (own, &cell) in drawing.iter_mut().zip(cells) {
             let known = naming.next;
-            *own = naming.meet(cell);
+            *own = naming.note(cell);
             if naming.next > known {
                 colors.push(cell);
             }
@@ -118,7 +117,7 @@ impl ProblemColors {
         let mut naming = self.naming;
         for &value in clan.values() {
             if let Some(color) = Color::of(value) {
-                naming.meet(color.get());
+                naming.note(color.get());
             }
         }
         let orders = ORDERS.iter().filter(|order| self.is_order(order));
@@ -152,7 +151,7 @@ impl ProblemColors {
                 .into_iter()
                 .flat_map(|example| &example.colors);
             for (number, &color) in numbers.iter_mut().zip(colors) {
-                *number = naming.meet(color);
+                *number = naming.note(color);
             }
         }
         (numbers, naming)
@@ -165,12 +164,12 @@ const ORDERS: [[usize; MAX_EXAMPLES]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1,
 /// Appends to `order` the places in `legal` of these actions, in the order of their policy entries after the change.
 pub(super) fn order(change: &Change, legal: &[Action], order: &mut Vec<u32>) {
     let mut next = 0;
-    // Actions of one imp stand together. A colour has no moves but those that set it, and only these change their order.
+    // Actions of one imp are next to each other. A colour has no moves but those that set it, and only these change their order.
     for of_imp in legal.chunk_by(|&one, &other| imp_and_move(one).0 == imp_and_move(other).0) {
         let start = order.len();
         order.extend(next..next + of_imp.len() as u32);
         if of_imp.first().is_some_and(|&action| sets_color(action)) {
-            order[start..].sort_by_key(|&place| recoloring::entry(change, legal[place as usize]));
+            order[start..].sort_by_key(|&place| entry(change, legal[place as usize]));
         }
         next += of_imp.len() as u32;
     }
@@ -179,4 +178,67 @@ pub(super) fn order(change: &Change, legal: &[Action], order: &mut Vec<u32>) {
 /// True if the action sets a colour.
 pub(super) fn sets_color(action: Action) -> bool {
     (Move::SET_COLOR..=Move::SET_COLOR_9).contains(&imp_and_move(action).1.0)
+}
+
+/// Number of permutations: as many as a [`Symmetry`] can number, without the identity.
+const MOST: usize = 254;
+
+/// Permutations of the colours 2 to 9, which new shapes never have.
+#[derive(Clone, Debug)]
+pub(super) struct Recolorings(Vec<Change>);
+
+impl Recolorings {
+    /// Draws permutations out of the 40,320. Every call draws the same ones.
+    pub(super) fn new() -> Self {
+        let mut number = 0;
+        let mut draw = |below: usize| {
+            number += 1;
+            (mix(number) % below as u64) as usize
+        };
+        Self((0..MOST).map(|_| Change::of_colors(&mut draw)).collect())
+    }
+
+    fn change(&self, symmetry: Symmetry) -> Option<&Change> {
+        self.0.get(usize::from(symmetry.0).checked_sub(1)?)
+    }
+}
+
+impl RowMaps for Recolorings {
+    fn count(&self, _row: &[u32]) -> u8 {
+        MOST as u8 + 1
+    }
+
+    fn turn_row(&self, symmetry: Symmetry, row: &mut [u32]) {
+        if let Some(change) = self.change(symmetry) {
+            recolor(change, row);
+        }
+    }
+
+    fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32 {
+        self.change(symmetry)
+            .map_or(entry, |change| self::entry(change, entry))
+    }
+}
+
+/// Permutes the colours of a valid row in place.
+pub(super) fn recolor(change: &Change, row: &mut [u32]) {
+    let (imps, grids) = row::parts_mut(row);
+    for imp in imps {
+        if let Some(color) = Color::of(*imp as u8) {
+            *imp = *imp & !0xff | u32::from(Color::nearest(change.color(color.get())).value());
+        }
+    }
+    for cells in &mut *grids {
+        *cells = u32::from_le_bytes(cells.to_le_bytes().map(|cell| change.color(cell)));
+    }
+    row::sort_examples(grids);
+}
+
+/// Returns the policy entry of an action after a permutation of the colours. `action` is the entry before it.
+pub(super) fn entry(change: &Change, action: u32) -> u32 {
+    let own = (action as usize % MOVES) as u8;
+    match own.checked_sub(Move::SET_COLOR).filter(|&color| color < 10) {
+        Some(color) => action - u32::from(color) + u32::from(change.color(color)),
+        None => action,
+    }
 }

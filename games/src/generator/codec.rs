@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     clan::Clan,
-    examples::{Example, MAX_EXAMPLES},
     expansion::{Expander as ClanExpander, GRIDS},
     grammar::{MAX_DEPTH, MAX_IMPS, ROLES, VALUES},
     grid::{CELLS, SYMBOLS},
     moves::MOVES,
+    problem::{Example, MAX_EXAMPLES},
     row::{self, Position},
 };
 use crate::{
@@ -54,7 +54,7 @@ impl Encoding {
     }
 }
 
-/// Limits of rows that hold clans. Their numbers stand in a model's metadata. [`Encoding`] lists the two representations.
+/// Limits of rows that hold clans. A model's metadata has their numbers. [`Encoding`] lists the two representations.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClanRows {

@@ -6,9 +6,11 @@
 //! straight there. Changes that would take more moves than are left, or that cannot be seen, are not made.
 
 use super::{
-    bounded::{Color, Coordinate, Direction, Size, Turns},
     clan::Clan,
-    grammar::{self, LINE, R_BACKGROUND, R_COLOR, R_DIRECTION, R_SHAPES, R_TURNS, RECT, STEPS},
+    grammar::{
+        self, Color, Coordinate, Direction, LINE, R_BACKGROUND, R_COLOR, R_DIRECTION, R_SHAPES, R_TURNS,
+        RECT, STEPS, Size, Turns,
+    },
     moves::{self, Move},
 };
 use crate::game::Action;

@@ -2,11 +2,11 @@
 //! is in an unspecified state and must be dropped.
 
 use super::{
-    bounded::{Color, Coordinate, Direction, Size, Turns},
     clan::Clan,
     grammar::{
-        COORDS, DOT, GROUP, LINE, MAX_IMPS, MAX_SHAPES, R_COLOR, R_DIRECTION, R_HEIGHT, R_LENGTH, R_PIVOT,
-        R_SHAPE, R_SHAPES, R_START, R_TURNS, R_WIDTH, R_X, R_Y, RECT, ROTATION,
+        COORDS, Color, Coordinate, DOT, Direction, GROUP, LINE, MAX_IMPS, MAX_SHAPES, R_COLOR, R_DIRECTION,
+        R_HEIGHT, R_LENGTH, R_PIVOT, R_SHAPE, R_SHAPES, R_START, R_TURNS, R_WIDTH, R_X, R_Y, RECT, ROTATION,
+        Size, Turns,
     },
 };
 

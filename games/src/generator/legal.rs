@@ -1,9 +1,11 @@
 //! Strict mask: the moves that do not fail, found without making them. An Oops is a move that fails.
 
 use super::{
-    bounded::{Color, Coordinate},
     clan::Clan,
-    grammar::{self, COORDS, GENERATOR, GROUP, LINE, MAX_DEPTH, MAX_IMPS, MAX_SHAPES, R_SHAPES, R_X, RECT},
+    grammar::{
+        self, COORDS, Color, Coordinate, GENERATOR, GROUP, LINE, MAX_DEPTH, MAX_IMPS, MAX_SHAPES, R_SHAPES,
+        R_X, RECT,
+    },
     moves::{MOVES, Move, new_value},
 };
 use crate::game::Action;
@@ -258,4 +260,4 @@ impl Clan {
     }
 }
 
-const _: () = assert!(R_X + 1 == grammar::R_Y, "x stands before y in Coords");
+const _: () = assert!(R_X + 1 == grammar::R_Y, "x comes before y in Coords");

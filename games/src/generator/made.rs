@@ -7,10 +7,9 @@
 
 use super::{
     clan::Clan,
-    examples::{Example, Examples, MAX_EXAMPLES},
     grid::{ABSENT, Grid},
     moves::{self, Move, imp_and_move},
-    problem::Problem,
+    problem::{Example, Examples, MAX_EXAMPLES, Problem},
     sample::random_walk,
     shorten::shorten,
     task::{Task, TaskPair},
@@ -162,7 +161,7 @@ pub(super) fn examples(
     problem: &Problem,
     draw: &mut dyn FnMut(usize) -> usize,
 ) -> Examples {
-    // Any number, so that a network meets tasks with few examples too.
+    // Any number, so that a network is trained on tasks with few examples too.
     let wanted = 1 + draw(MAX_EXAMPLES).min(MAX_EXAMPLES - 1);
     let mut found: Vec<Example> = Vec::with_capacity(wanted);
     for _ in 0..INPUTS {

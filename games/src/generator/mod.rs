@@ -7,33 +7,28 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`grammar`] | one-hot values, roles, allowed children |
-//! | [`bounded`] | sizes, coordinates, colours, directions, turns: numbers within their ranges |
-//! | [`clan`], [`packed`] | the tree, and its form as numbers, checked when read |
+//! | [`grammar`] | one-hot values, roles, allowed children; sizes, coordinates, colours: numbers within their ranges |
+//! | [`clan`] | the tree, and its form as numbers, checked when read |
 //! | [`grid`], [`render`] | grids, rendering of clans, views of single imps |
 //! | [`moves`], `edit`, `legal` | the 38 moves of an imp, their effects, their legality |
-//! | [`problem`] | targets, and lower bounds of the moves to them |
-//! | [`examples`] | example pairs of a task, as context of a pair |
+//! | [`problem`] | targets, and lower bounds of the moves to them; example pairs of a task, as context of a pair |
 //! | [`rules`] | failing moves, cycles, move limit, shares of pairs, tasks and drawings |
 //! | [`game`] | the [`Game`](crate::Game): episode, Oops, move limit, cycles |
 //! | [`row`], `codec` | rows, and their representations for networks |
-//! | [`expansion`], `views` | arrays that a network takes |
-//! | `canonical` | one position for all that differ by a permutation of the colours |
-//! | `recoloring` | permutations of the colours, as maps of rows and policies |
+//! | [`expansion`] | arrays that a network takes |
+//! | `canonical` | one position for all that differ by a permutation of the colours; these as maps of rows and policies |
 //! | [`symmetry`] | turns of the square and permutations of the colours, for training |
 //! | `sample`, `drawings` | problems drawn with a solution, by random moves or from the grammar; hindsight |
-//! | `shorten`, `origins` | known solutions without the moves that do not matter |
+//! | `shorten` | known solutions without the moves that do not matter |
 //! | [`task`] | problems from ARC task files |
 //! | [`made`] | ARC-like tasks made from the grammar |
-//! | [`paint`], `text`, `words`, `people` | grids and clans as text and in words, drawing and notation |
+//! | [`text`], `people` | grids and clans as text and in words, drawing and notation |
 
-pub mod bounded;
 mod canonical;
 pub mod clan;
 mod codec;
 mod drawings;
 mod edit;
-pub mod examples;
 pub mod expansion;
 pub mod game;
 pub mod grammar;
@@ -41,12 +36,8 @@ pub mod grid;
 mod legal;
 pub mod made;
 pub mod moves;
-mod origins;
-pub mod packed;
-pub mod paint;
 mod people;
 pub mod problem;
-mod recoloring;
 pub mod render;
 pub mod row;
 pub mod rules;
@@ -54,18 +45,14 @@ mod sample;
 mod shorten;
 pub mod symmetry;
 pub mod task;
-mod text;
-mod views;
-mod words;
+pub mod text;
 
-pub use clan::Clan;
+pub use clan::{Clan, ClanError};
 pub use codec::{ClanRows, Encoding};
-pub use examples::{Example, Examples, ExamplesError};
 pub use expansion::{ClanBatch, Expander};
 pub use game::{End, GeneratorGame};
 pub use grid::{Grid, GridError};
 pub use moves::Move;
-pub use packed::ClanError;
-pub use problem::Problem;
+pub use problem::{Example, Examples, ExamplesError, Problem};
 pub use row::{Position, PositionError};
 pub use rules::{Cycles, Illegal, Rules};

@@ -1,9 +1,8 @@
 //! The 38 moves of an imp: names, the imps they apply to, and effects.
 
 use super::{
-    bounded::{Color, Coordinate, Direction, Size, Turns},
     clan::Clan,
-    grammar::{self, MAX_DEPTH, R_SHAPES},
+    grammar::{self, Color, Coordinate, Direction, MAX_DEPTH, R_SHAPES, Size, Turns},
 };
 
 /// Number of moves of each imp.

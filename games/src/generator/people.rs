@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Clan, Encoding, End, GeneratorGame, Grid, Move, Problem, Rules,
-    examples::MAX_EXAMPLES,
     grammar::{self, MAX_IMPS},
     grid::{ABSENT, SIDE},
     moves::MOVES,
-    paint,
+    problem::MAX_EXAMPLES,
+    text,
 };
 use crate::{
     Action, Face, Game, Player,
@@ -98,7 +98,7 @@ impl Face for GeneratorGame {
     fn draw(&self, style: Style) -> String {
         let painted = |grids: &[(&'static str, Grid)]| {
             let grids: Vec<(&str, &Grid)> = grids.iter().map(|(title, grid)| (*title, grid)).collect();
-            paint::side_by_side(&grids, style.colour && !style.ascii)
+            text::side_by_side(&grids, style.colour && !style.ascii)
         };
         let mut text = painted(&self.grids());
         if !self.examples().is_empty() {
@@ -172,7 +172,7 @@ impl Face for GeneratorGame {
         Rules::compatibility()
     }
 
-    /// Returns the state at the start. `start` is a packed clan, or a whole position as text. The targets are fields beside it.
+    /// Returns the state at the start. `start` is a packed clan, or a whole position as text. The targets are fields next to it.
     fn start_from_json(
         rules: &Rules,
         start: Option<&Value>,

@@ -4,9 +4,8 @@
 //! dropped. A Rotation turns the stamps of its child about its pivot before stamps are dropped.
 
 use super::{
-    bounded::{Color, Coordinate, Direction, Size, Turns},
     clan::Clan,
-    grammar::{self, MAX_IMPS},
+    grammar::{self, Color, Coordinate, Direction, MAX_IMPS, Size, Turns},
     grid::{Grid, SIDE},
 };
 

@@ -6,12 +6,10 @@
 //! row, because it follows from the clan.
 
 use super::{
-    clan::Clan,
-    examples::{Example, Examples, MAX_EXAMPLES},
+    clan::{Clan, ClanError},
     grammar::MAX_IMPS,
     grid::{Grid, GridError, PACKED},
-    packed::ClanError,
-    problem::Problem,
+    problem::{Example, Examples, MAX_EXAMPLES, Problem},
 };
 use crate::codec::RowError;
 
@@ -73,7 +71,7 @@ impl From<PositionError> for RowError {
     }
 }
 
-/// Least and greatest number of values of a row without examples.
+/// Smallest and largest number of values of a row without examples.
 pub(crate) const LENGTHS: (usize, usize) = (HEAD + 4 + GRIDS, HEAD + MAX_IMPS + GRIDS);
 
 /// Returns the number of values of the row of a clan of `imps` imps with these flags.
@@ -93,14 +91,14 @@ pub(super) fn is_pair(row: &[u32]) -> bool {
     row.get(1).is_some_and(|flags| flags & PAIR != 0)
 }
 
-/// Returns the number of values of the first of several rows that stand back to back. `None` if there is none.
+/// Returns the number of values of the first of several rows that follow each other. `None` if there is none.
 pub(super) fn first_length(rows: &[u32]) -> Option<usize> {
     let &imps = rows.first()?;
     let flags = rows.get(1).copied().unwrap_or_default();
     Some(length(imps, flags).min(rows.len()))
 }
 
-/// Splits rows that stand back to back. If the last row is incomplete, its part is returned as it is.
+/// Splits rows that follow each other. If the last row is incomplete, its part is returned as it is.
 pub fn split(rows: &[u32]) -> impl Iterator<Item = &[u32]> {
     let mut rest = rows;
     std::iter::from_fn(move || {
@@ -186,7 +184,7 @@ pub(super) fn write(
     row.extend(examples.as_slice().iter().flat_map(Example::packed));
 }
 
-/// Reads two grids that stand one after the other. `names` are for errors.
+/// Reads two grids, one after the other. `names` are for errors.
 fn pair(names: [&'static str; 2], packed: &[u32]) -> Result<[Grid; 2], PositionError> {
     let (first, second) = packed.split_at(PACKED.min(packed.len()));
     Ok([grid(names[0], first)?, grid(names[1], second)?])

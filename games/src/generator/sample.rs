@@ -3,11 +3,9 @@
 
 use super::{
     clan::Clan,
-    drawings,
-    examples::Examples,
-    made,
+    drawings, made,
     moves::{self, Move, imp_and_move},
-    problem::{MarkResult, Problem},
+    problem::{Examples, MarkResult, Problem},
     rules::Rules,
     shorten::shorten,
 };
@@ -15,7 +13,7 @@ use crate::game::Action;
 
 /// Most moves of a random walk that makes a problem.
 pub(super) const MAX_DEPTH: u32 = 48;
-/// Number of walks that are tried, since a walk may end at a grid that is no problem.
+/// Number of walks that are tried, since a walk may end at a grid that is not a problem.
 const TRIES: usize = 1024;
 /// Number of walks that are tried for a held-out problem: few of the lowest levels are held out.
 const HELD_OUT_TRIES: usize = 1 << 18;

@@ -5,9 +5,11 @@
 //! exact, because new shapes are black or blue. [`Change::action`] is `None` for a move without exact counterpart.
 
 use super::{
-    bounded::{Color, Coordinate, Direction, Size, Turns},
     clan::Clan,
-    grammar::{COLOR, COORDS, GENERATOR, INT, R_HEIGHT, R_START, R_WIDTH, R_X, R_Y, RECT},
+    grammar::{
+        COLOR, COORDS, Color, Coordinate, Direction, GENERATOR, INT, R_HEIGHT, R_START, R_WIDTH, R_X, R_Y,
+        RECT, Size, Turns,
+    },
     grid::{ABSENT, Grid, SIDE},
     moves::Move,
 };

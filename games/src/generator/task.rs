@@ -4,10 +4,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    examples::{Example, Examples, ExamplesError, MAX_EXAMPLES},
     game::GeneratorGame,
     grid::{Grid, GridError},
-    problem::Problem,
+    problem::{Example, Examples, ExamplesError, MAX_EXAMPLES, Problem},
     rules::Rules,
 };
 

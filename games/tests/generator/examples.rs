@@ -1,4 +1,4 @@
-//! Examples of tasks: problems with them, rows in which they stand, starts in JSON, canonical colours.
+//! Examples of tasks: problems with them, rows that hold them, starts in JSON, canonical colours.
 
 use std::collections::BTreeSet;
 
@@ -299,7 +299,7 @@ proptest! {
         prop_assert!(with.row_lengths().contains(&row.len()));
         prop_assert_eq!(plain.validate(&row).is_ok(), count == 0);
         prop_assert_eq!(plain.codec().expander().push(&row).is_ok(), count == 0);
-        // Without examples the row is that of earlier builds: what stands before them, without their number in the flags.
+        // Without examples the row is that of earlier builds: what comes before them, without their number in the flags.
         let mut old = row.clone();
         old.truncate(34 + position.clan.len());
         old[1] &= 7;
@@ -307,7 +307,7 @@ proptest! {
         let mut bare_row = Vec::new();
         bare.write(&mut bare_row);
         prop_assert_eq!(bare_row, old);
-        // Rows that stand back to back are told apart.
+        // Rows that follow each other are told apart.
         let rows = [row.clone(), bare_written(&bare), row.clone()].concat();
         let split: Vec<&[u32]> = with.split(&rows).collect();
         prop_assert_eq!(split.len(), 3);
@@ -315,7 +315,7 @@ proptest! {
         prop_assert_eq!(games::generator::row::split(&rows).collect::<Vec<_>>(), split);
     }
 
-    /// One bit of a row is changed, its end is missing, or its examples stand in another order.
+    /// One bit of a row is changed, its end is missing, or its examples are in another order.
     #[test]
     fn a_damaged_row_is_refused_or_another_row(position in any_position(), at: prop::sample::Index, bit in 0u32..32, cut: prop::sample::Index) {
         let mut row = Vec::new();

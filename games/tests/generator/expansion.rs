@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use games::generator::{
     Clan, Example, Examples, Grid, Position, Problem,
-    examples::MAX_EXAMPLES,
     expansion::{ClanBatch, EMBEDDING_ROWS, Expander, GRIDS},
     grammar::{MAX_DEPTH, PATH_ENDED, ROLES},
     grid::CELLS,
+    problem::MAX_EXAMPLES,
 };
 use proptest::prelude::*;
 

@@ -18,7 +18,7 @@ fn every_sentence_of_the_specification_has_code_and_a_test() {
         };
         assert!(sentence.len() > 20, "{line}");
         let code = root.join(code.trim_matches('`'));
-        assert!(code.is_file(), "{} is no file", code.display());
+        assert!(code.is_file(), "{} is not a file", code.display());
         let (file, name) = test.trim_matches('`').split_once("::").unwrap();
         let text = fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
         assert!(text.contains(&format!("fn {name}(")), "{file} has no test {name}");

@@ -1,6 +1,6 @@
 //! Nodes of the graph.
 
-use games::{generator::examples::MAX_EXAMPLES, planes::SQUARES};
+use games::{generator::problem::MAX_EXAMPLES, planes::SQUARES};
 
 use super::{
     FishEyeShape, FishEyeWeights,

@@ -1,7 +1,7 @@
 //! [`Answers`]: decisions of the run's checkpoints on the game's probe positions, computed while somebody looks.
 //!
 //! Every kept checkpoint is asked for its priors and values; the one that is looked at also searches. In a game with an exact solver the
-//! milestones take an [exam](super::optimal) after that. One thread computes, with a permit of those that all searches of the studio share,
+//! milestones take [solver tests](super::optimal) after that. One thread computes, with a permit of those that all searches of the studio share,
 //! and stops soon after the last look. Results stay until the studio ends.
 
 use std::{
@@ -16,6 +16,7 @@ use arena::{
         NetworkOptions, Networks,
         spec::{Kind, SearchSpec},
     },
+    solver_test::SolverTest,
 };
 use checkpoints::Version;
 use config::ProviderChoice;
@@ -26,7 +27,7 @@ use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
 
 use super::{
     ask::{Ask, Fault, GLANCE, LEAVES, Positions},
-    optimal::{Exam, Question, has_exam},
+    optimal::{SolverTests, has_solver},
 };
 use crate::{
     kept::{self, Kept},
@@ -53,9 +54,9 @@ pub struct Answer {
     pub visits: u32,
     /// Decisions in the order of the probes; a sentence if the network cannot be used.
     pub decisions: Result<Vec<Decision>, String>,
-    /// Share of optimal moves that the network finds alone; `None` before its exam, and if it takes none.
+    /// Share of optimal moves that the network finds alone; `None` before its solver tests, and if the game has no solver.
     pub optimal: Option<f64>,
-    is_examined: bool,
+    is_tested: bool,
     at: Instant,
 }
 
@@ -65,7 +66,7 @@ pub struct Answers {
     run: Run,
     listed: tokio::sync::Mutex<Option<(Instant, Listed)>>,
     inner: Mutex<Inner>,
-    questions: OnceLock<Vec<Question>>,
+    questions: OnceLock<Vec<SolverTest>>,
     networks: Mutex<Networks>,
 }
 
@@ -78,8 +79,8 @@ struct Inner {
     /// Times of the last looks.
     looked: BTreeMap<Version, Instant>,
     is_working: bool,
-    /// True if the game has an exam.
-    has_exam: bool,
+    /// True if the game has an exact solver.
+    has_solver: bool,
 }
 
 /// Something to compute for a checkpoint.
@@ -87,8 +88,8 @@ struct Inner {
 enum Task {
     /// A search of each probe, with this number of visits.
     Search(u32),
-    /// The exam.
-    Exam,
+    /// The solver tests.
+    SolverTests,
 }
 
 impl Answer {
@@ -124,7 +125,7 @@ impl Answers {
             run: run.clone(),
             listed: tokio::sync::Mutex::default(),
             inner: Mutex::new(Inner {
-                has_exam: has_exam(&run.config.game.name),
+                has_solver: has_solver(&run.config.game.name),
                 ..Inner::default()
             }),
             questions: OnceLock::new(),
@@ -184,15 +185,15 @@ impl Answers {
             let permit = runtime.block_on(searches.acquire());
             let before = self.inner.lock().known.get(&checkpoint.version).cloned();
             let answer = match (task, before) {
-                (Task::Exam, Some(before)) => Answer {
-                    optimal: self.examine(checkpoint).ok().flatten(),
-                    is_examined: true,
+                (Task::SolverTests, Some(before)) => Answer {
+                    optimal: self.share_of_optimal(checkpoint).ok().flatten(),
+                    is_tested: true,
                     ..Answer::clone(&before)
                 },
                 (task, before) => {
                     let visits = match task {
                         Task::Search(visits) => visits,
-                        Task::Exam => GLANCE,
+                        Task::SolverTests => GLANCE,
                     };
                     let decisions = self.ask(checkpoint, Positions::Probes(visits));
                     Answer {
@@ -200,7 +201,7 @@ impl Answers {
                         visits,
                         decisions: decisions.map_err(|error| service::chain(&error).to_string()),
                         optimal: before.as_ref().and_then(|before| before.optimal),
-                        is_examined: before.is_some_and(|before| before.is_examined),
+                        is_tested: before.is_some_and(|before| before.is_tested),
                         at: Instant::now(),
                     }
                 }
@@ -211,16 +212,16 @@ impl Answers {
         }
     }
 
-    /// Positions of the exam; `None` before they are drawn.
-    pub fn questions(&self) -> Option<&[Question]> {
+    /// The solver tests; `None` before they are drawn.
+    pub fn questions(&self) -> Option<&[SolverTest]> {
         self.questions.get().map(Vec::as_slice)
     }
 
-    /// Share of optimal moves of a checkpoint's network alone; `None` if there is no exam.
-    fn examine(&self, checkpoint: &Kept) -> Result<Option<f64>, Fault> {
-        let draw = || registry::visit(&self.run.config.game.name, Exam(&self.run)).unwrap_or_default();
+    /// Share of optimal moves of a checkpoint's network alone; `None` if the game has no solver.
+    fn share_of_optimal(&self, checkpoint: &Kept) -> Result<Option<f64>, Fault> {
+        let draw = || registry::visit(&self.run.config.game.name, SolverTests(&self.run)).unwrap_or_default();
         let questions = self.questions.get_or_init(draw);
-        let decisions = self.ask(checkpoint, Positions::Exam(questions))?;
+        let decisions = self.ask(checkpoint, Positions::SolverTests(questions))?;
         let right = decisions.iter().zip(questions).filter(|(decision, question)| {
             let moves = decision.actions.iter().zip(&decision.priors);
             let best = moves.max_by(|one, other| one.1.total_cmp(other.1));
@@ -273,15 +274,15 @@ impl Inner {
         if let Some((checkpoint, visits)) = search {
             return Some((checkpoint, Task::Search(visits)));
         }
-        let is_examined = |checkpoint: &Kept| {
+        let is_tested = |checkpoint: &Kept| {
             let known = self.known.get(&checkpoint.version);
-            known.is_none_or(|known| known.is_examined || known.decisions.is_err())
+            known.is_none_or(|known| known.is_tested || known.decisions.is_err())
         };
-        let exams = looked().chain(milestones()).chain(kept.last());
-        let exam = exams
-            .filter(|_| self.has_exam)
-            .find(|checkpoint| !is_examined(checkpoint));
-        exam.map(|checkpoint| (checkpoint, Task::Exam))
+        let tested = looked().chain(milestones()).chain(kept.last());
+        let next = tested
+            .filter(|_| self.has_solver)
+            .find(|checkpoint| !is_tested(checkpoint));
+        next.map(|checkpoint| (checkpoint, Task::SolverTests))
     }
 }
 
@@ -335,7 +336,7 @@ mod tests {
         let mut inner = Inner::default();
         assert!(inner.next(&kept).is_none());
         inner.looked.insert(kept[2].version.clone(), Instant::now());
-        inner.has_exam = true;
+        inner.has_solver = true;
         let mut order = Vec::new();
         while let Some((checkpoint, task)) = inner.next(&kept) {
             order.push((checkpoint.step, task));
@@ -344,7 +345,7 @@ mod tests {
                 visits: VISITS,
                 decisions: Ok(Vec::new()),
                 optimal: None,
-                is_examined: task == Task::Exam,
+                is_tested: task == Task::SolverTests,
                 at: Instant::now(),
             };
             inner.known.insert(checkpoint.version.clone(), Arc::new(answer));
@@ -352,6 +353,6 @@ mod tests {
         let glance = Task::Search(GLANCE);
         let searches = [(3, Task::Search(VISITS)), (2, glance), (1, glance)];
         assert_eq!(order[..3], searches);
-        assert_eq!(order[3..], [(3, Task::Exam), (2, Task::Exam)]);
+        assert_eq!(order[3..], [(3, Task::SolverTests), (2, Task::SolverTests)]);
     }
 }

@@ -8,6 +8,7 @@ use arena::{
         Networks,
         thinker::{Limits, ThinkError, Thinker},
     },
+    solver_test::SolverTest,
 };
 use games::{
     Face,
@@ -17,7 +18,7 @@ use games::{
 };
 use search::{Decision, Draws, GameKey, Purpose, Reuse, Settings};
 
-use super::optimal::{self, Question};
+use super::optimal;
 use crate::run::Run;
 
 /// Visits of a position for which the network alone is asked: one visit is made.
@@ -62,7 +63,7 @@ pub enum Positions<'a> {
     /// The probes, each with a search of this number of visits.
     Probes(u32),
     /// The exam, for the network alone.
-    Exam(&'a [Question]),
+    SolverTests(&'a [SolverTest]),
 }
 
 /// Asks one checkpoint about positions.
@@ -97,7 +98,7 @@ impl Visitor for Ask<'_> {
                 let states = probes.iter().filter_map(|probe| Typed::<G>::find(&*probe.state));
                 (states.map(|typed| typed.state.clone()).collect(), visits)
             }
-            Positions::Exam(questions) => (optimal::states(self.run, questions), GLANCE),
+            Positions::SolverTests(questions) => (optimal::states(self.run, questions), GLANCE),
         };
         let mut decisions = Vec::new();
         for (number, state) in states.into_iter().enumerate() {

@@ -97,7 +97,7 @@ async fn show(State(app): State<App>, Parameters(at): Parameters<At>) -> Result<
                     label { input type="radio" name="show" value="visits"; (VISITS) " visits" }
                 }
             }
-            @if optimal::has_exam(&app.run().config.game.name) {
+            @if optimal::has_solver(&app.run().config.game.name) {
                 section.card aria-labelledby="optimal" {
                     h2 #optimal { "Optimal moves" }
                     (slots.show("optimal"))

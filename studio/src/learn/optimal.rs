@@ -1,17 +1,13 @@
-//! [`Exam`]: positions whose best moves an exact solver knows, and the share of them that a network finds.
-//!
-//! Positions come from random play, always the same. Only those count in which some legal move is worth less than the best one. A move
-//! is optimal if it keeps the position's value (win, draw, loss), however long the win takes. `minuet bench accuracy` measures the same
-//! with more positions.
+//! [`SolverTests`]: positions whose best moves an exact solver knows, always the same, and the share of them that a network finds.
+//! `minuet bench accuracy` measures the same with more positions.
 
-use std::sync::{Arc, atomic::AtomicBool};
-
-use games::{Action, Face, registry::Visitor};
+use arena::solver_test::SolverTest;
+use games::{Face, registry::Visitor};
 use search::{Draws, GameKey, Purpose};
 
 use crate::{play::tables::Facts, run::Run};
 
-/// Positions of an exam.
+/// Number of positions.
 pub const POSITIONS: usize = 100;
 /// Fewest random moves before a position: from there on, the solver of Connect Four needs milliseconds.
 const LEAST: usize = 16;
@@ -20,19 +16,8 @@ const RANGE: usize = 16;
 /// Most positions that are drawn.
 const ATTEMPTS: u64 = 2_000;
 
-/// A position of an exam.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// Actions that lead to the position.
-    pub actions: Vec<Action>,
-    /// Number of legal actions.
-    pub legal: usize,
-    /// The optimal ones.
-    pub optimal: Vec<Action>,
-}
-
-/// True if a game has an exam.
-pub fn has_exam(game: &str) -> bool {
+/// True if a game has an exact solver.
+pub fn has_solver(game: &str) -> bool {
     Facts::of(game).is_ok_and(|facts| facts.has_solver)
 }
 
@@ -42,85 +27,53 @@ fn start<G: Face>(run: &Run) -> Option<G> {
     G::start(&rules.unwrap_or_default(), None).ok()
 }
 
-/// Positions of questions. One that the rules do not allow is left at its last legal action.
-pub fn states<G: Face>(run: &Run, questions: &[Question]) -> Vec<G> {
+/// Positions of tests. One that the rules do not allow is left at its last legal action.
+pub fn states<G: Face>(run: &Run, tests: &[SolverTest]) -> Vec<G> {
     let Some(start) = start::<G>(run) else {
         return Vec::new();
     };
-    let after = |question: &Question| {
+    let after = |test: &SolverTest| {
         let mut state = start.clone();
-        for &action in &question.actions {
+        for &action in &test.actions {
             if state.play(action).is_err() {
                 break;
             }
         }
         state
     };
-    questions.iter().map(after).collect()
+    tests.iter().map(after).collect()
 }
 
-/// Makes the exam of the run's game: [`POSITIONS`] positions, or none if the game has no solver. Takes a second or two.
-pub struct Exam<'a>(pub &'a Run);
+/// Makes the tests of the run's game: [`POSITIONS`] positions, or none if the game has no solver. Takes a second or two.
+pub struct SolverTests<'a>(pub &'a Run);
 
-impl Visitor for Exam<'_> {
-    type Output = Vec<Question>;
+impl Visitor for SolverTests<'_> {
+    type Output = Vec<SolverTest>;
 
-    fn visit<G: Face>(self) -> Vec<Question> {
+    fn visit<G: Face>(self) -> Vec<SolverTest> {
         if !G::HAS_SOLVER {
             return Vec::new();
         }
         let Some(start) = start::<G>(self.0) else {
             return Vec::new();
         };
-        let drawn = (0..ATTEMPTS).filter_map(|number| question(&start, number));
+        let drawn = (0..ATTEMPTS).filter_map(|number| {
+            let key = GameKey {
+                run_seed: 0,
+                game: number,
+            };
+            let mut draws = Draws::new(key, 0, Purpose::Opening);
+            let moves = LEAST + draws.below(RANGE);
+            Some(SolverTest::draw(&start, &mut draws, moves)?.1)
+        });
         drawn.take(POSITIONS).collect()
     }
 }
 
-/// Draws a position and solves it. `None` if the game ended before, or all its moves are worth the same.
-fn question<G: Face>(start: &G, number: u64) -> Option<Question> {
-    let key = GameKey {
-        run_seed: 0,
-        game: number,
-    };
-    let mut draws = Draws::new(key, 0, Purpose::Opening);
-    let mut state = start.clone();
-    let mut actions = Vec::new();
-    let mut legal = Vec::new();
-    for _ in 0..LEAST + draws.below(RANGE) {
-        state.legal_actions(&mut legal);
-        let &action = legal.get(draws.below(legal.len()))?;
-        state.play_legal(action);
-        actions.push(action);
-        if state.outcome().is_some() {
-            return None;
-        }
-    }
-    let mut values = Vec::new();
-    state.solve_actions(&Arc::new(AtomicBool::new(false)), &mut |action, value| {
-        values.push((action, value));
-    });
-    let optimal = optimal_actions(&values);
-    (optimal.len() < values.len()).then_some(Question {
-        actions,
-        legal: values.len(),
-        optimal,
-    })
-}
-
-/// Actions of the greatest value.
-pub fn optimal_actions(values: &[(Action, i8)]) -> Vec<Action> {
-    let best = values.iter().map(|(_, value)| *value).max();
-    let optimal = values.iter().filter(|(_, value)| Some(*value) == best);
-    optimal.map(|(action, _)| *action).collect()
-}
-
 /// Share of the optimal moves that random moves find.
-pub fn at_random(questions: &[Question]) -> f64 {
-    let shares = questions
-        .iter()
-        .map(|question| question.optimal.len() as f64 / question.legal.max(1) as f64);
-    shares.sum::<f64>() / questions.len().max(1) as f64
+pub fn at_random(tests: &[SolverTest]) -> f64 {
+    let shares = tests.iter().map(SolverTest::share_of_optimal);
+    shares.sum::<f64>() / tests.len().max(1) as f64
 }
 
 #[cfg(test)]
@@ -131,24 +84,24 @@ mod tests {
 
     use super::*;
 
-    fn exam(game: &str) -> Vec<Question> {
+    fn tests_of(game: &str) -> Vec<SolverTest> {
         let run = Run {
             folder: PathBuf::new(),
             name: game.into(),
             config: launcher::new_run(Some(game), &[]).unwrap(),
             is_elsewhere: false,
         };
-        registry::visit(game, Exam(&run)).unwrap()
+        registry::visit(game, SolverTests(&run)).unwrap()
     }
 
     #[test]
-    fn connect_four_has_an_exam_in_which_random_moves_fail_and_chess_has_none() {
-        let questions = exam("connect-four");
-        assert_eq!(questions.len(), POSITIONS);
-        assert_eq!(questions, exam("connect-four"));
+    fn connect_four_has_tests_in_which_random_moves_fail_and_chess_has_none() {
+        let tests = tests_of("connect-four");
+        assert_eq!(tests.len(), POSITIONS);
+        assert_eq!(tests, tests_of("connect-four"));
         // `minuet bench accuracy` says 34 % over positions of all phases.
-        let random = at_random(&questions);
+        let random = at_random(&tests);
         assert!((0.2..0.6).contains(&random), "{random}");
-        assert!(exam("chess").is_empty());
+        assert!(tests_of("chess").is_empty());
     }
 }

@@ -17,6 +17,7 @@ use arena::{
         spec::Kind,
         thinker::{Limits, ThinkError, Thinker},
     },
+    solver_test::optimal_actions,
 };
 use games::{Action, Face, IllegalAction};
 use search::{Draws, GameKey, Purpose, Reuse, Settings};
@@ -26,7 +27,6 @@ use super::{
     analysis::Analysis,
     table::{Inner, Job, Table},
 };
-use crate::learn::optimal::optimal_actions;
 
 /// Error: a search cannot go on.
 #[derive(Debug, thiserror::Error)]

@@ -2,12 +2,11 @@
 
 use super::{
     super::{
-        canonical,
+        canonical::{self, Recolorings},
         codec::{ClanRows, Encoding},
-        examples::Examples,
         grammar::MAX_IMPS,
         moves::MOVES,
-        recoloring::{self, Recolorings},
+        problem::Examples,
         row,
         rules::Rules,
         sample::{self, Kind, Making, Part},
@@ -160,13 +159,13 @@ impl Game for GeneratorGame {
         };
         row::write(&self.clan, problem, examples, self.step_marked, row);
         if symmetry == CANONICAL {
-            recoloring::recolor(&self.canonical_colors(), &mut row[start..]);
+            canonical::recolor(&self.canonical_colors(), &mut row[start..]);
         }
     }
 
     fn policy_index(&self, _: Encoding, symmetry: Symmetry, action: Action) -> u32 {
         if symmetry == CANONICAL && canonical::sets_color(action) {
-            recoloring::entry(&self.canonical_colors(), action)
+            canonical::entry(&self.canonical_colors(), action)
         } else {
             action
         }

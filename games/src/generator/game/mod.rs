@@ -15,11 +15,10 @@ use std::sync::Arc;
 use super::{
     canonical::ProblemColors,
     clan::Clan,
-    examples::{Examples, ExamplesError},
     grid::Grid,
     legal::Visited,
     moves::{self, Move},
-    problem::Problem,
+    problem::{Examples, ExamplesError, Problem},
     rules::{Cycles, Rules},
 };
 use crate::game::Action;

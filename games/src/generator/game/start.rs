@@ -3,7 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::{End, GeneratorGame};
-use crate::generator::{clan::Clan, examples::Examples, grid::Grid, problem::Problem, rules::Rules};
+use crate::generator::{
+    clan::Clan,
+    grid::Grid,
+    problem::{Examples, Problem},
+    rules::Rules,
+};
 
 /// Start position as JSON, e.g. `{"target":[[1,1],[1,0]]}`. Every field may be missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
