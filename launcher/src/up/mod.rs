@@ -14,6 +14,8 @@ pub mod journal;
 mod lifecycle;
 pub mod session;
 
+use anyhow::Context as _;
+
 pub use arguments::Arguments;
 
 /// Runs the command.
@@ -23,5 +25,11 @@ pub use arguments::Arguments;
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     // Before any thread or process is started: they inherit the cores.
     cores::leave(arguments.leave_cores)?;
-    crate::block_on(lifecycle::run(arguments))
+    // Processes that are left are killed when the runtime is dropped.
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(lifecycle::run(arguments))
 }

@@ -16,9 +16,9 @@ mod import;
 mod list;
 mod network;
 mod selection;
-mod send;
+pub mod send;
 mod show;
-mod source;
+pub mod source;
 
 use clap::Subcommand;
 

@@ -1,7 +1,7 @@
 //! Connects to the replay store of a run. If no process serves the store, this process opens the folder until the command ends:
 //! for reading, unless the command stores or deletes games. Damage is mended only with `--repair`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use config::{self, RunConfig, SecurityConfig};
@@ -40,8 +40,10 @@ pub struct StoreLocation {
 pub enum Access {
     /// Reads games.
     Read,
-    /// Stores or deletes games.
-    Write,
+    /// Deletes games.
+    Change,
+    /// Stores games. A run without a store gets one.
+    Add,
 }
 
 /// A connected store.
@@ -73,6 +75,15 @@ pub struct Listing {
 }
 
 impl StoreLocation {
+    /// Returns the location of the store of the run in this folder.
+    pub fn of_run(run: &Path) -> Self {
+        Self {
+            run: run.into(),
+            store: None,
+            repair: false,
+        }
+    }
+
     /// Returns the configuration of the run; `None` if its folder has none.
     pub fn config(&self) -> anyhow::Result<Option<RunConfig>> {
         let file = self.run.join("run.toml");
@@ -103,7 +114,7 @@ impl StoreLocation {
             );
         };
         let folder = &config.replay.folder;
-        if !folder.join("store.json").exists() {
+        if access != Access::Add && !folder.join("store.json").exists() {
             anyhow::bail!("{} holds no games yet", self.run.display());
         }
         match replay_store::serve::address(folder) {
@@ -153,7 +164,7 @@ fn open(settings: Settings, access: Access, repair: bool) -> anyhow::Result<Stor
     }
     let opened = match access {
         Access::Read => Store::open_to_read(settings),
-        Access::Write => {
+        Access::Change | Access::Add => {
             let opening = Opening {
                 mends: false,
                 ..Opening::of(&settings.folder)
