@@ -75,8 +75,9 @@ plots: build ## draw the pictures of simulated systems in the book
 	@$(MINUET) simulate --game paco-sako --actors 12 --servers 4 --latency-ms 0.2 --seconds 120 --set learner.samples_per_position=0.25 \
 		--fail inference-server@20+20 --fail replay-store@60+3 --fail learner@85+10 --seed 2 --plot docs/pictures/simulated-failures.svg
 
-pages: build ## write the generated pages of docs/reference anew
+pages: build ## write the generated pages of docs/reference and the alerts of deploy/ anew
 	MINUET_WRITE_PAGES=1 $(CARGO_TEST) --test program -- --exact pages::configuration_reference_is_the_template pages::command_reference_is_the_help
+	MINUET_WRITE_PAGES=1 $(CARGO_TEST) -p launcher --lib -- --exact alarms::tests::rules_and_page_of_a_cluster_are_those_of_the_list
 
 lint: setup ## check formatting, doc comments, error messages, dependencies, and clippy with warnings denied
 	cargo fmt --all --check

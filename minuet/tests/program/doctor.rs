@@ -20,7 +20,7 @@ fn doctor(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
         .unwrap()
 }
 
-/// Findings in a state, as "name: text (mend)".
+/// Findings in a state, as "name: text (fix)".
 fn found(output: &Output, state: &str) -> Vec<String> {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let failed = output.status.code() == Some(1);
@@ -30,8 +30,8 @@ fn found(output: &Output, state: &str) -> Vec<String> {
         .filter(|check| check["state"] == state)
         .map(|check| {
             let of = |key: &str| check[key].as_str().unwrap().to_owned();
-            assert_eq!(of("mend").is_empty(), state == "ok", "{check}");
-            format!("{}: {} ({})", of("name"), of("text"), of("mend"))
+            assert_eq!(of("fix").is_empty(), state == "ok", "{check}");
+            format!("{}: {} ({})", of("name"), of("text"), of("fix"))
         })
         .collect()
 }
