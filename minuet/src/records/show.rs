@@ -11,8 +11,8 @@ use proto::{
 use serde_json::{Value, json};
 
 use super::{
-    format::parse_id,
     list::result,
+    selection::parse_id,
     source::{Access, StoreLocation},
 };
 

@@ -14,7 +14,7 @@ use proto::v1::{self, GameFilter};
 use replay_store::client::NEWEST;
 
 use super::{
-    format::parse_id,
+    selection::parse_id,
     source::{Access, StoreLocation},
 };
 use outcome::{Counts, Failure, Outcome};
