@@ -53,7 +53,7 @@ class CheckComments(unittest.TestCase):
         for line in ("It stands there.", "mended", "lies beside it", "the greatest", "meets it", "went on", "for good", "asked for",
                      "looked at", "is no file", "names no file"):  # fmt: skip
             self.assertEqual(self.words("a.md", f"One.\n{line}\n"), [(2, line)], line)
-        for line in ("recommend", "understand", "is no longer", "standing", "a meeting", "goes one", "besides", "is not a file"):
+        for line in ("recommend", "understand", "is no longer", "standing", "a meeting", "goes one", "besides", "is not a file", "there is no file"):
             self.assertEqual(self.words("a.py", line), [], line)
 
     def test_hits_fail_the_lint_only_once_it_is_enforced(self):

@@ -42,7 +42,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             log,
             last_lines,
         } => quoted(
-            format!("{name} failed for good: {reason}; its log is {log}"),
+            format!("{name} failed permanently: {reason}; its log is {log}"),
             last_lines,
         ),
         Event::Warning { text } => vec![format!("warning: {text}")],

@@ -1,5 +1,5 @@
 //! Connects to the replay store of a run. If no process serves the store, this process opens the folder until the command ends:
-//! for reading, unless the command stores or deletes games. Damage is mended only with `--repair`.
+//! for reading, unless the command stores or deletes games. Damage is repaired only with `--repair`.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub struct StoreLocation {
     /// Address of a running store, host:port.
     #[arg(long, value_name = "ADDRESS")]
     store: Option<String>,
-    /// Mend the store of a stopped run first: record games that cannot be read as lost. Without this option damage is reported
+    /// Repair the store of a stopped run first: record games that cannot be read as lost. Without this option damage is reported
     /// and nothing is changed.
     #[arg(long, conflicts_with = "store")]
     repair: bool,
@@ -119,7 +119,7 @@ impl StoreLocation {
         }
         match replay_store::serve::address(folder) {
             Some(address) if self.repair => anyhow::bail!(
-                "--repair needs a stopped run, and this one is served at {address}; its store mends itself when it is started"
+                "--repair needs a stopped run, and this one is served at {address}; the store repairs itself at its next start"
             ),
             Some(address) => {
                 let security = config.security.clone();
@@ -156,7 +156,7 @@ impl Opened {
 /// Opens the store of a stopped run.
 fn open(settings: Settings, access: Access, repair: bool) -> anyhow::Result<Store> {
     if repair {
-        let damage = mend(&settings)?;
+        let damage = repaired(&settings)?;
         match damage.is_none() {
             true => eprintln!("minuet: the store is not damaged"),
             false => damage::print(&damage, "; this is recorded now"),
@@ -181,8 +181,8 @@ fn open(settings: Settings, access: Access, repair: bool) -> anyhow::Result<Stor
     }
 }
 
-/// Mends a store. Every game is read, since the index may name games that are damaged.
-fn mend(settings: &Settings) -> anyhow::Result<StoreDamage> {
+/// Repairs a store. Every game is read, since the index may name games that are damaged.
+fn repaired(settings: &Settings) -> anyhow::Result<StoreDamage> {
     let settings = Settings {
         index: None,
         ..settings.clone()

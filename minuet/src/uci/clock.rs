@@ -8,9 +8,9 @@ use super::command::Limits;
 const MOVES_AHEAD: f64 = 35.0;
 /// Share of the increment that is added to a move's time.
 const INCREMENT_SHARE: f64 = 0.8;
-/// Greatest factor by which a move that is hard to decide may exceed its soft limit.
+/// Largest factor by which a move that is hard to decide may exceed its soft limit.
 const MOST_STRETCH: f64 = 3.0;
-/// Greatest share of the remaining time for such a move.
+/// Largest share of the remaining time for such a move.
 const MOST_SHARE: f64 = 0.3;
 /// Time for a move when no time is left; one evaluation may fit.
 const LEAST: Duration = Duration::from_millis(1);

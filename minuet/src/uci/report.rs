@@ -19,7 +19,7 @@ pub struct Snapshot<'a> {
     pub multi_pv: usize,
     /// True if the probabilities of win, draw and loss are reported.
     pub show_wdl: bool,
-    /// Greatest size of the tree, in bytes.
+    /// Maximum size of the tree, in bytes.
     pub hash_bytes: u64,
 }
 
@@ -90,7 +90,7 @@ pub fn centipawns(value: f32) -> i32 {
 
 /// Returns probabilities of win, draw and loss in thousandths, which sum to 1000.
 ///
-/// A network with a scalar value gives no probability of a draw. The result is the distribution of greatest entropy with this
+/// A network with a scalar value gives no probability of a draw. The result is the distribution of maximum entropy with this
 /// mean, `p(r) ∝ zʳ` for the results `r` = 1, 0, -1.
 pub fn win_draw_loss(value: f32) -> [u32; 3] {
     let mean = f64::from(value.clamp(-1.0, 1.0));

@@ -10,8 +10,8 @@ use actor::check::search::{FollowError, Followed, follow, is_without_evaluations
 use config::ProviderChoice;
 use games::{Game, registry};
 use network::{
-    LocalNetwork, ModelFile, ModelName, Network as _, PositionBatch, Predictions, client::local::NetworkLoader,
-    file::encoding_of, provider::Provider,
+    LocalNetwork, ModelFile, ModelName, Network as _, PositionBatch, Predictions,
+    client::local::NetworkLoader, file::encoding_of, provider::Provider,
 };
 use proto::v1;
 
@@ -81,7 +81,7 @@ impl SearchChecker {
             [] => match game.model_of_position.first() {
                 Some(0) => &game.model_of_position[..1],
                 Some(_) => return Err("another checkpoint arrived during the first search".into()),
-                None => return Err("the record names no checkpoint".into()),
+                None => return Err("the record does not name its checkpoint".into()),
             },
             used => used,
         };
