@@ -146,8 +146,6 @@ metrics! {
     games: "minuet_actor_games_total", counter;
     /// Actions played.
     actions: "minuet_actor_actions_total", counter;
-    /// Games that ended with their first action.
-    games_of_one_action: "minuet_actor_games_of_one_action_total", counter;
     /// Games that ended at the limit of actions.
     games_cut: "minuet_actor_games_cut_total", counter;
     /// Problems that were solved, of games that are about problems.

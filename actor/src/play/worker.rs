@@ -280,7 +280,6 @@ impl<G: Game> Worker<G> {
             metrics.games_cut.add(1);
         }
         let second = self.note_problem(&playing)?;
-        let metrics = &self.shared.metrics;
         let Shared {
             setup,
             versions,
@@ -288,9 +287,6 @@ impl<G: Game> Worker<G> {
             ..
         } = &*self.shared;
         let game = playing.finish(end, setup, versions);
-        if game.actions.len() == 1 {
-            metrics.games_of_one_action.add(1);
-        }
         restarts.keep(setup, id.key(setup.run_seed), &game);
         let next = self.keep(id, &game);
         match second.filter(|_| next == Next::Continue) {

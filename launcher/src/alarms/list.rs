@@ -287,28 +287,6 @@ pub const ALARMS: &[Definition] = &[
         },
     },
     Definition {
-        name: "MinuetGamesOfOneAction",
-        severity: Warning,
-        limit: 100.0,
-        fix: "look at the rules of the game and at the starts in run.toml: games end with their first action",
-        setting: None,
-        alert: Some(Alert {
-            expr: "sum(increase(minuet_actor_games_of_one_action_total[10m])) > 100",
-            holds_for: "",
-            summary: "Games end with their first action",
-            operator: "games end with their first action: compare the rules in `run.toml` with those of a new run.",
-        }),
-        check: |evidence, limit| {
-            gained(
-                evidence,
-                Role::Actor,
-                "minuet_actor_games_of_one_action_total",
-                limit,
-                |games| Some(format!("{games} games ended with their first action")),
-            )
-        },
-    },
-    Definition {
         name: "MinuetModelOld",
         severity: Warning,
         limit: 0.0,
