@@ -70,8 +70,9 @@ pictures: build ## take the pictures of the README and of the studio from real r
 plots: ## draw the pictures of simulated systems in the book
 	@python=$$(python3 scripts/python_env.py simulate) && $$python scripts/simulated_pictures.py
 
-pages: build ## write the generated pages of docs/reference anew
+pages: build ## write the generated pages of docs/reference and the alerts of deploy/ anew
 	MINUET_WRITE_PAGES=1 $(CARGO_TEST) --test program -- --exact pages::configuration_reference_is_the_template pages::command_reference_is_the_help
+	MINUET_WRITE_PAGES=1 $(CARGO_TEST) -p launcher --lib -- --exact alarms::tests::rules_and_page_of_a_cluster_are_those_of_the_list
 
 lint: setup ## check formatting, doc comments, error messages, dependencies, and clippy with warnings denied
 	cargo fmt --all --check

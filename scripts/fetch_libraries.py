@@ -118,7 +118,7 @@ LIBRARIES = {
                 abi="none",
             ),
         ),
-        # libtorch.so of the wheel needs every CUDA library; this linker script stands in for it.
+        # libtorch.so of the wheel needs every CUDA library; this linker script takes its place.
         written=(("lib/libtorch.so", "INPUT(-ltorch_cpu)\n"), ("build-version", "2.11.0\n")),
     ),
 }

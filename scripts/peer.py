@@ -9,7 +9,7 @@
 A minute is 117 seconds of processor time of this process, all threads together: 0.975 of two cores for a minute. Imports, self-play,
 training and writing of networks count. The self-test and the compilation of the training functions do not count; each line of output
 says how long the compilation took. After each of the minutes the program writes the network as ONNX file, with a description for
-`inference.models` beside it, and prints a line of JSON with the progress of the training.
+`inference.models` with it, and prints a line of JSON with the progress of the training.
 
 An iteration plays 8 moves in each of 256 games and then trains on random samples of the last 16 iterations. The search has 32
 simulations for each move; mctx's `gumbel_muzero_policy` chooses the moves and makes the policy targets (completed values). New games

@@ -4,7 +4,7 @@
     python3 scripts/perf_analyzer.py         # prints the path of a launcher
 
 Its last public binary that runs on Debian 12 is part of the wheel of tritonclient 2.49.0 (the package of its own name on
-PyPI is empty). It needs two libraries beside it: libcudart, from a wheel, and libb64, from Debian. All three are kept in the
+PyPI is empty). It needs two libraries next to it: libcudart, from a wheel, and libb64, from Debian. All three are kept in the
 user's cache and fetched once. Exit code 3: perf_analyzer is not in the cache and cannot be fetched. A test then
 counts as skipped.
 

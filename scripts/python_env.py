@@ -82,7 +82,7 @@ def replace_gpu_libraries(libraries: Path) -> None:
     there = {path.name for path in [*libraries.iterdir(), *site.glob("nvidia/**/*.so*")]}
     named = set()
     for library in libraries.glob("*.so"):
-        # Names of needed libraries stand in the file as C strings.
+        # Names of needed libraries are in the file as C strings.
         named |= set(re.findall(rb"\0(lib(?:cu(?!da\.)|nccl|nv)[A-Za-z_]*\.so\.\d+)(?=\0)", library.read_bytes()))
     for name in sorted(name.decode() for name in named):
         if name not in there:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure the rules of the Python package beside python-chess and Pgx, in turns in one process on one core.
+"""Measure the rules of the Python package, python-chess and Pgx, in turns in one process on one core.
 
     python3 scripts/python_speed.py                      # builds the wheel; some minutes after that
     python3 scripts/python_speed.py --wheel W --rounds 7
@@ -245,7 +245,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wheel", type=Path, help="measure this wheel and build none")
     parser.add_argument("--rounds", type=int, default=5, help="rounds of all measurements")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[256, 4096], help="sizes of the batches beside Pgx")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[256, 4096], help="sizes of the batches, as for Pgx")
     parser.add_argument("--core", type=int, help="core to run on (default: the first one)")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -34,7 +34,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 ROOT = Path(__file__).resolve().parent.parent
-# Greatest size of a network that comes with Minuet, in bytes.
+# Largest size of a network that comes with Minuet, in bytes.
 MAX_BYTES = 2 << 20
 # Least number of values of a tensor that is stored in half precision.
 LEAST_HALVED = 1024

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Take the pictures of the studio from real runs, in a real browser.
 
-    make pictures         # docs/pictures/learning.png and docs/pictures/studio/*.png, beside the picture of the terminal
+    make pictures         # docs/pictures/learning.png and docs/pictures/studio/*.png, next to the picture of the terminal
 
     $(python3 scripts/python_env.py picture) scripts/studio_pictures.py --output docs/pictures
 
@@ -36,7 +36,7 @@ from PIL import Image
 
 #: Time for which the script waits for something on a page, in seconds.
 PATIENCE = 120.0
-#: Width of the pages in pixels of the page: cards stand in three columns from here on.
+#: Width of the pages in pixels of the page: cards are in three columns from here on.
 WIDTH = 1104
 #: Pixels of a picture of the book for one pixel of the page.
 SHARPNESS = 1.5
@@ -194,7 +194,7 @@ def image(pixels: Pixels, palette: Colours) -> Image.Image:
 
 
 def save_film(frames: list[Image.Image], file: Path) -> None:
-    """Save frames as an animated PNG, which stands still for a while at its end."""
+    """Save frames as an animated PNG, which pauses for a while at its end."""
     palette = palette_of(frames[-1])
     drawn = [indices(frame, palette) for frame in frames]
     parts = [image(part, palette) for part in [drawn[0], *map(changes, drawn, drawn[1:])]]
@@ -267,7 +267,7 @@ def play_generator(browser: Browser, site: str) -> None:
 
 
 def learn(browser: Browser, site: str) -> None:
-    """The last milestone: the newest checkpoint would change while the page is looked at."""
+    """The last milestone: the newest checkpoint would change while the page is shown."""
     browser.open(site + "/learn")
     browser.wait("document.querySelectorAll('.milestones a[data-version]').length > 2")
     browser.open(browser.script("return [...document.querySelectorAll('.milestones a[data-version]')].at(-2).href"))
@@ -284,7 +284,7 @@ def search(browser: Browser, site: str) -> None:
     browser.wait("document.querySelector('.formula .sum')")
 
 
-#: Pictures of the book: name, how the page is opened, greatest height in pixels of the page.
+#: Pictures of the book: name, how the page is opened, maximum height in pixels of the page.
 PAGES: list[tuple[str, Callable[[Browser, str], None], int]] = [
     ("overview", on_path("/", "document.querySelector('.newest .piece')"), 1500),
     ("games", on_path("/games", "document.querySelector('.games tbody tr')"), 600),

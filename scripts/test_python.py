@@ -60,7 +60,7 @@ def test(python: Path, wheel: Path) -> int:
         lenient = ["--ignore-missing-imports", "--allow-subclassing-any", "--allow-untyped-calls", "--no-warn-return-any"]
         command = [str(own), "-m", "mypy", "--strict", "--follow-imports=silent", *lenient, str(package)]
         typed = subprocess.run(command, cwd=folder).returncode
-        # The native module's list of its own names is no part of the types.
+        # The native module's list of its own names is not a part of the types.
         allowed = Path(folder) / "allowed"
         allowed.write_text("minuet._minuet.__all__\n")
         command = [str(own), "-P", "-m", "mypy.stubtest", "--concise", "--allowlist", str(allowed), "minuet._minuet"]

@@ -22,9 +22,6 @@ use crate::{
     swap::Seen,
 };
 
-/// Maximum number of attempts to take a lease against other writers before the call fails.
-const MAX_TRIES: u32 = 32;
-
 /// Contents of `leases/<label>.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
@@ -114,26 +111,6 @@ impl Repository {
             }
             tokio::time::sleep(times.beat).await;
         }
-    }
-
-    /// Takes the lease of `label` from its present holder, for a process that replaces a publisher on purpose. The store
-    /// refuses the next write of the former holder, which notices the loss within a beat.
-    ///
-    /// # Errors
-    /// Those of [`Repository::lease`].
-    pub async fn seize(&self, label: &str, holder: &str, times: LeaseTimes) -> Result<Lease, Error> {
-        let path = self.lease_path(label)?;
-        for _ in 0..MAX_TRIES {
-            let seen = self.look(&path).await?;
-            let record = seen.as_ref().map(|seen| parse(label, seen)).transpose()?;
-            let taken = self.try_lease(label, holder, record.as_ref(), seen.as_ref(), times);
-            if let Some(lease) = taken.await? {
-                return Ok(lease);
-            }
-            // The holder rewrote the lease in between, so the attempt is repeated.
-        }
-        let reason = format!("other processes rewrite the lease of `{label}` all the time");
-        Err(std::io::Error::new(std::io::ErrorKind::WouldBlock, reason).into())
     }
 
     /// Takes the lease if it has not changed since `seen` was read; `None` if it has.

@@ -96,26 +96,6 @@ impl Repository {
         self.prune_line(LATEST, keep.into()).await
     }
 
-    /// Removes a line: its label, and every checkpoint that no other label points at. The line's lease must be free.
-    /// The lease's file stays, so that the tokens of a later line with this name are higher.
-    ///
-    /// # Errors
-    /// [`Error::Name`], and those of [`Repository::prune`]. The next call continues.
-    pub async fn remove_line(&self, line: &str) -> Result<(), Error> {
-        if let Err(error @ Error::Schema { .. }) = self.label(line).await {
-            return Err(error);
-        }
-        self.delete(&self.label_path(line)?).await?;
-        let labelled = self.labelled().await?;
-        for manifest in self.list_line(line).await? {
-            if !labelled.contains(&manifest.version) {
-                self.memory.places.lock().remove(&manifest.version);
-                self.remove(&manifest.version).await?;
-            }
-        }
-        Ok(())
-    }
-
     pub(crate) async fn prune_line(&self, line: &str, keep: Keep) -> Result<Pruned, Error> {
         let looked = *self.memory.looked.lock();
         let is_due = looked.is_none_or(|looked| looked.elapsed() >= LEFTOVER_PAUSE);

@@ -160,7 +160,6 @@ async fn what_a_newer_build_wrote_is_refused_and_left_alone() {
         if file.starts_with("labels") {
             is_refused(repository.set_label(LATEST, &second).await.unwrap_err());
             is_refused(repository.prune(1).await.unwrap_err());
-            is_refused(repository.remove_line(LATEST).await.unwrap_err());
         }
         assert_eq!(contents(home.path()), before, "{file}");
         fs::write(&path, older).unwrap();

@@ -180,7 +180,7 @@ pub struct CheckpointConfig {
     /// can repeat the searches. The newest of them are kept. 0 keeps none.
     pub keep_for_games: usize,
     /// Label that the learner moves to each new checkpoint, and resumes from. A second learner in the same repository
-    /// (`minuet grow`) has a label of its own.
+    /// has a label of its own.
     pub line: String,
 }
 

@@ -19,7 +19,7 @@ RELEASE = ROOT / "target" / "release"
 BASE_IMAGE = "minuet-test-base:bookworm-1"
 # A Docker engine, for the nodes of a swarm.
 ENGINE_IMAGE = "minuet-test-engine:bookworm-1"
-# Debian images, which stay for the next test, and what they have beside a minimal system.
+# Debian images, which stay for the next test, and what they add to a minimal system.
 DEBIAN_IMAGES = {BASE_IMAGE: "libstdc++6", ENGINE_IMAGE: "docker.io,iptables"}
 DIST_IMAGE = "minuet-test-dist:local"
 ROLES = ("replay-store", "inference-server", "learner", "actor")

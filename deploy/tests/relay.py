@@ -1,6 +1,6 @@
 """A slow link: a relay in the test's own process, which delivers the bytes of TCP connections late and can cut them.
 
-It stands for the delay of a distant network and for connections that break. It loses no packets: TCP sends them again, so that a
+It imitates the delay of a distant network and for connections that break. It loses no packets: TCP sends them again, so that a
 program sees a loss as delay.
 """
 

@@ -73,7 +73,7 @@ class Swarm:
         override = {
             "version": "3.9",
             "services": {"actor": {"environment": {"MINUET_LOG": ACTOR_LOG}}},
-            # Stands for an object store, which several hosts need.
+            # Takes the place of an object store, which several hosts need.
             "volumes": {"checkpoints": {"driver": "local", "driver_opts": {"type": "none", "o": "bind", "device": SHARED}}},
         }
         (self.folder / "test.yml").write_text(json.dumps(override))
@@ -178,7 +178,7 @@ class Swarm:
         say(f"in the swarm {len(acknowledged)} games were acknowledged; none is lost, none is stored twice")
 
     def lose_nodes(self, games: AcknowledgedGames) -> None:
-        """Kill a node, then cut off the other one that plays, then mend both."""
+        """Kill a node, then cut off the other one that plays, then repair both."""
         _, first, second = self.nodes
         self.acknowledged(games)
         say("killing a node")

@@ -30,7 +30,7 @@ from .swarm import Swarm
 
 # Longest time in seconds until each of several healthy inference servers has a share of the positions.
 SHARE_S = 30
-# Longest time in seconds until actors go on without an inference server that hangs.
+# Longest time in seconds until actors continue without an inference server that hangs.
 HANG_S = 60
 
 # Delay of a slow link in each direction, in seconds.
@@ -132,7 +132,7 @@ class Containers(unittest.TestCase):
             stack.wait("the actor has opened its stream again", lambda: own(RECONNECTS) > before)
             played = own(EVALUATIONS)
             # More than can have been on their way.
-            stack.wait("the distant actor goes on", lambda: own(EVALUATIONS) > played + 200)
+            stack.wait("the distant actor continues", lambda: own(EVALUATIONS) > played + 200)
             self.assertEqual((own("minuet_actor_malformed_replies_total"), own("minuet_actor_games_refused_total")), (0, 0))
             stack.read_log(actor, games)
 
@@ -203,8 +203,8 @@ class Containers(unittest.TestCase):
             # Streams to a server that does not answer pings end, and others are opened.
             stack.wait("streams to the server have ended", lambda: stack.metric(stack.containers("actor"), RECONNECTS) > before)
             counts = {actor: stack.metric([actor], EVALUATIONS) for actor in stack.containers("actor")}
-            stack.wait("every actor goes on", lambda: all(stack.metric([actor], EVALUATIONS) > count for actor, count in counts.items()))
-            say(f"the actors went on after {time.monotonic() - began:.0f} s")
+            stack.wait("every actor continues", lambda: all(stack.metric([actor], EVALUATIONS) > count for actor, count in counts.items()))
+            say(f"the actors continued after {time.monotonic() - began:.0f} s")
             self.assertLess(time.monotonic() - began, HANG_S, "a server that hangs holds actors up for too long")
             self.wait_for_more_games(stack, games)
             Prometheus(stack).wait_for_alerts("inference-server")

@@ -3,14 +3,13 @@
 
 use std::time::Duration;
 
-use arena::{matches::standing::PairingStanding, rating::duel::Finished, statistics::Verdict};
-use checkpoints::{Manifest, Version};
+use checkpoints::Manifest;
 use serde::Serialize;
 use service::role::Role;
 
 use crate::{moment, run::choices::Choices, watch::Summary};
 
-/// An event of a run, or of `minuet grow`.
+/// An event of a run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
@@ -143,30 +142,6 @@ pub enum Event {
     },
     /// All processes have ended.
     Stopped(Kept),
-    /// A second learner trains a larger network.
-    Growing {
-        /// Settings in which the larger network differs from the run.
-        set: Vec<String>,
-        /// True if `minuet up` is at work, whose replay store is used.
-        beside: bool,
-    },
-    /// A match of the larger network against the run's newest checkpoint has ended.
-    Played {
-        /// True if the larger network is strong enough for the takeover.
-        good_enough: bool,
-        /// Results of the larger network, which is the first player.
-        standing: PairingStanding,
-    },
-    /// The run continues with the larger network.
-    TakenOver {
-        /// Newest checkpoint of the run.
-        version: Version,
-    },
-    /// The larger network was deleted.
-    Aborted {
-        /// False if there was none.
-        found: bool,
-    },
 }
 
 impl Event {
@@ -177,14 +152,6 @@ impl Event {
             step: manifest.draft.step,
             positions_seen: manifest.draft.positions_seen,
             after_seconds: after.as_secs_f64(),
-        }
-    }
-
-    /// Returns the event of a match of the larger network.
-    pub fn played(finished: &Finished) -> Self {
-        Self::Played {
-            good_enough: finished.verdict == Verdict::Elo1,
-            standing: finished.live.standing.clone(),
         }
     }
 

@@ -1,9 +1,8 @@
-//! The launcher: `minuet up` and `minuet grow` start the roles of a run as processes on this machine and watch them.
+//! The launcher: `minuet up` starts the roles of a run as processes on this machine and watches them.
 //!
 //! | module | contents |
 //! |---|---|
 //! | [`up`] | the command `minuet up`: start, watch, stop in order |
-//! | [`grow`] | the command `minuet grow`: a second learner, matches, the takeover |
 //! | [`run`] | the run's folder: layout, `run.toml`, lock, addresses |
 //! | [`plan`] | which processes a run has, and the arguments of each |
 //! | [`processes`] | processes that are kept running, their logs, and those left over from an earlier start |
@@ -18,7 +17,6 @@
 pub mod alarms;
 pub mod event;
 pub mod follow;
-pub mod grow;
 mod http;
 pub mod losses;
 pub mod moment;
@@ -29,24 +27,14 @@ pub mod run;
 pub mod screen;
 pub mod signals;
 pub mod up;
-mod usage;
 pub mod watch;
-
-use anyhow::Context as _;
 
 pub use run::{
     folder::new_run,
     game::{check as check_game, differences, template},
 };
-pub use usage::BadUsage;
 
-/// Runs a command to its end. Processes that are left are killed when the runtime is dropped.
-fn block_on(command: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<()> {
-    // While a command plays a match on its own thread, the other one supervises the processes.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
-    runtime.block_on(command)
-}
+/// Error: an argument of a command cannot be used. The text says which one and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadUsage(pub String);

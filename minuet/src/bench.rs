@@ -1,4 +1,4 @@
-//! `minuet bench` and `minuet lab`: start the program `minuet-bench`, which stands beside this one and holds every benchmark and the
+//! `minuet bench` and `minuet lab`: start the program `minuet-bench`, which is next to this one and holds every benchmark and the
 //! laboratory.
 //!
 //! They are a binary of their own, so that `make up` does not build them.

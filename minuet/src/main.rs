@@ -4,6 +4,7 @@ mod arena;
 mod bench;
 mod config;
 mod doctor;
+mod grow;
 mod network;
 mod perft;
 mod plan;
@@ -18,7 +19,7 @@ mod usage;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use launcher::{grow, up};
+use launcher::up;
 use service::role::{self, Role};
 
 /// Trains game-playing networks by self-play: actors, an inference server, a replay store and a learner.
@@ -33,7 +34,7 @@ struct CommandLine {
 enum Command {
     /// Train on this machine: start every role and show the progress. Ctrl-C stops the run, the same command continues it.
     Up(up::Arguments),
-    /// Train a larger network beside a run, on its games; once it is as good, the run continues with it.
+    /// Begin a run with the games of another one, e.g. to train a larger network; with its weights if the sizes agree.
     Grow(grow::Arguments),
     /// Look at this machine before a first run, and at the state of a run: what is missing, what is wrong, what to do.
     Doctor(doctor::Arguments),

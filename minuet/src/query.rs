@@ -155,7 +155,7 @@ fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
     registry::visit(&game, asking)?
 }
 
-/// Resolves the name of a network. A run that is running, without a version, stands for its inference server.
+/// Resolves the name of a network. A run that is running means its inference server.
 fn name_of(text: &str) -> anyhow::Result<ModelName> {
     let text = if is_host_and_port(text) {
         format!("http://{text}")

@@ -106,7 +106,7 @@ def onnx_model(weights: Tree, step: int) -> bytes:
 
 
 def write_network(path: Path, weights: Tree, step: int) -> None:
-    """Write the ONNX file, and beside it a description for `inference.models`."""
+    """Write the ONNX file, and next to it a description for `inference.models`."""
     path.write_bytes(onnx_model(weights, step))
     description = {"game": GAME, "input": INPUT, "policy": POLICY, "value": VALUE, "value_kind": "tanh"}
     path.with_suffix(".toml").write_text("".join(f'{key} = "{text}"\n' for key, text in description.items()))

@@ -40,12 +40,28 @@ class CheckComments(unittest.TestCase):
         with self.assertRaisesRegex(lint.ListError, "remove the exception"):
             lint.without_exceptions([], exceptions)
 
+    def words(self, path: str, source: str) -> list[tuple[int, str]]:
+        return [(hit.line, hit.text) for hit in lint.words_in(path, source)]
+
+    def test_words_are_flagged_in_comments_and_strings_of_rust_and_not_in_its_code(self):
+        source = 'fn mend(beside: u8) -> char { \'"\' }\n// They go on.\nlet x = "1\n is no file";\nlet y = r#"for "good" or for good"#;\n'
+        expected = [(2, "// They go on."), (4, 'is no file"'), (5, 'r#"for "good" or for good"#')]
+        self.assertEqual(self.words("a.rs", source), expected)
+        self.assertEqual(self.words("a.rs", '/// `é` stands "twice".\nlet x = 3; // Greatest value.\n'), [(1, '/// `é` stands "twice".'), (2, "// Greatest value.")])
+
+    def test_every_word_is_flagged_in_pages_and_plain_text_is_not(self):
+        for line in ("It stands there.", "mended", "lies beside it", "the greatest", "meets it", "went on", "for good", "asked for",
+                     "looked at", "is no file", "names no file"):  # fmt: skip
+            self.assertEqual(self.words("a.md", f"One.\n{line}\n"), [(2, line)], line)
+        for line in ("recommend", "understand", "is no longer", "standing", "a meeting", "goes one", "besides", "is not a file", "there is no file"):
+            self.assertEqual(self.words("a.py", line), [], line)
+
     def test_hits_fail_the_lint_only_once_it_is_enforced(self):
         root = Path(self.enterContext(tempfile.TemporaryDirectory()))
         (root / "lib.rs").write_text("/// It is.\nfn f() {}\n")
         exceptions = root / "exceptions.txt"
         exceptions.write_text("")
-        self.enterContext(mock.patch.multiple(lint, ROOT=root, EXCEPTIONS=exceptions, rust_files=lambda _: ["lib.rs"]))
+        self.enterContext(mock.patch.multiple(lint, ROOT=root, EXCEPTIONS=exceptions, files_of=lambda _: ["lib.rs"]))
         for enforced, code, lines in ((False, 0, 0), (True, 1, 1)):
             with mock.patch.object(lint, "ENFORCED", enforced), contextlib.redirect_stdout(io.StringIO()) as out, \
                     contextlib.redirect_stderr(io.StringIO()):  # fmt: skip

@@ -15,7 +15,7 @@ NAMED = """
 /// Error of a file.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The file cannot be read: `{source}` in a comment is no placeholder.
+    /// The file cannot be read: `{source}` in a comment is not a placeholder.
     #[error("cannot read {path}MORE")]
     Read {
         /// Path, (with a bracket.

@@ -14,7 +14,7 @@ use crate::{
 };
 
 const NAME: &str = "app.kubernetes.io/name";
-/// Peer of a rule that names no peers.
+/// Peer of a rule without peers.
 const ANYONE: &str = "anyone";
 const EVERY_POD: &str = "every pod";
 

@@ -268,7 +268,7 @@ async fn a_role_can_connect_with_its_certificate_and_no_role_can_pose_as_a_serve
     // A server's certificate is for its own name, and no client's.
     assert!(asks(&store, "actor", "inference-server").await.is_err());
     assert!(asks(&store, "inference-server", "replay-store").await.is_err());
-    // A client's certificate is no server's.
+    // A client's certificate is not valid for servers.
     let posing = served("actor").await;
     assert!(asks(&posing, "learner", "actor").await.is_err());
 }

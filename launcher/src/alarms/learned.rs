@@ -21,11 +21,11 @@ use crate::{
 
 /// Validations that are compared: the newest half with the half before it.
 pub const VALIDATIONS: usize = 10;
-/// Newest games that are looked at.
+/// Number of newest games that are read.
 const GAMES: u64 = 100;
 /// Actions at the beginning of a game by which openings are compared.
 const OPENING: usize = 8;
-/// Time between two looks at the games and at the network.
+/// Time between two readings of the games and of the network.
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// Figures of a run's learning. An unknown figure raises no alarm.
@@ -50,7 +50,7 @@ pub struct Gap {
     pub value: f64,
 }
 
-/// A finished game, as far as alarms look at it.
+/// A finished game, as far as alarms need it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finished {
     /// True if the game was drawn by its rules.

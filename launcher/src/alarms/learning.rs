@@ -1,4 +1,4 @@
-//! [`LEARNING`]: alarms about what a run learns. A run with one of these faults goes on and looks busy, but its network gets no better.
+//! [`LEARNING`]: alarms about what a run learns. A run with one of these faults continues and looks busy, but its network gets no better.
 
 use std::collections::HashMap;
 
@@ -22,8 +22,9 @@ pub const LEARNING: &[Definition] = &[
         name: "MinuetGapGrows",
         severity: Warning,
         limit: 0.02,
-        mend: "the network learns its games by heart: draw each position less often, or keep more games (replay.window_positions)",
+        fix: "the network overfits: draw each position less often, or keep more games (replay.window_positions)",
         setting: Some("learner.samples_per_position=1.5"),
+        alert: None,
         check: |evidence, limit| {
             let gaps = &evidence.learned.gaps;
             let heads = [
@@ -43,8 +44,9 @@ pub const LEARNING: &[Definition] = &[
         name: "MinuetPolicyCollapsed",
         severity: Warning,
         limit: 0.01,
-        mend: "the policy is certain everywhere, so the search explores nothing: raise the noise at the root, or lower the learning rate",
+        fix: "the policy is certain everywhere, so the search explores nothing: raise the noise at the root, or lower the learning rate",
         setting: Some("search.noise_fraction=0.4"),
+        alert: None,
         check: |evidence, limit| {
             let collapsed = evidence.learned.probe_entropy.filter(|&share| share < limit);
             collapsed
@@ -62,8 +64,9 @@ pub const LEARNING: &[Definition] = &[
         name: "MinuetGamesDrawn",
         severity: Warning,
         limit: 0.95,
-        mend: "drawn games teach the value nothing: begin games with more random actions, so that one side gets an advantage",
+        fix: "drawn games teach the value nothing: begin games with more random actions, so that one side gets an advantage",
         setting: Some("actor.random_plies=16"),
+        alert: None,
         check: |evidence, limit| {
             share(&evidence.learned, limit, |game| game.is_drawn)
                 .map(|(share, games)| format!("{share:.0} % of the newest {games} games were drawn"))
@@ -75,8 +78,9 @@ pub const LEARNING: &[Definition] = &[
         name: "MinuetGamesCut",
         severity: Warning,
         limit: 0.95,
-        mend: "games that the limit of actions ends have no result: allow more actions, or look for actions that undo each other",
+        fix: "games that the limit of actions ends have no result: allow more actions, or look for actions that undo each other",
         setting: Some("search.max_actions=2000"),
+        alert: None,
         check: |evidence, limit| {
             share(&evidence.learned, limit, |game| game.is_cut)
                 .map(|(share, games)| {
@@ -90,8 +94,9 @@ pub const LEARNING: &[Definition] = &[
         name: "MinuetOpeningsEqual",
         severity: Warning,
         limit: 0.5,
-        mend: "the run sees the same positions again and again: begin games with random actions, or raise search.temperature there",
+        fix: "the run sees the same positions again and again: begin games with random actions, or raise search.temperature there",
         setting: Some("actor.random_plies=8"),
+        alert: None,
         check: |evidence, limit| {
             let games = &evidence.learned.games;
             let mut counts: HashMap<_, usize> = HashMap::new();
@@ -115,8 +120,9 @@ pub const LEARNING: &[Definition] = &[
         name: "MinuetOtherProvider",
         severity: Warning,
         limit: 0.0,
-        mend: "the server was started with other settings than run.toml has now: start the run again, or let it measure the providers",
+        fix: "the server was started with other settings than run.toml has now: start the run again, or let it measure the providers",
         setting: Some("inference.provider=auto"),
+        alert: None,
         check: |evidence, _| {
             let Some(asked) = evidence.provider else {
                 return Vec::new();
@@ -139,8 +145,9 @@ pub const LEARNING: &[Definition] = &[
         name: "MinuetBestUnchanged",
         severity: Warning,
         limit: 20.0,
-        mend: "training no longer makes it stronger: lower the learning rate, search with more visits, or enlarge the network (`minuet grow`)",
+        fix: "training no longer makes it stronger: lower the learning rate, search with more visits, or train a larger network (`minuet grow`)",
         setting: Some("learner.learning_rate=0.0005"),
+        alert: None,
         check: |evidence, limit| {
             let matches = evidence.learned.matches_since_best;
             (matches as f64 > limit)

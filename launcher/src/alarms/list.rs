@@ -1,17 +1,20 @@
-//! [`ALARMS`]: all alarms, with the names and limits of `deploy/prometheus/alerts.yml`.
+//! [`ALARMS`]: the alarms that metrics pages tell, with their alerts for Prometheus.
+//!
+//! `deploy/prometheus/alerts.yml`, the Kubernetes rule and the section "Alerts" of `deploy/README.md` are written from this list by
+//! `make pages`.
 
 use std::time::Duration;
 
 use indicatif::BinaryBytes;
 use service::role::Role;
 
-use super::{Definition, Evidence, Severity::*};
+use super::{Alert, Definition, Evidence, Severity::*};
 
-/// Time for which no game may come in: the alert looks at 15 minutes and holds for 15 more.
+/// Time for which no game may come in: the alert counts over 15 minutes and holds for 15 more.
 const NO_GAME: Duration = Duration::from_secs(30 * 60);
-/// Time for which no checkpoint may come: the alert looks at an hour and holds for half an hour.
+/// Time for which no checkpoint may come: the alert counts over an hour and holds for half an hour.
 const NO_CHECKPOINT: Duration = Duration::from_secs(90 * 60);
-/// Time within which a server has to load a checkpoint: the alert looks ten minutes back and holds for 15.
+/// Time within which a server has to load a checkpoint: the alert compares with ten minutes ago and holds for 15.
 const MODEL_OLD: Duration = Duration::from_secs(25 * 60);
 
 /// All alarms.
@@ -20,8 +23,19 @@ pub const ALARMS: &[Definition] = &[
         name: "MinuetRoleDown",
         severity: Critical,
         limit: 0.0,
-        mend: "read the last lines of the role's log in the run's folder, logs/; `minuet up` starts it again",
+        fix: "read the last lines of the role's log in the run's folder, logs/; `minuet up` starts it again",
         setting: None,
+        alert: Some(Alert {
+            // A role without any process has no scrape target, so `up == 0` does not see it; absent() does.
+            expr: "up{job=~\"replay-store|inference-server|learner|actor|rating\"} == 0 or absent(up{job=\"replay-store\"}) or \
+                absent(up{job=\"inference-server\"}) or absent(up{job=\"learner\"}) or absent(up{job=\"actor\"})",
+            holds_for: "5m",
+            summary: "{{ $labels.job }} {{ if $labels.instance }}at {{ $labels.instance }} does not answer{{ else }}has no process{{ \
+                end }}",
+            operator: "a process does not answer, or no process of a role exists (scaled to zero, deleted, or not found by a Service or \
+                monitor). `kubectl -n minuet describe pod …` shows the reason (image, node, memory), or the role's log does. The \
+                other roles wait and continue by themselves.",
+        }),
         check: |evidence, _| {
             let down = evidence.processes.iter().filter(|seen| seen.now.is_none());
             down.map(|seen| format!("{} does not answer", seen.name))
@@ -32,8 +46,16 @@ pub const ALARMS: &[Definition] = &[
         name: "MinuetNoNewGame",
         severity: Critical,
         limit: 0.0,
-        mend: "look at logs/actor-1.log (is there a network to play with?) and logs/replay-store.log (is the disk full?)",
+        fix: "look at logs/actor-1.log (is there a network to play with?) and logs/replay-store.log (is the disk full?)",
         setting: None,
+        alert: Some(Alert {
+            expr: "(sum(increase(minuet_replay_games_inserted_total[15m])) or vector(0)) == 0",
+            holds_for: "15m",
+            summary: "The replay store has stored no game for 30 minutes",
+            operator: "actors do not play, or games are not stored. Actors' logs: `inference-server` is not reachable (no ready server: \
+                see its log for a refused model), or `replay-store` refuses (disk). A growing spool in the dashboard means the \
+                store.",
+        }),
         check: |evidence, _| {
             let age = evidence.newest_game_age.filter(|&age| age > NO_GAME);
             age.map(|age| format!("no game was stored for {}", minutes(age)))
@@ -45,8 +67,17 @@ pub const ALARMS: &[Definition] = &[
         name: "MinuetNoCheckpoint",
         severity: Warning,
         limit: 0.0,
-        mend: "look at logs/learner.log: it waits for games or for the lease of another learner, or cannot write to the store",
+        fix: "look at logs/learner.log: it waits for games or for the lease of another learner, or cannot write to the store",
         setting: Some("learner.checkpoint_steps=50"),
+        alert: Some(Alert {
+            expr: "(sum(increase(minuet_learner_checkpoints_total[1h])) or vector(0)) == 0",
+            holds_for: "30m",
+            summary: "The learner has published no checkpoint for 90 minutes",
+            operator: "the learner waits for the lease of another one (`minuet_learner_lease_token` is 0, and its log says so); or it \
+                waits for games (`minuet_learner_waiting` is 1: see MinuetNoNewGame); or it cannot write to the object store \
+                (its log has the error); or its exports are refused (`minuet_learner_refused_checkpoints_total`): their proof \
+                with ONNX Runtime failed, which is a bug; please report it with the log.",
+        }),
         check: |evidence, _| {
             let age = evidence.newest_checkpoint.map(|newest| newest.age);
             age.filter(|&age| age > NO_CHECKPOINT)
@@ -59,8 +90,15 @@ pub const ALARMS: &[Definition] = &[
         name: "MinuetQueueSlow",
         severity: Warning,
         limit: 0.25,
-        mend: "more positions arrive than are evaluated: use fewer games at once, a smaller network or more cores",
+        fix: "more positions arrive than are evaluated: use fewer games at once, a smaller network or more cores",
         setting: Some("actor.games_per_thread=32"),
+        alert: Some(Alert {
+            expr: "minuet:inference_queue_wait_seconds:p95 > 0.25",
+            holds_for: "10m",
+            summary: "Positions wait {{ $value | humanizeDuration }} for evaluation (95th percentile)",
+            operator: "more positions arrive than the servers evaluate. Use fewer actors or more servers. If the alert began with a new \
+                network, that network is slower.",
+        }),
         check: |evidence, limit| {
             let waits = evidence.of(Role::InferenceServer).filter_map(|seen| {
                 seen.quantile("minuet_inference_queue_seconds", 0.95)
@@ -75,24 +113,51 @@ pub const ALARMS: &[Definition] = &[
         name: "MinuetDiverged",
         severity: Warning,
         limit: 0.0,
-        mend: "one divergence needs no action: the learner has restored its last checkpoint; if it comes again, lower the learning rate",
+        fix: "one divergence needs no action: the learner has restored its last checkpoint; if it comes again, lower the learning rate",
         setting: Some("learner.learning_rate=0.0005"),
+        alert: Some(Alert {
+            // The learner keeps this count across restarts, so the series of a new pod continues where the old pod's series ended.
+            expr: "max(max_over_time(minuet_learner_divergences_total[10m])) > \
+                min(min_over_time(minuet_learner_divergences_total[1h]))",
+            holds_for: "",
+            summary: "The loss or its gradient was not finite; the learner returned to its last checkpoint",
+            operator: "loss, gradient or weights were not finite. The learner has restored its last checkpoint and continues with other \
+                batches. A single alert needs no action. If the alert is repeated every hour, lower `learner.learning_rate`.",
+        }),
         check: |evidence, limit| diverged(evidence, limit, limit + 1.0),
     },
     Definition {
         name: "MinuetDivergesAgain",
         severity: Critical,
         limit: 1.0,
-        mend: "lower the learning rate or lengthen its warm-up, and look at the gradient norm before the event",
+        fix: "lower the learning rate or lengthen its warm-up, and look at the gradient norm before the event",
         setting: Some("learner.learning_rate=0.0005"),
+        alert: Some(Alert {
+            expr: "max(max_over_time(minuet_learner_divergences_total[10m])) > \
+                min(min_over_time(minuet_learner_divergences_total[1h])) + 1",
+            holds_for: "",
+            summary: "Training diverged at least twice within an hour; the learner may have stopped",
+            operator: "training diverged again before the next checkpoint, so the learner has ended (\"diverged again\") and was \
+                restarted; or training diverged twice within an hour. Lower `learner.learning_rate`, or raise \
+                `learner.warmup_steps`, and look at *Gradient norm* before the event. Weights that are not finite are never \
+                published. The count belongs to the run: it is kept in the learner's folder and in checkpoints.",
+        }),
         check: |evidence, limit| diverged(evidence, limit, f64::INFINITY),
     },
     Definition {
         name: "MinuetReplayDisk",
         severity: Warning,
         limit: 0.8,
-        mend: "enlarge the disk and replay.max_disk_mib, or keep fewer positions",
+        fix: "enlarge the disk and replay.max_disk_mib, or keep fewer positions",
         setting: Some("replay.window_positions=250000"),
+        alert: Some(Alert {
+            expr: "sum by (instance) (minuet_replay_disk_bytes) / sum by (instance) (minuet_replay_disk_limit_bytes) > 0.8",
+            holds_for: "10m",
+            summary: "The replay store at {{ $labels.instance }} uses {{ $value | humanizePercentage }} of its disk limit",
+            operator: "less than a fifth of the store's space is left (`replay.max_disk_mib`, or less if its disk is smaller). Enlarge \
+                the volume and the limit, or lower `replay.window_positions`. A full store refuses games; actors keep them and \
+                pause.",
+        }),
         check: |evidence, limit| {
             let fills = evidence.of(Role::ReplayStore).filter_map(|seen| {
                 let used = seen.value("minuet_replay_disk_bytes")?;
@@ -109,8 +174,16 @@ pub const ALARMS: &[Definition] = &[
         name: "MinuetArchiveBehind",
         severity: Warning,
         limit: 1.0,
-        mend: "look at logs/replay-store.log for the error of the archive; no game is lost meanwhile",
+        fix: "look at logs/replay-store.log for the error of the archive; no game is lost meanwhile",
         setting: None,
+        alert: Some(Alert {
+            expr: "minuet_replay_unarchived_volumes > 1",
+            holds_for: "30m",
+            summary: "{{ $value }} sealed volumes of the replay store at {{ $labels.instance }} are not in the archive yet",
+            operator: "sealed parts of the replay store wait for the archive (`replay.archive`); the store's log has the error. No game \
+                is lost. The store's disk fills until the archive is back; at `replay.max_disk_mib` games are refused, and \
+                actors keep them.",
+        }),
         check: |evidence, limit| {
             over(
                 evidence,
@@ -125,8 +198,14 @@ pub const ALARMS: &[Definition] = &[
         name: "MinuetGamesRefused",
         severity: Critical,
         limit: 0.0,
-        mend: "free the disk, or find the sender in logs/replay-store.log: it plays another run or another game",
+        fix: "free the disk, or find the sender in logs/replay-store.log: it plays another run or another game",
         setting: None,
+        alert: Some(Alert {
+            expr: "increase(minuet_replay_games_refused_total[10m]) > 0",
+            holds_for: "",
+            summary: "The replay store at {{ $labels.instance }} refuses games",
+            operator: "the disk is full (see MinuetReplayDisk), or games belong to another run or game; the log names the sender.",
+        }),
         check: |evidence, limit| {
             gained(
                 evidence,
@@ -141,8 +220,15 @@ pub const ALARMS: &[Definition] = &[
         name: "MinuetLockedOut",
         severity: Critical,
         limit: 1.0,
-        mend: "mend the file of tokens (security.tokens): it is missing, empty or malformed, and the server's log has the line",
+        fix: "repair the token file (security.tokens): it is missing, empty or malformed, and the server's log has the line",
         setting: None,
+        alert: Some(Alert {
+            expr: "minuet_server_tokens < 1",
+            holds_for: "2m",
+            summary: "The server at {{ $labels.instance }} cannot use its file of tokens and refuses every call",
+            operator: "a server's file of tokens is missing, empty or malformed; its log has the line. Calls are refused, and repeated \
+                by actors and learners, until the file is repaired.",
+        }),
         check: |evidence, limit| {
             let locked = evidence.processes.iter().filter(|seen| {
                 seen.value("minuet_server_tokens")
@@ -157,8 +243,14 @@ pub const ALARMS: &[Definition] = &[
         name: "MinuetGamesDamaged",
         severity: Warning,
         limit: 0.0,
-        mend: "check the disk, then `minuet games check`; only the named games are lost",
+        fix: "check the disk, then `minuet games check`; only the named games are lost",
         setting: None,
+        alert: Some(Alert {
+            expr: "increase(minuet_replay_damaged_games_total[1h]) > 0",
+            holds_for: "",
+            summary: "The replay store at {{ $labels.instance }} found damaged games",
+            operator: "a disk returned other bytes than were written. Only the named games are lost; check the disk.",
+        }),
         check: |evidence, limit| {
             gained(
                 evidence,
@@ -173,8 +265,14 @@ pub const ALARMS: &[Definition] = &[
         name: "MinuetActorPaused",
         severity: Warning,
         limit: 1.0,
-        mend: "the actor's spool is full because the store takes no games: look at logs/replay-store.log",
+        fix: "the actor's spool is full because the store takes no games: look at logs/replay-store.log",
         setting: Some("actor.max_spool_mib=1024"),
+        alert: Some(Alert {
+            expr: "minuet_actor_paused == 1",
+            holds_for: "10m",
+            summary: "The actor at {{ $labels.instance }} has paused because its spool is full",
+            operator: "an actor's spool is full because the store does not accept games: see MinuetGamesRefused and MinuetRoleDown.",
+        }),
         check: |evidence, limit| {
             let paused = evidence.of(Role::Actor).filter(|seen| {
                 seen.value("minuet_actor_paused")
@@ -192,8 +290,16 @@ pub const ALARMS: &[Definition] = &[
         name: "MinuetModelOld",
         severity: Warning,
         limit: 0.0,
-        mend: "look at logs/inference-server.log for the checkpoint that it refuses or cannot fetch",
+        fix: "look at logs/inference-server.log for the checkpoint that it refuses or cannot fetch",
         setting: None,
+        alert: Some(Alert {
+            // Compared with the newest checkpoint of ten minutes ago, because a learner that publishes every minute is always ahead.
+            expr: "min(minuet_inference_model_step) < max(minuet_learner_checkpoint_step offset 10m)",
+            holds_for: "15m",
+            summary: "An inference server does not load new checkpoints",
+            operator: "a server still serves a checkpoint that was replaced more than ten minutes ago, because it refuses or cannot \
+                fetch newer ones; its log has the file and the reason. *Age of the served model* shows the age.",
+        }),
         check: |evidence, _| {
             let Some(newest) = evidence.newest_checkpoint.filter(|newest| newest.age > MODEL_OLD) else {
                 return Vec::new();

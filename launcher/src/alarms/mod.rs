@@ -1,14 +1,14 @@
 //! Alarms of a run: what is wrong with it, by which number, what to do, and a setting that may help.
 //!
-//! The first list has the alerts of `deploy/prometheus/alerts.yml`, by name and limit; a test compares them. Prometheus looks at series
-//! of hours; these checks look at the metrics pages at one moment, with an earlier moment if there is one. The second list is about what
+//! The first list has alarms that metrics pages tell. Each has an alert for Prometheus, which evaluates series of hours; the checks
+//! here read the metrics pages at one moment, with an earlier moment if there is one. The second list is about what
 //! the run learns, which no metrics page tells: its losses, its games, its matches, its network on known positions.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`evidence`] | the figures that the checks look at |
+//! | [`evidence`] | the figures that the checks read |
 //! | [`look`] | the figures, read from a run that is at work |
-//! | [`list`] | the alarms of the cluster's alerts, and their checks |
+//! | [`list`] | the alarms that metrics pages tell, their checks and alerts |
 //! | [`learned`] | what the run learns: losses, games, matches, the network on known positions |
 //! | [`learning`] | the alarms about that, and their checks |
 //! | [`probes`] | how certain the served network is on known positions |
@@ -32,7 +32,7 @@ pub use look::Look;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// The run goes on, but something needs attention.
+    /// The run continues, but something needs attention.
     Warning,
     /// The run makes no progress, or may lose some.
     Critical,
@@ -41,18 +41,33 @@ pub enum Severity {
 /// A kind of alarm.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition {
-    /// Name, that of the alert in `deploy/prometheus/alerts.yml` if there is one.
+    /// Name, also of the alert.
     pub name: &'static str,
     /// Urgency.
     pub severity: Severity,
     /// Number that the check compares with; an alert's expression has the same.
     pub limit: f64,
     /// Remedy: an action of a person.
-    pub mend: &'static str,
+    pub fix: &'static str,
     /// A setting for `--set` or `run.toml` that may help; none: no setting helps.
     pub setting: Option<&'static str>,
+    /// Alert for Prometheus; `None` if no metrics page tells the alarm.
+    pub alert: Option<Alert>,
     /// Returns a sentence with the cause and its number for each case of the alarm.
     check: fn(&Evidence<'_>, f64) -> Vec<String>,
+}
+
+/// Alert for Prometheus, as `deploy/` has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Alert {
+    /// Expression; it has the alarm's limit.
+    pub expr: &'static str,
+    /// Time for which the expression must hold, e.g. `5m`; empty: the alert fires at once.
+    pub holds_for: &'static str,
+    /// Cause, with templates of Prometheus.
+    pub summary: &'static str,
+    /// Causes and remedies for the operator of a cluster, as Markdown.
+    pub operator: &'static str,
 }
 
 /// An alarm that the figures of a run show.
@@ -65,7 +80,7 @@ pub struct Alarm {
     /// Cause, with its number.
     pub text: String,
     /// Remedy: an action of a person.
-    pub mend: &'static str,
+    pub fix: &'static str,
     /// A setting that may help.
     pub setting: Option<&'static str>,
 }
@@ -105,7 +120,7 @@ pub fn raised(evidence: &Evidence<'_>) -> Vec<Alarm> {
                 name: kind.name,
                 severity: kind.severity,
                 text,
-                mend: kind.mend,
+                fix: kind.fix,
                 setting: kind.setting,
             })
         })

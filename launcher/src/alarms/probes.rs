@@ -29,7 +29,7 @@ pub async fn entropy(config: &RunConfig, addresses: &Addresses) -> Option<f64> {
     mean_share(&all, &counts)
 }
 
-/// Mean entropy of priors that stand back to back, `counts` of them for each position, as a share of the entropy of equal ones. A
+/// Mean entropy of priors that follow each other, `counts` of them for each position, as a share of the entropy of equal ones. A
 /// position with one action has none.
 fn mean_share(priors: &[f32], counts: &[u32]) -> Option<f64> {
     let mut rest = priors;

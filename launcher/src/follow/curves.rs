@@ -28,7 +28,7 @@ use crate::{
 const INTERVAL: Duration = Duration::from_secs(10);
 /// Attempts to ask Prometheus for what happened before; one every ten seconds.
 const ATTEMPTS: u32 = 6;
-/// Ages between which Prometheus is asked for values, in seconds: the last five hours with a value every ten seconds, the time before
+/// Ages in seconds between which values are requested from Prometheus: the last five hours with a value every ten seconds, the time before
 /// with fewer, since each answer has a bounded number of them.
 const AGES: [(u64, u64); 3] = [
     (90 * 24 * 3600, 5 * 24 * 3600),

@@ -25,7 +25,7 @@ impl FromStr for Prometheus {
 
     /// Parses `http://host:port`, perhaps with a path before `/api`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no address of a Prometheus; write http://host:port");
+        let wrong = || format!("`{text}` is not the address of a Prometheus; write http://host:port");
         let rest = text.strip_prefix("http://").ok_or_else(wrong)?;
         let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
         let (name, port) = host.rsplit_once(':').ok_or_else(wrong)?;

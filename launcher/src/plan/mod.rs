@@ -81,7 +81,6 @@ impl Plan {
     /// # Errors
     /// [`PlanError`].
     pub fn new(folder: &RunFolder, overrides: &[Override], actors: usize) -> Result<Self, PlanError> {
-        let overrides = &without_network_of_file(folder, overrides)?[..];
         let written = folder.load(overrides)?;
         // Two services, four metrics pages, and one page for each actor.
         let mut free = ports::free(folder.path(), 2 + 4 + actors)?.into_iter();
@@ -230,16 +229,6 @@ fn environment(role: Role) -> Vec<(&'static str, &'static str)> {
     environment
 }
 
-/// Returns the given settings without those of the network that `run.toml` has as well. If a larger network takes over while the run is
-/// at work (`minuet grow`), the file changes, and processes that are started again must read the file.
-fn without_network_of_file(folder: &RunFolder, given: &[Override]) -> Result<Vec<Override>, FolderError> {
-    let of_model = |single: &Override| single.key().starts_with("model.");
-    let set: Vec<Override> = given.iter().filter(|single| of_model(single)).cloned().collect();
-    let is_in_file = folder.load(&set)?.model == folder.load(&[])?.model;
-    let kept = given.iter().filter(|single| !(is_in_file && of_model(single)));
-    Ok(kept.cloned().collect())
-}
-
 fn metrics_key(role: Role) -> &'static str {
     match role {
         Role::ReplayStore => "replay.metrics",
@@ -349,22 +338,6 @@ mod tests {
             assert_eq!(config.replay.address, "127.0.0.1:4");
             assert_eq!((config.actor.threads, config.search.visits), (7, 5));
         }
-    }
-
-    #[test]
-    fn settings_of_the_network_that_the_file_has_are_not_passed_on() {
-        let parent = tempfile::tempdir().unwrap();
-        let given: Vec<Override> = ["model.blocks=1", "model.blocks=2", "search.visits=5"]
-            .map(|text| text.parse().unwrap())
-            .into();
-        let folder = RunFolder::open(parent.path(), None, &given).unwrap();
-        let says_blocks = |overrides: &[Override]| {
-            let plan = Plan::new(&folder, overrides, 1).unwrap();
-            let mut arguments = plan.processes.iter().flat_map(|member| &member.arguments);
-            arguments.any(|argument| argument.starts_with("model."))
-        };
-        assert!(!says_blocks(&given));
-        assert!(says_blocks(&["model.blocks=3".parse().unwrap()]));
     }
 
     #[test]

@@ -14,7 +14,6 @@
 //! | `learner/` | the learner's own files | the learner |
 //! | `checkpoints/` | the published networks | the learner |
 //! | `rating/` | matches between checkpoints, and their ratings | the rating |
-//! | `learner-grown/`, `grow.lock` | files of the second learner, which trains a larger network | `minuet grow` |
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -80,13 +79,13 @@ pub enum FolderError {
     },
 }
 
-/// A run's folder while this process, or the one beside it, works in it.
+/// A run's folder while this process works in it.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
     created: bool,
     /// The operating system releases the lock when the process ends, in whatever way.
-    _lock: Option<File>,
+    _lock: File,
 }
 
 impl RunFolder {
@@ -96,11 +95,23 @@ impl RunFolder {
     /// # Errors
     /// [`FolderError`].
     pub fn open(path: &Path, game: Option<&str>, overrides: &[Override]) -> Result<Self, FolderError> {
+        Self::open_with(path, game, || new_run(game, overrides))
+    }
+
+    /// Locks the folder of a run like [`RunFolder::open`]. A new run gets a `run.toml` with the configuration that `new` returns.
+    ///
+    /// # Errors
+    /// [`FolderError`].
+    pub fn open_with(
+        path: &Path,
+        game: Option<&str>,
+        new: impl FnOnce() -> Result<RunConfig, ConfigError>,
+    ) -> Result<Self, FolderError> {
         let (path, lock) = locked(path)?;
         let file = path.join(CONFIG);
         let created = !file.try_exists().map_err(io(&file))?;
         if created {
-            let config = new_run(game, overrides).map_err(|source| FolderError::Config {
+            let config = new().map_err(|source| FolderError::Config {
                 path: file.clone(),
                 source,
             })?;
@@ -109,7 +120,7 @@ impl RunFolder {
         let folder = Self {
             path,
             created,
-            _lock: Some(lock),
+            _lock: lock,
         };
         let found = folder.load(&[])?.game.name;
         match game {
@@ -145,17 +156,8 @@ impl RunFolder {
         Ok(Self {
             path,
             created,
-            _lock: Some(lock),
+            _lock: lock,
         })
-    }
-
-    /// Returns the folder of a run in which another process works, whose lock this one does not need.
-    pub fn of_running(path: &Path) -> Self {
-        Self {
-            path: path.into(),
-            created: false,
-            _lock: None,
-        }
     }
 
     /// Absolute path of the folder.

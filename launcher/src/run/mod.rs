@@ -2,6 +2,5 @@
 
 pub mod addresses;
 pub mod choices;
-pub mod edit;
 pub mod folder;
 pub mod game;

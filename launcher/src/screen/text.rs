@@ -42,7 +42,7 @@ pub fn lines(event: &Event) -> Vec<String> {
             log,
             last_lines,
         } => quoted(
-            format!("{name} failed for good: {reason}; its log is {log}"),
+            format!("{name} failed permanently: {reason}; its log is {log}"),
             last_lines,
         ),
         Event::Warning { text } => vec![format!("warning: {text}")],
@@ -89,41 +89,6 @@ pub fn lines(event: &Event) -> Vec<String> {
             format!("{name} stopped")
         }],
         Event::Stopped(kept) => stopped(kept),
-        Event::Growing { set, beside } => {
-            let set = set.join(", ");
-            let place = if *beside {
-                "beside `minuet up`"
-            } else {
-                "on the stored games"
-            };
-            vec![format!(
-                "a network with {set} trains {place}; Ctrl-C stops, the same command continues"
-            )]
-        }
-        Event::Played {
-            good_enough,
-            standing,
-        } => {
-            let games = standing.wins + standing.draws + standing.losses;
-            let elo = standing.estimate.as_ref().and_then(|estimate| estimate.elo);
-            let verdict = if *good_enough {
-                "the larger network takes over"
-            } else {
-                "training continues"
-            };
-            vec![format!(
-                "{games} games against {}: {} Elo; {verdict}",
-                standing.players[1],
-                or_dash(elo, |elo| format!("{elo:+.0}"))
-            )]
-        }
-        Event::TakenOver { version } => {
-            vec![format!(
-                "the run continues with the larger network, checkpoint {version}"
-            )]
-        }
-        Event::Aborted { found: true } => vec!["the larger network is deleted; the run is unchanged".into()],
-        Event::Aborted { found: false } => vec!["there is no larger network in training".into()],
     }
 }
 

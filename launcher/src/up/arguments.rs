@@ -28,7 +28,7 @@ pub struct Arguments {
     /// Number of actor processes. Together they use every core but one, unless actor.threads is set.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(super) actors: u16,
-    /// Cores that no process of the run uses, so that other work goes on undisturbed.
+    /// Cores that no process of the run uses, so that other work continues undisturbed.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) leave_cores: usize,
     /// Rate new checkpoints by matches and move the label `best` to the strongest; actors can follow it (--set actor.model=best).

@@ -6,7 +6,7 @@
 //! | `up/now.json` | the newest figures, replaced every second |
 //!
 //! A line is that of `minuet up --json`, with `text`: the lines for people. `now.json` has the form of an event `summary`. It is overwritten
-//! in place, so a reader that meets half a file reads again.
+//! in place, so a reader that finds half a file reads again.
 
 use std::{
     fs, io,

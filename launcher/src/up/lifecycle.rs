@@ -14,7 +14,6 @@ use tokio::{
 use super::{arguments::Arguments, journal::Journal, session::Session};
 use crate::{
     event::{Event, Process},
-    grow::growth,
     plan::Plan,
     processes::{groups::ProcessGroups, list::ProcessList, logs},
     run::{addresses::Addresses, folder::RunFolder},
@@ -39,8 +38,6 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut screen = Screen::new(arguments.json);
     let overrides = arguments.overrides()?;
     let folder = RunFolder::open(&arguments.folder(), arguments.game.as_deref(), &overrides)?;
-    // A `minuet grow` may have been killed during its takeover.
-    growth::recover(folder.path()).await?;
     let mut plan = Plan::new(&folder, &overrides, usize::from(arguments.actors))?;
     let mut journal = Journal::open(folder.path()).context("cannot record the run's figures")?;
     if !arguments.no_studio {

@@ -25,7 +25,7 @@ Players, each with settings after commas:
 
 Examples:
   minuet arena --game connect-four runs/connect-four,visits=100 uct,visits=100
-      200 games, random openings, each played with both colours; the same again goes on where it was interrupted
+      200 games, random openings, each played with both colours; the same again continues where it was interrupted
   minuet arena --game chess runs/a,visits=400 runs/b,visits=400 --games 4000 --sprt elo0=0,elo1=20
       ends as soon as it is known which of the two differences is true
   minuet arena --game chess runs/a,visits=400 uci:stockfish,nodes=5000,option.UCI_LimitStrength=true --games 20

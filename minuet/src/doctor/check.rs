@@ -15,7 +15,7 @@ pub enum State {
     Fail,
 }
 
-/// A thing that was looked at.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
     /// Name of the thing.
@@ -25,7 +25,7 @@ pub struct Check {
     /// Finding.
     pub text: String,
     /// Remedy: an action of a person; empty if all is well.
-    pub mend: String,
+    pub fix: String,
 }
 
 impl Check {
@@ -35,21 +35,21 @@ impl Check {
     }
 
     /// A finding that makes runs slower or less safe.
-    pub fn warn(name: &str, text: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self::new(name, State::Warn, text, mend)
+    pub fn warn(name: &str, text: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::new(name, State::Warn, text, fix)
     }
 
     /// A finding with which a run would not work.
-    pub fn fail(name: &str, text: impl Into<String>, mend: impl Into<String>) -> Self {
-        Self::new(name, State::Fail, text, mend)
+    pub fn fail(name: &str, text: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::new(name, State::Fail, text, fix)
     }
 
-    fn new(name: &str, state: State, text: impl Into<String>, mend: impl Into<String>) -> Self {
+    fn new(name: &str, state: State, text: impl Into<String>, fix: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             state,
             text: text.into(),
-            mend: mend.into(),
+            fix: fix.into(),
         }
     }
 
@@ -60,21 +60,21 @@ impl Check {
             Severity::Critical => State::Fail,
         };
         let setting = alarm.setting.map(|setting| format!("; perhaps --set {setting}"));
-        let mend = format!("{}{}", alarm.mend, setting.unwrap_or_default());
-        Self::new(alarm.name, state, alarm.text.as_str(), mend)
+        let fix = format!("{}{}", alarm.fix, setting.unwrap_or_default());
+        Self::new(alarm.name, state, alarm.text.as_str(), fix)
     }
 
-    /// Formats the check for people: a line, and one with the mend.
+    /// Formats the check for people: a line, and one with the remedy.
     pub fn lines(&self) -> String {
         let state = match self.state {
             State::Ok => "ok",
             State::Warn => "warn",
             State::Fail => "FAIL",
         };
-        let mend = match self.mend.as_str() {
+        let fix = match self.fix.as_str() {
             "" => String::new(),
-            mend => format!("{:>20}{mend}\n", "→ "),
+            fix => format!("{:>20}{fix}\n", "→ "),
         };
-        format!("{state:<5} {:<12} {}\n{mend}", self.name, self.text)
+        format!("{state:<5} {:<12} {}\n{fix}", self.name, self.text)
     }
 }

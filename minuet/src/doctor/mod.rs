@@ -32,7 +32,7 @@ Examples:
   minuet doctor --run runs/chess
       also looks at the run: its settings, its disk, its processes while it is at work, and its alarms
   minuet doctor --json
-      prints one object: {\"ok\":…,\"checks\":[{\"name\":…,\"state\":\"ok\",\"text\":…,\"mend\":…}],\"alarms\":[…]}
+      prints one object: {\"ok\":…,\"checks\":[{\"name\":…,\"state\":\"ok\",\"text\":…,\"fix\":…}],\"alarms\":[…]}
 
 The exit code is 0 if nothing fails, else 1.")]
 pub struct Arguments {
@@ -49,7 +49,7 @@ pub struct Arguments {
 
 /// Error: a check has failed, or the run has a critical alarm.
 #[derive(Debug, thiserror::Error)]
-#[error("{0} of the lines above need mending")]
+#[error("{0} of the lines above need to be fixed")]
 struct Failed(usize);
 
 /// All results.
@@ -124,8 +124,8 @@ fn settings(run: &Path) -> (RunConfig, Vec<Check>) {
         }
         Err(error) => {
             let text = service::chain(&error).to_string();
-            let mend = "name the folder of a run, and correct the key that the message names";
-            (RunConfig::default(), vec![Check::fail("settings", text, mend)])
+            let fix = "name the folder of a run, and correct the key that the message names";
+            (RunConfig::default(), vec![Check::fail("settings", text, fix)])
         }
     }
 }

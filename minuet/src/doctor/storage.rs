@@ -12,7 +12,7 @@ use super::check::Check;
 /// Free space below which a run does not begin well, in bytes.
 const LEAST: u64 = 256 << 20;
 
-/// Looks at the folder and at the store. A folder that does not exist is looked at where it would be made.
+/// Checks the folder and the store. For a folder that does not exist, the place where it would be made is checked.
 pub async fn checks(config: &RunConfig, folder: &Path, is_run: bool) -> Vec<Check> {
     let mut checks = vec![disk(config, folder)];
     let store = &config.checkpoints.store;

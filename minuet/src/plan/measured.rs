@@ -24,9 +24,9 @@ pub enum MeasuredError {
         /// Reason.
         source: io::Error,
     },
-    /// Something in the file is no result of a benchmark.
+    /// Something in the file is not a result of a benchmark.
     #[error(
-        "{name}: object {number} is no result of `minuet bench … --json`; write the command's output to the file again"
+        "{name}: object {number} is not a result of `minuet bench … --json`; write the command's output to the file again"
     )]
     Damaged {
         /// Name of the file.

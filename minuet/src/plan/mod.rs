@@ -38,8 +38,8 @@ Examples:
   minuet plan --game othello --positions-per-day 10000000 --measured figures.jsonl --json
       the same for another game, by the figures of this machine
 
-Figures that were not measured are not guessed: the plan lists them, each with the command that measures it. `null` stands for
-them in the object that --json prints. Needs are those of full load; add what is to be spare.")]
+Figures that were not measured are not guessed: the plan lists them, each with the command that measures it. `null` takes
+their place in the object that --json prints. Needs are those of full load; add what is to be spare.")]
 pub struct Arguments {
     /// Name of the game.
     #[arg(long, value_parser = PossibleValuesParser::new(registry::NAMES))]

@@ -6,7 +6,7 @@ use launcher::screen::figures::{bytes, count, or_dash, rate};
 
 use super::result::Plan;
 
-/// Formats a plan as a table. A dash stands for what is not known.
+/// Formats a plan as a table. A dash means that a figure is not known.
 pub fn text(plan: &Plan) -> String {
     let mut text = format!(
         "{}, network {}, {} positions a day\n\n",

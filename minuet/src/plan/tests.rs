@@ -205,7 +205,7 @@ fn damaged_files_are_errors_that_name_the_object() {
     let said = |objects: &[&str]| measured(objects).unwrap_err().to_string();
     assert!(said(&[]).contains("figures.jsonl is empty"));
     let cut = &INFERENCE[..INFERENCE.len() / 2];
-    assert!(said(&[SELFPLAY, cut]).contains("object 2 is no result of"));
+    assert!(said(&[SELFPLAY, cut]).contains("object 2 is not a result of"));
     for damaged in [
         "[1, 2]",
         "7",
@@ -213,12 +213,15 @@ fn damaged_files_are_errors_that_name_the_object() {
         r#"{"game": "chess"}"#,
         r#"{"bench": "selfplay"}"#,
     ] {
-        assert!(said(&[damaged]).contains("object 1 is no result of"), "{damaged}");
+        assert!(
+            said(&[damaged]).contains("object 1 is not a result of"),
+            "{damaged}"
+        );
     }
     let zero = REPLAY.replace("\"disk_bytes\": 50", "\"disk_bytes\": 0");
     assert!(said(&[SELFPLAY, &zero]).contains("object 2: `disk_bytes` is 0 and must be above 0"));
     let no_load = INFERENCE.replace("64x1", "64x0");
-    assert!(said(&[&no_load]).contains("object 1 is no result of"));
+    assert!(said(&[&no_load]).contains("object 1 is not a result of"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::rules::request::Request;
 
 /// A game under way, with the text of its start.
 pub struct Play<G: Face> {
-    /// Start position as it was given. `None` stands for the usual start.
+    /// Start position as it was given. `None` means the usual start.
     start: Option<String>,
     course: Course<G>,
 }

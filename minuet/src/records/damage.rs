@@ -19,7 +19,7 @@ impl Damage {
     pub fn of_store(damage: &StoreDamage) -> Self {
         Self {
             found: damage.to_string(),
-            advice: "--repair records what is lost and lets the store go on without it",
+            advice: "--repair records what is lost and lets the store continue without it",
         }
     }
 

@@ -38,7 +38,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let access = if arguments.dry_run {
         Access::Read
     } else {
-        Access::Write
+        Access::Change
     };
     let mut source = arguments.place.open(access).await?;
     let request = DeleteGamesRequest {

@@ -4,12 +4,9 @@ use std::{
     fs::File,
     io::{Cursor, Read},
     path::PathBuf,
-    pin::pin,
-    sync::Arc,
-    time::Duration,
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use replay_store::{
     exchange::archive::Reader,
     exchange::archive_store::{ArchiveStore, ObjectPath},
@@ -22,10 +19,6 @@ use super::{
     send::{self, AppendCounts, WINDOW},
     source::{Access, Source, StoreLocation},
 };
-use launcher::signals::Signals;
-
-/// Interval at which the progress of the import is printed.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Arguments of `minuet games import`.
 #[derive(clap::Args)]
@@ -48,30 +41,12 @@ pub struct Arguments {
 
 /// Imports games. Returns an error if any game was refused or the import was stopped.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let mut signals = Signals::new()?;
     let archives = archives(&arguments.from).await?;
-    let mut source = arguments.place.open(Access::Write).await?;
-    let append_counts = Arc::new(AppendCounts::default());
+    let mut source = arguments.place.open(Access::Add).await?;
+    let append_counts = AppendCounts::default();
     let shutdown = CancellationToken::new();
-    let mut stopped_by = None;
-    let ended = {
-        let mut importing = pin!(import_all(&mut source, archives, &append_counts, &shutdown));
-        let mut progress_timer =
-            tokio::time::interval_at(tokio::time::Instant::now() + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
-        loop {
-            tokio::select! {
-                ended = &mut importing => break ended,
-                _ = progress_timer.tick() => eprintln!("{}", append_counts.summary()),
-                name = signals.next() => {
-                    if stopped_by.replace(name).is_some() {
-                        bail!("stopped by a second {name}; games in transit may or may not be stored");
-                    }
-                    eprintln!("{name}: stopping when the games in transit are stored; repeat to stop at once");
-                    shutdown.cancel();
-                }
-            }
-        }
-    };
+    let importing = import_all(&mut source, archives, &append_counts, &shutdown);
+    let ended = send::watched(importing, &append_counts, &shutdown).await;
     source.close().await?;
     let counts = append_counts.counts();
     if arguments.json {
@@ -81,31 +56,20 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
                 "stored": counts.stored,
                 "duplicates": counts.duplicates,
                 "refused": counts.refused,
-                "stopped": stopped_by.is_some(),
+                "stopped": shutdown.is_cancelled(),
             })
         );
     } else {
-        println!(
-            "{} games stored, {} already present, {} refused",
-            counts.stored, counts.duplicates, counts.refused
-        );
+        println!("{}", counts.summary());
     }
-    for ack in &counts.refusals {
-        eprintln!("game {} was refused: {}", proto::ids::hex(&ack.id), ack.refused);
-    }
-    ended?;
-    if let Some(name) = stopped_by {
-        bail!("stopped by {name}; run the same command again to import the remaining games");
-    }
-    anyhow::ensure!(counts.refused == 0, "{} games were refused", counts.refused);
-    Ok(())
+    ended
 }
 
 /// Sends the games of all archives. Games before a damaged place are imported; archives after it are not read.
 async fn import_all(
     source: &mut Source,
     archives: Vec<Archive>,
-    append_counts: &Arc<AppendCounts>,
+    append_counts: &AppendCounts,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let _awaited = send::await_positions(&source.client).await;
@@ -162,7 +126,7 @@ async fn archives(from: &str) -> anyhow::Result<Vec<Archive>> {
 async fn import_archive(
     source: &mut Source,
     archive: Archive,
-    append_counts: &Arc<AppendCounts>,
+    append_counts: &AppendCounts,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<()> {
     let reader = archive.open().await?;

@@ -5,20 +5,18 @@
 //! | [`source`] | connecting to the store: a running one, or the folder of the run |
 //! | [`list`], [`show`] | lists of games, and single games; [`selection`]: options that select games |
 //! | [`export`], [`import`], [`delete`] | the commands of these names; [`send`]: sending games to a store |
-//! | [`check`] | replaying games from their records; [`network`]: evaluating positions with their networks |
+//! | [`check`] | replaying games from their records and repeating their searches |
 
 pub mod check;
 pub mod damage;
 mod delete;
 mod export;
-mod format;
 mod import;
 mod list;
-mod network;
 mod selection;
-mod send;
+pub mod send;
 mod show;
-mod source;
+pub mod source;
 
 use clap::Subcommand;
 

@@ -2,9 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use proto::v1::GameFilter;
-
-use super::format::parse_id;
+use proto::{ids::parse_game_id, v1::GameFilter};
 
 /// A selection of games. A game must match every given option.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -83,6 +81,15 @@ fn parse_time(text: &str) -> Result<u64, String> {
     Ok(since.as_millis() as u64)
 }
 
+/// Parses an id of 32 hexadecimal digits.
+pub fn parse_id(text: &str) -> Result<[u8; 16], String> {
+    parse_game_id(text).ok_or_else(|| {
+        format!(
+            "`{text}` is not a game id; an id has 32 hexadecimal digits, as `minuet games list` prints them"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +115,20 @@ mod tests {
         assert_eq!(parse_time("2026-11-21T10:00:00Z"), Ok(1_795_255_200_000));
         assert!(parse_time("2h").unwrap() < parse_time("1h").unwrap());
         assert!(parse_time("yesterday").is_err());
+    }
+
+    #[test]
+    fn printed_ids_are_parsed() {
+        let id = *b"0123456789abcdef";
+        assert_eq!(parse_id(&proto::ids::hex(&id)), Ok(id));
+        for wrong in [
+            "",
+            "12",
+            "zz",
+            &"f".repeat(33),
+            "+0000000000000000000000000000001",
+        ] {
+            assert!(parse_id(wrong).is_err(), "{wrong}");
+        }
     }
 }

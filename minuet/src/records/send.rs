@@ -1,8 +1,10 @@
 //! Sends games to the replay store, and resends games that the store refuses temporarily.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, pin::pin, time::Duration};
 
+use anyhow::{bail, ensure};
 use futures::{Stream, StreamExt as _};
+use launcher::signals::Signals;
 use parking_lot::Mutex;
 use proto::v1::{AppendAck, Game, StatsRequest};
 use replay_store::client::Client;
@@ -25,6 +27,8 @@ const REFUSALS: usize = 10;
 /// First and longest pause before games that were refused temporarily are sent again.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// Interval at which the progress is printed.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval of the reports that positions are awaited. The store treats a report as valid for two seconds.
 const AWAIT_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -67,6 +71,54 @@ impl AppendCounts {
         }
         text
     }
+}
+
+impl Counts {
+    /// Returns the result in words.
+    pub fn summary(&self) -> String {
+        format!(
+            "{} games stored, {} already present, {} refused",
+            self.stored, self.duplicates, self.refused
+        )
+    }
+}
+
+/// Waits until `sending` has ended, and prints its progress meanwhile. A signal cancels `shutdown`, a second one ends the waiting.
+///
+/// # Errors
+/// That of `sending`, a game was refused, or a signal stopped it.
+pub async fn watched(
+    sending: impl Future<Output = anyhow::Result<()>>,
+    append_counts: &AppendCounts,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<()> {
+    let mut signals = Signals::new()?;
+    let mut sending = pin!(sending);
+    let mut progress = tokio::time::interval_at(Instant::now() + PROGRESS_INTERVAL, PROGRESS_INTERVAL);
+    let mut stopped_by = None;
+    let ended = loop {
+        tokio::select! {
+            ended = &mut sending => break ended,
+            _ = progress.tick() => eprintln!("{}", append_counts.summary()),
+            name = signals.next() => {
+                if stopped_by.replace(name).is_some() {
+                    bail!("stopped by a second {name}; games in transit may or may not be stored");
+                }
+                eprintln!("{name}: stopping when the games in transit are stored; repeat to stop at once");
+                shutdown.cancel();
+            }
+        }
+    };
+    let counts = append_counts.counts();
+    for ack in &counts.refusals {
+        eprintln!("game {} was refused: {}", proto::ids::hex(&ack.id), ack.refused);
+    }
+    ended?;
+    if let Some(name) = stopped_by {
+        bail!("stopped by {name}; run the same command again to send the remaining games");
+    }
+    ensure!(counts.refused == 0, "{} games were refused", counts.refused);
+    Ok(())
 }
 
 /// Reports to the store, until the returned set is dropped, that positions are awaited. A store with `replay.min_uses` then accepts games

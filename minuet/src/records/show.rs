@@ -11,8 +11,8 @@ use proto::{
 use serde_json::{Value, json};
 
 use super::{
-    format::parse_id,
     list::result,
+    selection::parse_id,
     source::{Access, StoreLocation},
 };
 
@@ -96,7 +96,7 @@ fn print(game: &v1::Game, as_json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Results of a search beside its visits. The priors and values of the visited actions have the order of `visits`.
+/// Results of a search other than its visits. The priors and values of the visited actions have the order of `visits`.
 fn decision(decision: &Decision<'_>) -> Value {
     let numbers = |halves: Halves<'_>| halves.iter().collect::<Vec<f32>>();
     json!({

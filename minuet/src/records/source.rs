@@ -1,7 +1,7 @@
 //! Connects to the replay store of a run. If no process serves the store, this process opens the folder until the command ends:
-//! for reading, unless the command stores or deletes games. Damage is mended only with `--repair`.
+//! for reading, unless the command stores or deletes games. Damage is repaired only with `--repair`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use config::{self, RunConfig, SecurityConfig};
@@ -29,7 +29,7 @@ pub struct StoreLocation {
     /// Address of a running store, host:port.
     #[arg(long, value_name = "ADDRESS")]
     store: Option<String>,
-    /// Mend the store of a stopped run first: record games that cannot be read as lost. Without this option damage is reported
+    /// Repair the store of a stopped run first: record games that cannot be read as lost. Without this option damage is reported
     /// and nothing is changed.
     #[arg(long, conflicts_with = "store")]
     repair: bool,
@@ -40,8 +40,10 @@ pub struct StoreLocation {
 pub enum Access {
     /// Reads games.
     Read,
-    /// Stores or deletes games.
-    Write,
+    /// Deletes games.
+    Change,
+    /// Stores games. A run without a store gets one.
+    Add,
 }
 
 /// A connected store.
@@ -73,6 +75,15 @@ pub struct Listing {
 }
 
 impl StoreLocation {
+    /// Returns the location of the store of the run in this folder.
+    pub fn of_run(run: &Path) -> Self {
+        Self {
+            run: run.into(),
+            store: None,
+            repair: false,
+        }
+    }
+
     /// Returns the configuration of the run; `None` if its folder has none.
     pub fn config(&self) -> anyhow::Result<Option<RunConfig>> {
         let file = self.run.join("run.toml");
@@ -102,12 +113,12 @@ impl StoreLocation {
             );
         };
         let folder = &config.replay.folder;
-        if !folder.join("store.json").exists() {
+        if access != Access::Add && !folder.join("store.json").exists() {
             anyhow::bail!("{} holds no games yet", self.run.display());
         }
         match replay_store::serve::address(folder) {
             Some(address) if self.repair => anyhow::bail!(
-                "--repair needs a stopped run, and this one is served at {address}; its store mends itself when it is started"
+                "--repair needs a stopped run, and this one is served at {address}; the store repairs itself at its next start"
             ),
             Some(address) => {
                 let security = config.security.clone();
@@ -144,7 +155,7 @@ impl Opened {
 /// Opens the store of a stopped run.
 fn open(settings: Settings, access: Access, repair: bool) -> anyhow::Result<Store> {
     if repair {
-        let damage = mend(&settings)?;
+        let damage = repaired(&settings)?;
         match damage.is_none() {
             true => eprintln!("minuet: the store is not damaged"),
             false => damage::print(&damage, "; this is recorded now"),
@@ -152,7 +163,7 @@ fn open(settings: Settings, access: Access, repair: bool) -> anyhow::Result<Stor
     }
     let opened = match access {
         Access::Read => Store::open_to_read(settings),
-        Access::Write => {
+        Access::Change | Access::Add => {
             let opening = Opening {
                 mends: false,
                 ..Opening::of(&settings.folder)
@@ -169,8 +180,8 @@ fn open(settings: Settings, access: Access, repair: bool) -> anyhow::Result<Stor
     }
 }
 
-/// Mends a store. Every game is read, since the index may name games that are damaged.
-fn mend(settings: &Settings) -> anyhow::Result<StoreDamage> {
+/// Repairs a store. Every game is read, since the index may name games that are damaged.
+fn repaired(settings: &Settings) -> anyhow::Result<StoreDamage> {
     let settings = Settings {
         index: None,
         ..settings.clone()

@@ -28,7 +28,7 @@ use self::{
 pub struct Arguments {}
 
 const HELP: &str = r#"Each line asks: {"id":…, "game":"paco-sako", "start":"<FEN>"|null, "actions":[…], "options":1, "trace":false}
-and switches of the game's rules may stand beside, e.g. "draw_after_n_repetitions":3, "dead_end":"loss".
+and switches of the game's rules may be added, e.g. "draw_after_n_repetitions":3, "dead_end":"loss".
 Each is answered by: {"id":…, "legal":[…], "to_move":0|1, "fen":"…", "outcome":null|"first"|"second"|"draw"|"loss-of-mover",
 "row":[…], "error":null|"…", …}, for Paco Ŝako with "required_action", "no_progress" and "victory_state";
 with "trace":true also "legal_before", the legal set before each action and after the last.

@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 pub struct Request {
     /// Name of the game.
     pub game: String,
-    /// Start position as the game writes it, mostly a text. `None` stands for the usual start.
+    /// Start position as the game writes it, mostly a text. `None` means the usual start.
     #[serde(default)]
     pub start: Option<Value>,
     /// Actions to play from the start, as the game writes them in JSON.
     #[serde(default)]
     pub actions: Option<Vec<Value>>,
-    /// Representation of the row. `None` stands for the game's usual one.
+    /// Representation of the row. `None` means the game's usual one.
     #[serde(default)]
     pub options: Option<u32>,
     /// True if the answer should hold the legal actions before each action.

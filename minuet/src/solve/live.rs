@@ -24,7 +24,7 @@ pub(super) struct Live {
 }
 
 impl Live {
-    /// Returns a display on standard output. `None` if that is no terminal.
+    /// Returns a display on standard output. `None` if that is not a terminal.
     pub(super) fn new(style: Style) -> Option<Self> {
         io::stdout().is_terminal().then_some(Self {
             style,

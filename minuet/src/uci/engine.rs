@@ -17,9 +17,8 @@ use games::Game;
 use parking_lot::Mutex;
 
 use super::{
-    clock::{self, Budget},
+    clock::{self, Budget, Lag},
     command::{self, Command, Limits},
-    lag::Lag,
     options::Options,
     setup::Setup,
     worker::{Best, Clock, Event, Job, Task},
@@ -352,7 +351,7 @@ impl<W: Write> Engine<W> {
                 ..
             }) => {
                 self.answer(best, &limits, mover, &clock)?;
-                self.go_on()
+                self.begin_next()
             }
             still => {
                 self.searching = still;
@@ -380,11 +379,11 @@ impl<W: Write> Engine<W> {
             (None, None) => None,
         };
         self.answer(best, &searching.limits, searching.mover, &searching.clock)?;
-        self.go_on()
+        self.begin_next()
     }
 
     /// Begins the waiting search, if there is one.
-    fn go_on(&mut self) -> io::Result<()> {
+    fn begin_next(&mut self) -> io::Result<()> {
         match self.next.take() {
             Some(limits) => self.go(limits),
             None => Ok(()),

@@ -4,7 +4,7 @@ use games::{Action, Game, Outcome, chess::Chess};
 
 /// Longest mate that is searched, in moves of the winner.
 pub const LONGEST: u32 = 3;
-/// Greatest number of positions per proof; they take some milliseconds.
+/// Largest number of positions per proof; they take some milliseconds.
 const MOST_POSITIONS: u32 = 20_000;
 
 /// Returns the length and the first move of the shortest forced mate by the player to act, in at most `moves` moves (at most

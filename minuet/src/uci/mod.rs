@@ -6,19 +6,17 @@
 //! | [`options`] | options of the engine |
 //! | [`engine`] | handles commands, never waits for the search |
 //! | [`setup`] | the position to search, and the game before it |
-//! | [`clock`], [`lag`] | time budget of a move, and time lost outside the engine |
+//! | [`clock`] | time budget of a move |
 //! | [`worker`] | the search thread, with its network and its tree |
 //! | [`mate`] | proves short mates |
-//! | [`report`], [`score`] | `info` lines |
+//! | [`report`] | `info` lines |
 
 mod clock;
 mod command;
 mod engine;
-mod lag;
 mod mate;
 mod options;
 mod report;
-mod score;
 mod setup;
 mod worker;
 

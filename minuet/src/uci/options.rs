@@ -20,7 +20,7 @@ pub struct Options {
     pub cache: u32,
     /// Number of lines shown.
     pub multi_pv: u32,
-    /// Greatest number of visits per move; 0: no limit.
+    /// Largest number of visits per move; 0: no limit.
     pub visits: u32,
     /// Temperature of the choice of moves; 0: the most visited move.
     pub temperature: f32,

@@ -1,5 +1,5 @@
 //! `minuet games` on the damaged store of a stopped run: damage is reported with its count and exit status 3, nothing is changed, and
-//! `--repair` mends.
+//! `--repair` repairs.
 
 use std::{
     collections::BTreeMap,
@@ -113,7 +113,7 @@ fn damage_of_a_stopped_run_is_reported_and_left_alone_until_it_is_repaired() {
     ends_with(3, &run, &["export", "--numpy", arrays.to_str().unwrap()]);
     assert!(arrays.join("games.json").exists());
     assert_eq!(snapshot(&run), before);
-    // Commands that write do not mend either. Without the index they read every game.
+    // Commands that write do not repair either. Without the index they read every game.
     let index = run.join("replay/index");
     for arguments in [
         ["import", archive.to_str().unwrap()].as_slice(),

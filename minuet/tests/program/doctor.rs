@@ -20,7 +20,7 @@ fn doctor(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
         .unwrap()
 }
 
-/// Findings in a state, as "name: text (mend)".
+/// Findings in a state, as "name: text (fix)".
 fn found(output: &Output, state: &str) -> Vec<String> {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let failed = output.status.code() == Some(1);
@@ -30,8 +30,8 @@ fn found(output: &Output, state: &str) -> Vec<String> {
         .filter(|check| check["state"] == state)
         .map(|check| {
             let of = |key: &str| check[key].as_str().unwrap().to_owned();
-            assert_eq!(of("mend").is_empty(), state == "ok", "{check}");
-            format!("{}: {} ({})", of("name"), of("text"), of("mend"))
+            assert_eq!(of("fix").is_empty(), state == "ok", "{check}");
+            format!("{}: {} ({})", of("name"), of("text"), of("fix"))
         })
         .collect()
 }
@@ -46,7 +46,7 @@ fn run_with(folder: &Path, settings: &str) -> String {
     folder.to_str().unwrap().to_owned()
 }
 
-/// Says whether one of the findings begins and goes on with these texts.
+/// Says whether one of the findings begins and continues with these texts.
 fn has(findings: &[String], begin: &str, part: &str) -> bool {
     findings
         .iter()
@@ -91,7 +91,7 @@ fn missing_programs_and_libraries_are_named() {
 
 #[test]
 fn a_program_whose_library_is_missing_is_a_fault() {
-    // A copy of the learner finds no libtorch beside it.
+    // A copy of the learner finds no libtorch next to it.
     let folder = tempfile::tempdir().unwrap();
     let built = Path::new(env!("CARGO_BIN_EXE_minuet")).with_file_name("minuet-learner");
     fs::copy(built, folder.path().join("minuet-learner")).unwrap();

@@ -65,7 +65,7 @@ const OPENS: &str = "opens a browser";
 const MINUTES: &str = "takes minutes";
 const BUILDS: &str = "builds the project";
 
-/// Text of the pages that stands for a value of the reader's own run.
+/// Text of the pages that takes the place of a value of the reader's own run.
 const GAME: &str = "4be1f0a2…";
 const VERSION: &str = "000000001200-3fa94c21";
 
@@ -81,7 +81,7 @@ struct Example {
 }
 
 impl Example {
-    /// True if the page shows this output, or none. A last line `…` stands for lines that it leaves out.
+    /// True if the page shows this output, or none. A last line `…` means lines that it leaves out.
     fn is_shown(&self, output: &[&str]) -> bool {
         match self.shown.split_last() {
             None => true,

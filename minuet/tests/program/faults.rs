@@ -42,7 +42,7 @@ fn alarms(folder: &Path) -> Vec<(String, String)> {
         .filter(|alarm| LEARNING.contains(&of(alarm, "name").as_str()))
         .map(|alarm| {
             assert!(
-                !of(alarm, "mend").is_empty() && of(alarm, "setting").contains('='),
+                !of(alarm, "fix").is_empty() && of(alarm, "setting").contains('='),
                 "{alarm}"
             );
             (of(alarm, "name"), of(alarm, "text"))

@@ -1,6 +1,6 @@
 //! The program `minuet` as a user runs it, with real processes.
 //!
-//! The tests need the roles' binaries beside `minuet`, which `make test` builds first. One program has all tests, so that they are built
+//! The tests need the roles' binaries next to `minuet`, which `make test` builds first. One program has all tests, so that they are built
 //! and linked once, and run side by side: most of them wait for processes most of the time.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]

@@ -7,7 +7,7 @@ use std::{
 
 use serde_json::Value;
 
-/// Greatest relative difference between the prediction and the measurement.
+/// Largest relative difference between the prediction and the measurement.
 const WITHIN: f64 = 0.15;
 /// Number of times that everything is measured anew, because other work disturbs single measurements.
 const ATTEMPTS: usize = 4;
@@ -58,7 +58,7 @@ fn number(object: &Value, path: &str) -> f64 {
         .unwrap_or_else(|| panic!("no {path} in {object}"))
 }
 
-/// Ratios of predicted to measured figures. The plan is asked for the positions of the measured self-play, and told nothing else
+/// Ratios of predicted to measured figures. The plan gets the positions of the measured self-play, and told nothing else
 /// about it. Its processor time is compared, so the speed of the machine and other work on it have no part in the ratios.
 fn ratios(figures: &[Value], whole: &Value) -> Vec<(&'static str, f64)> {
     let folder = tempfile::tempdir().unwrap();
@@ -147,7 +147,7 @@ fn arguments_that_cannot_be_used_are_refused_with_what_to_do() {
         (
             &[&usual[..], &["--measured", damaged]].concat(),
             1,
-            "object 1 is no result of `minuet bench",
+            "object 1 is not a result of `minuet bench",
         ),
         (
             &[&usual[..], &["--measured", "/nowhere/figures"]].concat(),

@@ -29,7 +29,7 @@ fn lines(folder: &Path, arguments: &[&str]) -> Vec<Value> {
         .collect()
 }
 
-fn ids(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
+pub fn ids(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
     let listed = lines(folder, &[&["list", "--limit", "100000"], arguments].concat());
     let ids: BTreeSet<String> = listed
         .iter()

@@ -110,7 +110,7 @@ fn killing_each_role_loses_changes_and_duplicates_no_acknowledged_game() {
     check_draws(folder, stored.trainable);
 }
 
-/// Checks the counts of the batches that every checkpoint was trained on: a learner that was killed goes on with the batch after
+/// Checks the counts of the batches that every checkpoint was trained on: a learner that was killed continues with the batch after
 /// the last one of its checkpoint.
 fn check_draws(folder: &Path, trainable: u64) {
     const BATCH: u64 = 32;

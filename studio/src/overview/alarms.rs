@@ -93,8 +93,8 @@ fn item(number: usize, alarm: &Alarm) -> Markup {
                     @if is_critical { span.hidden-text { " (critical)" } }
                     ": " (alarm.text) "."
                 }
-                p.mend {
-                    (with_code(&capital(alarm.mend))) "."
+                p.fix {
+                    (with_code(&capital(alarm.fix))) "."
                     @if let Some(setting) = &setting {
                         " Perhaps " code { (setting) } " "
                         button.copy type="button" id=(format!("copy-{number}")) data-copy=(setting) {

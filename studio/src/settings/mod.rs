@@ -153,7 +153,7 @@ fn row(read: &Read, setting: &Setting) -> Markup {
                 code { (setting.value) }
                 @if differs { span.usual { "new run: " (usual(read, setting)) } }
                 @if config::is_fixed(&setting.path) {
-                    abbr.fixed title="Training continues only with this value. Another one needs a new run; minuet grow can enlarge the network." {
+                    abbr.fixed title="Training continues only with this value. Another one needs a new run; minuet grow begins one with the same games." {
                         "fixed at start"
                     }
                 }

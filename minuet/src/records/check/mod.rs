@@ -14,7 +14,7 @@ use proto::v1::{self, GameFilter};
 use replay_store::client::NEWEST;
 
 use super::{
-    format::parse_id,
+    selection::parse_id,
     source::{Access, StoreLocation},
 };
 use outcome::{Counts, Failure, Outcome};
@@ -94,7 +94,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         };
         let problems = registry::visit(&game.game, Rules(&game))?;
         let outcome = match problems.as_slice() {
-            [] if arguments.rules_only => Outcome::Replayed("the rules only were asked for".into()),
+            [] if arguments.rules_only => Outcome::Replayed("only the rules were requested".into()),
             [] => checker.check(&game)?,
             _ => Outcome::Differs(problems),
         };

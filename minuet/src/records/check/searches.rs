@@ -1,15 +1,21 @@
 //! [`SearchChecker`]: repeats the searches of games with the networks that they were played with.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use actor::check::search::{FollowError, Followed, follow, is_without_evaluations};
 use config::ProviderChoice;
 use games::{Game, registry};
-use network::{LocalNetwork, Network as _, file::encoding_of};
+use network::{
+    LocalNetwork, ModelFile, ModelName, Network as _, PositionBatch, Predictions,
+    client::local::NetworkLoader, file::encoding_of,
+};
 use proto::v1;
 
 use super::outcome::Outcome;
-use crate::records::network::{Networks, evaluate};
 
 /// Repeats searches, with one set of networks for each provider.
 pub struct SearchChecker {
@@ -70,7 +76,7 @@ impl SearchChecker {
             [] => match game.model_of_position.first() {
                 Some(0) => &game.model_of_position[..1],
                 Some(_) => return Err("another checkpoint arrived during the first search".into()),
-                None => return Err("the record names no checkpoint".into()),
+                None => return Err("the record does not name its checkpoint".into()),
             },
             used => used,
         };
@@ -160,4 +166,63 @@ impl registry::Visitor for Following<'_> {
             }
         })
     }
+}
+
+/// Largest number of positions of a batch. Searches request a few leaves at a time.
+const BATCH: usize = 16;
+
+/// Largest number of loaded networks.
+const MOST_LOADED: usize = 32;
+
+/// Loads checkpoints by version, and keeps them loaded for the next games.
+struct Networks {
+    location: String,
+    loader: NetworkLoader,
+    loaded: HashMap<String, Result<Arc<LocalNetwork>, String>>,
+}
+
+impl Networks {
+    /// Prepares to load networks from the repository at `location` and to run them with `provider`.
+    fn open(location: &str, provider: ProviderChoice, runtime: &Path) -> anyhow::Result<Self> {
+        Ok(Self {
+            location: location.into(),
+            loader: NetworkLoader::new(runtime, provider, 1, BATCH)?,
+            loaded: HashMap::new(),
+        })
+    }
+
+    /// Returns the network of a version, or a message if it cannot be loaded.
+    fn get(&mut self, version: &str) -> Result<Arc<LocalNetwork>, String> {
+        if let Some(known) = self.loaded.get(version) {
+            return known.clone();
+        }
+        if self.loaded.len() >= MOST_LOADED {
+            self.loaded.clear();
+        }
+        let network = self.load(version).map_err(|error| format!("{error:#}"));
+        self.loaded.insert(version.into(), network.clone());
+        network
+    }
+
+    fn load(&self, version: &str) -> anyhow::Result<Arc<LocalNetwork>> {
+        let file = ModelFile::find(&ModelName::Store {
+            url: self.location.clone(),
+            version: Some(version.into()),
+        })?;
+        Ok(Arc::new(self.loader.open(&file)?))
+    }
+}
+
+/// Appends the predictions for a batch. Priors are rounded to half precision as on the wire, so that they equal those of the
+/// game.
+fn evaluate(
+    network: &LocalNetwork,
+    batch: &PositionBatch,
+    predictions: &mut Predictions,
+) -> Result<(), String> {
+    network
+        .evaluate(batch, predictions)
+        .map_err(|error| error.to_string())?;
+    predictions.round_priors();
+    Ok(())
 }

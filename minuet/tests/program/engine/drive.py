@@ -82,7 +82,7 @@ def check_mates(engine: chess.engine.SimpleEngine) -> None:
         found = engine.play(board, chess.engine.Limit(mate=3), info=chess.engine.INFO_ALL)
         assert found.info["score"].relative == chess.engine.Mate(mate), found.info
         assert moves is None or found.move.uci() in moves, found
-    # By searching, without being asked for a mate.
+    # By searching, without a request for a mate.
     board = chess.Board("6k1/5ppp/8/8/8/8/5PPP/4R1K1 w - - 0 1")
     found = engine.play(board, chess.engine.Limit(nodes=2000), info=chess.engine.INFO_ALL)
     assert found.move.uci() == "e1e8", found
@@ -90,7 +90,7 @@ def check_mates(engine: chess.engine.SimpleEngine) -> None:
 
 
 def check_draws_and_ends(engine: chess.engine.SimpleEngine) -> None:
-    """A game may go on after a draw that nobody claimed: the engine must still move."""
+    """A game may continue after a draw that nobody claimed: the engine must still move."""
     board = chess.Board()
     for uci in ["g1f3", "g8f6", "f3g1", "f6g8"] * 3:
         board.push_uci(uci)

@@ -16,7 +16,7 @@ use serde_json::Value;
 const TIMEOUT: Duration = Duration::from_secs(300);
 const PAGE: u32 = 500;
 
-/// Returns the path of a role's program, beside `minuet`.
+/// Returns the path of a role's program, next to `minuet`.
 pub fn program_of(role: &str) -> PathBuf {
     let program = Path::new(env!("CARGO_BIN_EXE_minuet")).with_file_name(format!("minuet-{role}"));
     assert!(
