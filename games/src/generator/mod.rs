@@ -26,7 +26,7 @@
 //! | `shorten`, `origins` | known solutions without the moves that do not matter |
 //! | [`task`] | problems from ARC task files |
 //! | [`made`] | ARC-like tasks made from the grammar |
-//! | [`paint`], `text`, `words`, `people` | grids and clans as text and in words, drawing and notation |
+//! | [`paint`], `text`, `words`, `notation` | grids and clans as text and in words, drawing and notation |
 
 pub mod bounded;
 mod canonical;
@@ -43,10 +43,10 @@ pub mod grid;
 mod legal;
 pub mod made;
 pub mod moves;
+mod notation;
 mod origins;
 pub mod packed;
 pub mod paint;
-mod people;
 pub mod problem;
 mod recoloring;
 pub mod render;

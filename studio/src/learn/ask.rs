@@ -10,7 +10,7 @@ use arena::{
     },
 };
 use games::{
-    Face,
+    Notation,
     erased::{AnyState, Typed},
     probes::Probe,
     registry::{self, UnknownGame, Visitor},
@@ -80,7 +80,7 @@ pub struct Ask<'a> {
 impl Visitor for Ask<'_> {
     type Output = Result<Vec<Decision>, Fault>;
 
-    fn visit<G: Face>(self) -> Self::Output {
+    fn visit<G: Notation>(self) -> Self::Output {
         let player = Player::<G>::open(self.spec, self.networks)?;
         let settings = Settings {
             leaves: LEAVES,

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use games::{Action, Face, registry::Visitor};
+use games::{Action, Notation, registry::Visitor};
 use search::{Draws, GameKey, Purpose};
 
 use crate::{play::tables::Facts, run::Run};
@@ -37,13 +37,13 @@ pub fn has_exam(game: &str) -> bool {
 }
 
 /// Beginning of the run's games.
-fn start<G: Face>(run: &Run) -> Option<G> {
+fn start<G: Notation>(run: &Run) -> Option<G> {
     let rules = run.config.game.rules.clone().try_into::<G::Rules>();
     G::start(&rules.unwrap_or_default(), None).ok()
 }
 
 /// Positions of questions. One that the rules do not allow is left at its last legal action.
-pub fn states<G: Face>(run: &Run, questions: &[Question]) -> Vec<G> {
+pub fn states<G: Notation>(run: &Run, questions: &[Question]) -> Vec<G> {
     let Some(start) = start::<G>(run) else {
         return Vec::new();
     };
@@ -65,7 +65,7 @@ pub struct Exam<'a>(pub &'a Run);
 impl Visitor for Exam<'_> {
     type Output = Vec<Question>;
 
-    fn visit<G: Face>(self) -> Vec<Question> {
+    fn visit<G: Notation>(self) -> Vec<Question> {
         if !G::HAS_SOLVER {
             return Vec::new();
         }
@@ -78,7 +78,7 @@ impl Visitor for Exam<'_> {
 }
 
 /// Draws a position and solves it. `None` if the game ended before, or all its moves are worth the same.
-fn question<G: Face>(start: &G, number: u64) -> Option<Question> {
+fn question<G: Notation>(start: &G, number: u64) -> Option<Question> {
     let key = GameKey {
         run_seed: 0,
         game: number,
