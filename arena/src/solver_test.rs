@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use games::{Action, Face};
+use games::{Action, Notation};
 use search::Draws;
 
 /// A position and its optimal moves.
@@ -23,7 +23,7 @@ pub struct SolverTest {
 impl SolverTest {
     /// Plays `moves` random moves from `start` and solves the position. Returns it with the test; `None` if the game ended before, or all
     /// moves are worth the same.
-    pub fn draw<G: Face>(start: &G, draws: &mut Draws, moves: usize) -> Option<(G, Self)> {
+    pub fn draw<G: Notation>(start: &G, draws: &mut Draws, moves: usize) -> Option<(G, Self)> {
         let mut state = start.clone();
         let mut actions = Vec::with_capacity(moves);
         let mut legal = Vec::new();

@@ -7,7 +7,7 @@ use std::{fmt::Write, time::Instant};
 use anyhow::ensure;
 use clap::builder::PossibleValuesParser;
 use games::{
-    Face, Game,
+    Game, Notation,
     perft::{KnownPerft, perft, perft_played},
     registry::{self, Visitor},
 };
@@ -83,7 +83,7 @@ struct Measuring(u8);
 impl Visitor for Measuring {
     type Output = anyhow::Result<Option<Rates>>;
 
-    fn visit<G: Face>(self) -> Self::Output {
+    fn visit<G: Notation>(self) -> Self::Output {
         let known = G::KNOWN_PERFT;
         if known.is_empty() {
             return Ok(None);

@@ -5,7 +5,7 @@
 //!
 //! | task | method |
 //! |---|---|
-//! | split rows that stand back to back, check them | [`Codec::first_row_len`], [`Codec::validate`] |
+//! | split rows that follow each other without gaps, check them | [`Codec::first_row_len`], [`Codec::validate`] |
 //! | expand a batch into the inputs of a network | [`Codec::expander`], [`Expander::push`], [`Expander::inputs`] |
 //! | find the logit of each policy entry | [`Expander::candidates`], [`Expander::dense_logits`] |
 //! | augment training samples by symmetries | [`crate::RowSymmetries`] |
@@ -81,7 +81,7 @@ pub trait Codec: fmt::Debug + Send + Sync {
     /// Returns the numbers of values that a row can have.
     fn row_lengths(&self) -> RangeInclusive<usize>;
 
-    /// Returns the number of values of the first of several valid rows that stand back to back; 0 if there is none.
+    /// Returns the number of values of the first of several valid rows without gaps between them; 0 if there is none.
     fn first_row_len(&self, rows: &[u32]) -> usize;
 
     /// Returns the number of actions, of the layout's `actions`, that the position of a valid row can have at all.
@@ -184,7 +184,7 @@ pub trait Expander: fmt::Debug + Send {
     fn inputs(&mut self) -> Vec<Input<'_>>;
 
     /// Returns the candidates of the position added last. `None` if the softmax is taken over all entries of the policy,
-    /// which stand at `position · actions + entry`.
+    /// which are at `position · actions + entry`.
     fn candidates(&self) -> Option<Candidates>;
 
     /// Returns the number of logits that the network gives for the positions so far, in a layout of `actions` actions.

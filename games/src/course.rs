@@ -1,11 +1,11 @@
 //! The [`Course`] of a game: the start, the actions played since, and the turns that they form.
 
-use crate::{Action, Face, IllegalAction, Player};
+use crate::{Action, IllegalAction, Notation, Player};
 
 /// A game under way, of which actions and turns can be taken back.
 ///
 /// ```
-/// use games::{Course, Face, Game, Player, chess::Chess};
+/// use games::{Course, Notation, Game, Player, chess::Chess};
 ///
 /// let mut course = Course::<Chess>::new(Chess::start(&Chess::people_rules(), None)?);
 /// for text in ["e4", "e5", "Nf3"] {
@@ -34,7 +34,7 @@ pub struct Turn {
     pub first: usize,
 }
 
-impl<G: Face> Course<G> {
+impl<G: Notation> Course<G> {
     /// Makes the course of a game that has just begun.
     pub fn new(begin: G) -> Self {
         Self {

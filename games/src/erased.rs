@@ -30,16 +30,16 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
-    Action, Drawn, Face, IllegalAction, Outcome, Player, ProblemKind, RowLayout, RowSymmetries, StartError,
+    Action, Drawn, IllegalAction, Notation, Outcome, Player, ProblemKind, RowLayout, RowSymmetries, StartError,
     Symmetry,
-    face::JsonFields,
+    notation::JsonFields,
     perft::perft,
     probes::Probe,
     scene::{Clicks, Scene},
     terminal::Style,
 };
 
-/// A game of the registry without its type. The fields and methods are those of [`Game`](crate::Game) and [`Face`].
+/// A game of the registry without its type. The fields and methods are those of [`Game`](crate::Game) and [`Notation`].
 #[derive(Debug)]
 pub struct AnyGame {
     /// Name in configurations, records and metadata, e.g. `paco-sako`.
@@ -88,7 +88,7 @@ pub enum VariantError {
 
 impl AnyGame {
     /// Returns the game `G` without its type.
-    pub(crate) const fn of<G: Face>() -> Self {
+    pub(crate) const fn of<G: Notation>() -> Self {
         Self {
             name: G::NAME,
             players: G::PLAYERS,
@@ -158,7 +158,7 @@ impl AnyGame {
     }
 
     /// Returns the game with these rules, a JSON object in which missing keys have their defaults, and the representation with the
-    /// number `options`; by default [`Face::OPTIONS`].
+    /// number `options`; by default [`Notation::OPTIONS`].
     ///
     /// # Errors
     /// [`VariantError`] if there are no such rules, or no such representation.
@@ -182,7 +182,7 @@ fn json(rules: impl serde::Serialize) -> Value {
 }
 
 /// A game with its rules and the representation of its rows. The methods are those of [`Game`](crate::Game) and
-/// [`Face`].
+/// [`Notation`].
 pub trait Variant: Debug + Send + Sync {
     /// Returns all rules as a JSON object.
     fn rules(&self) -> Value;
@@ -227,8 +227,8 @@ pub trait Variant: Debug + Send + Sync {
     fn perft(&self, position: Option<&str>, depth: usize) -> Result<Vec<u64>, StartError>;
 }
 
-/// A state of a game, with the representation of its row. The methods are those of [`Game`](crate::Game) and [`Face`].
-#[expect(missing_docs, reason = "`Game` and `Face` describe the methods")]
+/// A state of a game, with the representation of its row. The methods are those of [`Game`](crate::Game) and [`Notation`].
+#[expect(missing_docs, reason = "`Game` and `Notation` describe the methods")]
 pub trait AnyState: Any + Debug + Send + Sync {
     fn copy(&self) -> Box<dyn AnyState>;
     fn to_move(&self) -> Player;
@@ -246,12 +246,15 @@ pub trait AnyState: Any + Debug + Send + Sync {
     fn scene(&self, last_turn: &[Action]) -> Scene;
     fn clicks(&self, action: Action) -> Clicks;
     fn draw(&self, style: Style) -> String;
-    #[expect(clippy::missing_errors_doc, reason = "`Face::read_turn` describes it")]
+    #[expect(clippy::missing_errors_doc, reason = "`Notation::read_turn` describes it")]
     fn read_turn(&self, text: &str) -> Result<Vec<Action>, String>;
     fn write_turn(&self, actions: &[Action]) -> String;
     fn result_text(&self) -> Option<String>;
     fn outcome_name(&self) -> Option<&'static str>;
-    #[expect(clippy::missing_errors_doc, reason = "`Face::action_from_json` describes it")]
+    #[expect(
+        clippy::missing_errors_doc,
+        reason = "`Notation::action_from_json` describes it"
+    )]
     fn action_from_json(&self, value: &Value) -> Result<Action, String>;
     fn action_to_json(&self, action: Action) -> Value;
     fn json_fields(&self) -> JsonFields;
@@ -260,12 +263,12 @@ pub trait AnyState: Any + Debug + Send + Sync {
 
 /// A game with its type, its rules and the representation of its rows.
 #[derive(Debug)]
-struct TypedVariant<G: Face> {
+struct TypedVariant<G: Notation> {
     rules: G::Rules,
     encoding: G::Encoding,
 }
 
-impl<G: Face> TypedVariant<G> {
+impl<G: Notation> TypedVariant<G> {
     fn erased(&self, state: G) -> Box<dyn AnyState> {
         Box::new(Typed {
             state,
@@ -274,7 +277,7 @@ impl<G: Face> TypedVariant<G> {
     }
 }
 
-impl<G: Face> Variant for TypedVariant<G> {
+impl<G: Notation> Variant for TypedVariant<G> {
     fn rules(&self) -> Value {
         json(&self.rules)
     }
@@ -350,21 +353,21 @@ impl<G: Face> Variant for TypedVariant<G> {
 
 /// A state with its type. Generic code finds it in an [`AnyState`] by [`Typed::find`].
 #[derive(Clone, Debug)]
-pub struct Typed<G: Face> {
+pub struct Typed<G: Notation> {
     /// The state.
     pub state: G,
     /// Representation of its row.
     pub encoding: G::Encoding,
 }
 
-impl<G: Face> Typed<G> {
+impl<G: Notation> Typed<G> {
     /// Returns the state with its type; `None` if it is of another game.
     pub fn find(state: &dyn AnyState) -> Option<&Self> {
         (state as &dyn Any).downcast_ref()
     }
 }
 
-impl<G: Face> AnyState for Typed<G> {
+impl<G: Notation> AnyState for Typed<G> {
     fn copy(&self) -> Box<dyn AnyState> {
         Box::new(self.clone())
     }

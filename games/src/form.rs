@@ -28,7 +28,7 @@ impl RowForm {
     }
 }
 
-/// Fields of all representations. Those of one representation are present; they stand beside the layout's own fields.
+/// Fields of all representations. Those of one representation are present; they are next to the layout's own fields.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Fields {

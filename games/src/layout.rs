@@ -32,7 +32,7 @@ pub struct RowLayout {
 }
 
 impl RowLayout {
-    /// Returns the planes that the rows stand for.
+    /// Returns the planes that the rows expand to.
     ///
     /// # Errors
     /// [`RowError::NotPlanes`] if rows are not planes.
@@ -60,7 +60,7 @@ impl RowLayout {
         self.codec().row_lengths()
     }
 
-    /// Splits valid rows that stand back to back. If the last row is incomplete, its part is returned as it is.
+    /// Splits valid rows that follow each other without gaps. If the last row is incomplete, its part is returned as it is.
     pub fn split<'a>(&'a self, rows: &'a [u32]) -> impl Iterator<Item = &'a [u32]> + use<'a> {
         let codec = self.codec();
         let mut rest = rows;
@@ -96,7 +96,7 @@ impl RowLayout {
     }
 }
 
-/// Serialised form of a layout. The fields of the representation stand beside the layout's own fields.
+/// Serialised form of a layout. The fields of the representation are next to the layout's own fields.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Flat {

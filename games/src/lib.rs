@@ -6,7 +6,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`game`] | the [`Game`] trait: what search, self-play and training need |
-//! | [`face`] | the [`Face`] trait: notation, drawings and JSON, for people and programs |
+//! | [`notation`] | the [`Notation`] trait: notation, drawings and JSON, for people and programs |
 //! | [`course`] | a game under way: its actions, its turns, taking back |
 //! | [`registry`] | the list of all games |
 //! | [`erased`] | games and states without their type |
@@ -14,7 +14,7 @@
 //! | [`codec`] | the [`codec::Codec`] trait: one representation of positions as rows |
 //! | [`form`] | the list of all representations |
 //! | [`layout`] | [`RowLayout`]: the meaning of a row, as data |
-//! | [`planes`] | rows that stand for a stack of planes, and their expansion |
+//! | [`planes`] | rows that expand to a stack of planes, and their expansion |
 //! | [`symmetries`] | symmetries as maps of rows and policies |
 //! | [`scene`], [`terminal`] | a position as a drawing: as data, as text |
 //! | [`probes`] | positions on which networks of different ages are compared |
@@ -37,7 +37,7 @@
 //!     state.play(action)?;
 //! }
 //!
-//! // The position as a network sees it: a short row, which stands for planes of 8×8 squares.
+//! // The position as a network sees it: a short row, which expands to planes of 8×8 squares.
 //! let layout = ConnectFour::layout(());
 //! let mut row = Vec::new();
 //! state.write_row((), Symmetry::IDENTITY, &mut row);
@@ -62,12 +62,12 @@ pub mod connect_four;
 pub mod course;
 mod discs;
 pub mod erased;
-pub mod face;
 pub mod form;
 pub mod game;
 pub mod generator;
 pub mod gomoku;
 pub mod layout;
+pub mod notation;
 pub mod othello;
 pub mod paco_sako;
 pub mod perft;
@@ -81,10 +81,10 @@ pub mod value;
 
 pub use codec::{PolicyHead, RowError};
 pub use course::Course;
-pub use face::Face;
 pub use form::RowForm;
 pub use game::{Action, Drawn, Game, IllegalAction, Known, Outcome, ProblemKind, StartError};
 pub use layout::RowLayout;
+pub use notation::Notation;
 pub use planes::{ConstantPlane, PlaneStack};
 pub use symmetries::{RowSymmetries, Symmetry};
 pub use value::{FirstValue, MoverValue, Player};

@@ -6,7 +6,7 @@ use crate::{Action, Game};
 /// A position whose perft counts are known from outside: published, or recorded from another program.
 #[derive(Clone, Copy, Debug)]
 pub struct KnownPerft {
-    /// Position as text; `None` stands for the usual start.
+    /// Position as text; `None`: the usual start.
     pub position: Option<&'static str>,
     /// Number of action sequences of the lengths 1, 2, 3, …
     pub counts: &'static [u64],

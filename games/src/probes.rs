@@ -1,6 +1,6 @@
 //! [`Probe`]: a position on which networks of different ages are compared.
 
-use crate::{Action, Face};
+use crate::{Action, Notation};
 
 /// Number of probes of a game without known ones.
 const DRAWN: usize = 8;
@@ -9,7 +9,7 @@ const ACTIONS_PER_PROBE: usize = 2;
 /// Attempts to draw a problem of one level.
 const ATTEMPTS: usize = 64;
 
-/// A known position, by the turns that lead to it. See [`Face::PROBES`].
+/// A known position, by the turns that lead to it. See [`Notation::PROBES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
     /// Name of the position, e.g. `Sicilian Defence`.
@@ -42,8 +42,8 @@ impl Line {
     }
 }
 
-impl<G: Face> Probe<G> {
-    /// Returns all probes of a game: its known positions ([`Face::PROBES`]), or else problems of all levels, or else positions
+impl<G: Notation> Probe<G> {
+    /// Returns all probes of a game: its known positions ([`Notation::PROBES`]), or else problems of all levels, or else positions
     /// after random actions. `draw(n)` gives a random number below `n`; the same numbers give the same probes. Positions that the
     /// rules do not allow are left out.
     pub fn all(rules: &G::Rules, draw: &mut dyn FnMut(usize) -> usize) -> Vec<Self> {
@@ -153,7 +153,7 @@ mod tests {
         impl Visitor for Lines {
             type Output = usize;
 
-            fn visit<G: Face>(self) -> usize {
+            fn visit<G: Notation>(self) -> usize {
                 G::PROBES.len()
             }
         }

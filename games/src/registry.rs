@@ -1,24 +1,24 @@
 //! The list of all games: as a table ([`find`]), and for generic code that runs for a game by its name ([`visit`]).
 //!
 //! A game is one line of the list at the end of this file. The compiler checks that each entry implements [`Game`] and
-//! [`Face`]; all programs take names, rules, rows and notation from here.
+//! [`Notation`]; all programs take names, rules, rows and notation from here.
 //!
 //! [`Game`]: crate::Game
 
-use crate::{Face, erased::AnyGame};
+use crate::{Notation, erased::AnyGame};
 
 /// Code that is generic over games, compiled once for each of them. Code that only needs a fact about a game, or walks through a
 /// few of its states, uses [`find`] instead.
 ///
 /// ```
-/// use games::{Face, registry::{self, Visitor}};
+/// use games::{Notation, registry::{self, Visitor}};
 ///
 /// struct ActionCount;
 ///
 /// impl Visitor for ActionCount {
 ///     type Output = u32;
 ///
-///     fn visit<G: Face>(self) -> u32 {
+///     fn visit<G: Notation>(self) -> u32 {
 ///         G::ACTIONS
 ///     }
 /// }
@@ -30,8 +30,8 @@ pub trait Visitor {
     /// Result of the code.
     type Output;
 
-    /// Runs the code for one game. An implementation that needs no face may ask for `G: Game` only.
-    fn visit<G: Face>(self) -> Self::Output;
+    /// Runs the code for one game. An implementation that needs no notation may require `G: Game` only.
+    fn visit<G: Notation>(self) -> Self::Output;
 }
 
 /// Error: no game has this name.
@@ -118,7 +118,7 @@ mod tests {
     impl Visitor for Name {
         type Output = &'static str;
 
-        fn visit<G: Face>(self) -> &'static str {
+        fn visit<G: Notation>(self) -> &'static str {
             G::NAME
         }
     }

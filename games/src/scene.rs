@@ -63,7 +63,7 @@ pub struct Board {
     pub cells: Vec<Cell>,
     /// Colour of each player's pieces, as CSS names it.
     pub colors: [&'static str; 2],
-    /// Most pieces that stand on one cell.
+    /// Largest number of pieces on one cell.
     pub pieces_per_cell: usize,
     /// True if the board is drawn upside down for the second player.
     pub is_turned_for_second: bool,

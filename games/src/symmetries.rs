@@ -23,7 +23,7 @@ pub trait RowMaps: fmt::Debug + Send + Sync {
     /// Maps a valid row in place. Unknown symmetries change nothing.
     fn turn_row(&self, symmetry: Symmetry, row: &mut [u32]);
 
-    /// Returns the image of a policy entry. A number that is no entry is returned unchanged.
+    /// Returns the image of a policy entry. A number that is not an entry is returned unchanged.
     fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32;
 }
 
@@ -63,7 +63,7 @@ impl RowSymmetries {
         }
     }
 
-    /// Returns the image of a policy entry: its place in the policy of the mapped row. A number that is no entry is
+    /// Returns the image of a policy entry: its place in the policy of the mapped row. A number that is not an entry is
     /// returned unchanged.
     pub fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32 {
         self.maps(symmetry)

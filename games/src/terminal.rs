@@ -72,7 +72,7 @@ fn ansi_color(name: &str) -> Option<u8> {
     }
 }
 
-/// Table of cells with labels below its columns and beside its rows.
+/// Table of cells with labels below its columns and next to its rows.
 #[derive(Clone, Copy, Debug)]
 struct Grid<'a> {
     /// Labels of the columns, from the left as the first player sees them.

@@ -15,7 +15,7 @@ use arena::{
     },
 };
 use games::{
-    Face,
+    Notation,
     registry::{self, Visitor},
 };
 use launcher::run::addresses::Addresses;
@@ -191,7 +191,7 @@ struct Asking<'a> {
 impl Visitor for Asking<'_> {
     type Output = anyhow::Result<Answer>;
 
-    fn visit<G: Face>(self) -> anyhow::Result<Answer> {
+    fn visit<G: Notation>(self) -> anyhow::Result<Answer> {
         let encoding = encoding_of::<G>(&self.description.layout, &self.description.version)?;
         // The rules of self-play, with which the network was trained.
         let mut state = G::start(&Default::default(), self.arguments.position.as_deref())?;
@@ -238,7 +238,7 @@ impl Visitor for Asking<'_> {
     }
 }
 
-fn moves<G: Face>(state: &G, decision: &Decision, searched: bool, top: usize) -> Vec<Move> {
+fn moves<G: Notation>(state: &G, decision: &Decision, searched: bool, top: usize) -> Vec<Move> {
     let mut order: Vec<usize> = (0..decision.actions.len()).collect();
     order.sort_by(|&left, &right| {
         let visits = |index: usize| if searched { decision.visits[index] } else { 0 };

@@ -178,21 +178,13 @@ class EvaluatorClient:
     def evaluate(
         self,
         model: str,
-        rows: NDArray[np.uint32],
-        lengths: NDArray[np.uint32],
-        entries: NDArray[np.uint32],
-        counts: NDArray[np.uint32],
-        is_ragged: bool,
+        positions: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], bool],
         seconds: float,
     ) -> tuple[NDArray[np.float32], NDArray[np.float32], str]: ...
     def start(
         self,
         model: str,
-        rows: NDArray[np.uint32],
-        lengths: NDArray[np.uint32],
-        entries: NDArray[np.uint32],
-        counts: NDArray[np.uint32],
-        is_ragged: bool,
+        positions: tuple[NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], NDArray[np.uint32], bool],
         seconds: float,
         done: Callable[[Any, Exception | None], None],
     ) -> Pending: ...

@@ -2,7 +2,7 @@
 
 Actions are policy entries, and observations are from the view of the player to act, so that one network plays both sides. An
 observation is a dictionary: `observation` has the planes, float32 [planes, 8, 8], or the row padded with zeros, int64
-[max_row_length], in games whose rows are no planes; `action_mask` is int8 [actions], 1 for legal entries.
+[max_row_length], in games whose rows are not planes; `action_mask` is int8 [actions], 1 for legal entries.
 """
 
 from __future__ import annotations

@@ -151,8 +151,8 @@ class Evaluator:
         def done(answer: Any, error: Exception | None) -> None:
             loop.call_soon_threadsafe(_settle, answered, answer, error)
 
-        ragged = self.game.row_length is None
-        call = self._client.start(self.model, rows, lengths, entries, counts, ragged, self.timeout, done)
+        positions = (rows, lengths, entries, counts, self.game.row_length is None)
+        call = self._client.start(self.model, positions, self.timeout, done)
         try:
             priors, values, version = await answered
         finally:
@@ -188,10 +188,8 @@ class Evaluator:
         entries: NDArray[np.uint32],
         counts: NDArray[np.uint32],
     ) -> Evaluation:
-        ragged = self.game.row_length is None
-        priors, values, version = self._client.evaluate(
-            self.model, rows, lengths, entries, counts, ragged, self.timeout
-        )
+        positions = (rows, lengths, entries, counts, self.game.row_length is None)
+        priors, values, version = self._client.evaluate(self.model, positions, self.timeout)
         return Evaluation(priors, values, entries, counts, version)
 
     def __repr__(self) -> str:
@@ -221,7 +219,7 @@ def _settle(future: asyncio.Future[Any], answer: Any, error: Exception | None) -
 
 
 def game_of_layout(layout: Mapping[str, Any], place: str) -> Game:
-    """Game whose rows have a layout, as it stands in a model's description or a manifest. Raises ModelError."""
+    """Game whose rows have a layout, as a model's description or a manifest has it. Raises ModelError."""
     name, options = layout.get("game"), layout.get("options", 0)
     try:
         game = Game(str(name), options)

@@ -2,7 +2,7 @@
 game of `minuet.games()`, with the rules of self-play.
 
 Actions are action ids. The observation is that of the player to act, for both players: the planes, float32 [planes, 8, 8], or the row
-padded with zeros, float32 [max_row_length], in games whose rows are no planes.
+padded with zeros, float32 [max_row_length], in games whose rows are not planes.
 """
 
 from __future__ import annotations

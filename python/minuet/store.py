@@ -36,7 +36,7 @@ class GameSummary:
 
 @dataclass(frozen=True)
 class Decisions:
-    """Results of the searches of n positions beside visits and root values. Numbers had half precision. Values are in [-1, 1], for the
+    """Results of the searches of n positions next to visits and root values. Numbers had half precision. Values are in [-1, 1], for the
     player to act. The visited actions are those of `visit_entries`; the legal actions are these and the unvisited ones."""
 
     #: 0 where nothing is recorded, and all numbers are 0; 1: a search; 2: a known solution, which has all visits: uint8 [n].
@@ -181,7 +181,7 @@ class ReplayStore:
     are lists of which one entry must match; `finished_from_ms` (inclusive), `finished_before_ms` (exclusive), `min_positions` and
     `max_positions` (inclusive) are numbers.
 
-    Once the store has answered a call, later ones outlast its restart: they are repeated for up to `timeout` seconds, and streams go on
+    Once the store has answered a call, later ones outlast its restart: they are repeated for up to `timeout` seconds, and streams continue
     where they were. Raises ServerError if the store refuses or cannot be reached, SettingsError for a filter that does not exist.
     """
 

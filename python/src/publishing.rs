@@ -27,9 +27,8 @@ pub fn publish(
     label: &str,
     seconds: f64,
 ) -> PyResult<String> {
-    let draft: Draft = serde_json::from_str(draft).map_err(|error| {
-        CheckpointError::new_err(format!("the description is no draft of a checkpoint: {error}"))
-    })?;
+    let draft: Draft = serde_json::from_str(draft)
+        .map_err(|error| CheckpointError::new_err(format!("invalid description of a checkpoint: {error}")))?;
     let files: Vec<(String, Bytes)> = files
         .into_iter()
         .map(|(name, bytes)| (name, bytes.into()))

@@ -15,7 +15,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use games::Face;
+use games::Notation;
 
 use super::{
     MatchError,
@@ -31,7 +31,11 @@ const WIDTH: usize = 79;
 ///
 /// # Errors
 /// [`MatchError`] where the folder cannot be written, or a game contradicts the rules.
-pub fn write<G: Face>(folder: &MatchFolder, plan: &Plan, rules: &G::Rules) -> Result<PathBuf, MatchError> {
+pub fn write<G: Notation>(
+    folder: &MatchFolder,
+    plan: &Plan,
+    rules: &G::Rules,
+) -> Result<PathBuf, MatchError> {
     let records = || folder.records().range(..plan.games()).map(|(_, record)| record);
     let written = match pgn::<G>(plan, rules, records()).map_err(MatchError::Thread)? {
         Some(pgn) => folder.write("games.pgn", &pgn)?,
@@ -44,7 +48,7 @@ pub fn write<G: Face>(folder: &MatchFolder, plan: &Plan, rules: &G::Rules) -> Re
 ///
 /// # Errors
 /// A game that contradicts the rules.
-pub fn pgn<'a, G: Face>(
+pub fn pgn<'a, G: Notation>(
     plan: &Plan,
     rules: &G::Rules,
     records: impl Iterator<Item = &'a GameRecord>,
@@ -60,7 +64,12 @@ pub fn pgn<'a, G: Face>(
     Ok(Some(text))
 }
 
-fn push_pgn<G: Face>(text: &mut String, plan: &Plan, record: &GameRecord, start: &G) -> Result<(), String> {
+fn push_pgn<G: Notation>(
+    text: &mut String,
+    plan: &Plan,
+    record: &GameRecord,
+    start: &G,
+) -> Result<(), String> {
     let result = match record.result {
         GameResult::First => "1-0",
         GameResult::Second => "0-1",

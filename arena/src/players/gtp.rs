@@ -4,7 +4,7 @@
 use std::{any::Any, sync::Arc, time::Duration};
 
 use games::{
-    Action, Face as _, Game, Player,
+    Action, Game, Notation as _, Player,
     othello::{Othello, PASS},
 };
 

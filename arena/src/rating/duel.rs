@@ -9,7 +9,7 @@ use std::{
 use checkpoints::{Version, version::sha256_hex};
 use config::{RatingConfig, RunConfig};
 use games::{
-    Face,
+    Notation,
     registry::{self, Visitor},
 };
 
@@ -159,7 +159,7 @@ impl Duel<'_> {
         played
     }
 
-    fn player<G: Face>(
+    fn player<G: Notation>(
         &self,
         contender: &Contender,
         networks: &mut Networks,
@@ -175,7 +175,7 @@ impl Duel<'_> {
             })
     }
 
-    fn plan<G: Face>(&self, rules: &G::Rules, players: &[Player<G>]) -> Result<Plan, RatingError> {
+    fn plan<G: Notation>(&self, rules: &G::Rules, players: &[Player<G>]) -> Result<Plan, RatingError> {
         let rating = &self.config.rating;
         let names = players.iter().map(Player::name).collect::<Vec<_>>().join(" ");
         // Every match draws different openings.
@@ -212,7 +212,7 @@ struct Playing<'a, 'b> {
 impl Visitor for Playing<'_, '_> {
     type Output = Result<Finished, RatingError>;
 
-    fn visit<G: Face>(self) -> Self::Output {
+    fn visit<G: Notation>(self) -> Self::Output {
         let duel = self.duel;
         let config = duel.config;
         let rules = serde_json::to_value(&config.game.rules).and_then(serde_json::from_value);

@@ -9,7 +9,7 @@ use std::{fs, path::Path};
 use actor::play::lock_step::LockStep;
 use anyhow::Context as _;
 use games::{
-    Face, Game,
+    Game, Notation,
     registry::{self, Visitor},
 };
 use network::{LocalNetwork, ModelFile, ModelName, client::local::NetworkLoader};
@@ -66,7 +66,7 @@ struct Cell<'a> {
 impl Visitor for Cell<'_> {
     type Output = anyhow::Result<()>;
 
-    fn visit<G: Face>(mut self) -> anyhow::Result<()> {
+    fn visit<G: Notation>(mut self) -> anyhow::Result<()> {
         let config = self.experiment.config(self.arm, self.seed)?;
         let mut roles = Roles::start(&config, self.folder)?;
         let spool = &roles.config().actor.spool;

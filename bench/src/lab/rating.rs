@@ -9,7 +9,7 @@ use arena::{
     players::{NetworkOptions, Networks},
 };
 use config::ProviderChoice;
-use games::Face;
+use games::Notation;
 
 use super::{
     experiment::Experiment,
@@ -32,7 +32,7 @@ pub const CONTROL: &str = "control";
 ///
 /// # Errors
 /// The network or an opponent cannot be opened, or a match cannot continue.
-pub fn measure<G: Face>(
+pub fn measure<G: Notation>(
     experiment: &Experiment,
     (folder, control): (&Path, Option<&Path>),
     provider: ProviderChoice,
@@ -96,7 +96,7 @@ fn spec(text: &str) -> anyhow::Result<Spec> {
 }
 
 /// Plays a match, or the rest of it.
-fn play<G: Face>(
+fn play<G: Notation>(
     games: u32,
     [own, other]: [&Spec; 2],
     networks: &mut Networks,

@@ -8,7 +8,7 @@ use std::{
 
 use clap::Parser as _;
 use config::{self, Override, RunConfig};
-use games::{Face as _, Game as _, paco_sako::PacoSako};
+use games::{Game as _, Notation as _, paco_sako::PacoSako};
 use regex::Regex;
 use service::role::{Arguments, Role};
 

@@ -51,7 +51,7 @@ pub(super) fn is_drawn(state: &Chess) -> bool {
     state.clock >= FIFTY_MOVES || lacks_material(state) || state.earlier_occurrences() >= 2
 }
 
-/// True if the pieces other than the kings cannot mate: none, one knight, or bishops that all stand on squares of one
+/// True if the pieces other than the kings cannot mate: none, one knight, or bishops that are all on squares of one
 /// colour.
 fn lacks_material(state: &Chess) -> bool {
     let pieces = |piece| state.board.pieces(piece);

@@ -1,4 +1,4 @@
-//! Legal actions of a board, and the moves that they stand for.
+//! Legal actions of a board, and the moves that they mean.
 
 use cozy_chess::{BitBoard, Board, File, Move, Piece, Rank, Square};
 
@@ -51,7 +51,7 @@ fn castling_target(from: Square, rook: Square) -> Square {
     Square::new(file, from.rank())
 }
 
-/// Returns the move that an action stands for on this board. It need not be legal. `None` for ids that stand for no move,
+/// Returns the move that an action means on this board. It need not be legal. `None` for ids that are not moves,
 /// and for moves that do not start on a piece of the player to move.
 pub(super) fn board_move(board: &Board, action: Action) -> Option<Move> {
     let step = Step::of(action)?;

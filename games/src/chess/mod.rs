@@ -4,12 +4,12 @@
 //! |---|---|
 //! | `state` | the state of a game, with its history |
 //! | `moves` | action ids, and dlchess' 73×8×8 policy entries |
-//! | `legal` | legal actions, and the moves that they stand for |
+//! | `legal` | legal actions, and the moves that they mean |
 //! | `history` | positions that could still be repeated |
 //! | `ending` | mate, stalemate and the draws |
 //! | `row` | the index row and its layout: dlchess' 22 planes |
 //! | `text`, `san` | FEN, UCI and algebraic notation, checked when read |
-//! | `people` | drawing, notation and JSON |
+//! | `notation` | drawing, notation and JSON |
 //!
 //! Actions are absolute: `64·from + to`, with further ids for under-promotions (promotions to knight, bishop or rook).
 //! Castling moves the king by two files. Policy entries are relative: the board is turned by 180° for Black. The left-right
@@ -19,7 +19,7 @@ mod ending;
 mod history;
 mod legal;
 mod moves;
-mod people;
+mod notation;
 mod row;
 mod san;
 mod state;

@@ -17,7 +17,7 @@ use cozy_chess::Piece;
 
 use crate::game::Action;
 
-/// Number of action ids, and of policy entries. Most of them stand for no move.
+/// Number of action ids, and of policy entries. Most of them are not moves.
 pub(super) const ACTIONS: u32 = 73 * 64;
 
 /// First id of an under-promotion. Ids below it are `64·from + to`.
@@ -65,7 +65,7 @@ impl Step {
         UNDER_PROMOTIONS + 9 * (8 * is_white as u32 + file) + 3 * sideways + under as u32
     }
 
-    /// Returns the move with this id. `None` for numbers that are no id.
+    /// Returns the move with this id. `None` for numbers that are not ids.
     pub(super) fn of(action: Action) -> Option<Self> {
         let Some(number) = action.checked_sub(UNDER_PROMOTIONS) else {
             return Some(Self {

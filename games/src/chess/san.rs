@@ -24,7 +24,7 @@ pub enum SanError {
     },
 }
 
-/// What a text says about a move.
+/// Parts of a move that a text gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pattern {
     /// Castling on the queen's side, or on the king's side.

@@ -40,7 +40,7 @@ impl Chess {
             .ok_or_else(|| UciError::Illegal(uci.into()))
     }
 
-    /// Returns the action in UCI notation: `e2e4`, `e1g1` for castling, `e7e8q`. Ids that stand for no move give `0000`.
+    /// Returns the action in UCI notation: `e2e4`, `e1g1` for castling, `e7e8q`. Ids that are not moves give `0000`.
     pub fn uci(&self, action: Action) -> String {
         let squares = Step::of(action).and_then(|step| {
             let square = |number: u32| Square::try_index(number as usize);
@@ -99,9 +99,9 @@ fn parse(fen: &str) -> Result<(Board, u8), String> {
     let board_clock = clock.min(100);
     let fen = format!("{placement} {mover} {castling} {en_passant} {board_clock} {number}");
     let board: Board = fen.parse().map_err(describe)?;
-    // The board's own check allows kings side by side.
+    // The board's own check allows kings next to each other.
     if get_king_moves(board.king(Color::White)).has(board.king(Color::Black)) {
-        return Err("the kings stand side by side".into());
+        return Err("the kings are next to each other".into());
     }
     for color in Color::ALL {
         let rights = board.castle_rights(color);

@@ -19,7 +19,7 @@ pub(super) const fn columns(cells: u64) -> u64 {
     (folded | folded >> 8) & BOTTOM
 }
 
-/// True if four of these discs stand in a line.
+/// True if four of these discs are in a line.
 pub(super) const fn has_four(discs: u64) -> bool {
     let mut found = 0;
     let mut direction = 0;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `board` | discs as bits: legal landings, four in a line |
 //! | `text` | positions as text, checked when read |
-//! | `people` | drawing and notation |
+//! | `notation` | drawing and notation |
 //! | [`solver`] | exact values of positions |
 //!
 //! A row has one entry for each of the 42 cells, bottom row first, set in one of three planes (own disc, other disc, empty), then
@@ -13,7 +13,7 @@
 //! Action `c` drops a disc into column `c`, 0 to 6. There is one symmetry besides the identity: the left-right mirror.
 
 mod board;
-mod people;
+mod notation;
 pub mod solver;
 mod text;
 

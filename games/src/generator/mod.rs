@@ -22,7 +22,7 @@
 //! | `shorten` | known solutions without the moves that do not matter |
 //! | [`task`] | problems from ARC task files |
 //! | [`made`] | ARC-like tasks made from the grammar |
-//! | [`text`], `people` | grids and clans as text and in words, drawing and notation |
+//! | [`text`], `notation` | grids and clans as text and in words, drawing and notation |
 
 mod canonical;
 pub mod clan;
@@ -36,7 +36,7 @@ pub mod grid;
 mod legal;
 pub mod made;
 pub mod moves;
-mod people;
+mod notation;
 pub mod problem;
 pub mod render;
 pub mod row;

@@ -1,12 +1,12 @@
 //! Gomoku on 8×8: five or more stones in a row win; Black begins on any square.
 //!
-//! Drawing and notation are in `people`. A row has one entry for each square, set in one of three planes (own stone, other stone,
+//! Drawing and notation are in `notation`. A row has one entry for each square, set in one of three planes (own stone, other stone,
 //! empty), then the player to move.
 //!
 //! Action `8·rank + file` (a1 = 0) puts a stone on an empty square. A full board without five in a row is a draw. All
 //! eight symmetries of the square hold.
 
-mod people;
+mod notation;
 
 use serde::{Deserialize, Serialize};
 
@@ -65,7 +65,7 @@ impl Gomoku {
     }
 }
 
-/// True if five of these stones stand in a row.
+/// True if five of these stones are in a row.
 const fn has_five(stones: u64) -> bool {
     /// Squares from which a row of five can run towards higher files.
     const RIGHTWARD: u64 = 0x0f0f_0f0f_0f0f_0f0f;
@@ -146,7 +146,7 @@ impl Game for Gomoku {
             return fault("the game is over");
         }
         if self.empty_squares() >> action & 1 == 0 {
-            return fault("a stone stands there");
+            return fault("the square has a stone");
         }
         self.play_legal(action);
         Ok(())

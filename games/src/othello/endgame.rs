@@ -11,7 +11,7 @@ use crate::{
     game::{Known, Outcome},
 };
 
-/// Greatest number of empty squares that is searched.
+/// Largest number of empty squares that is searched.
 pub(super) const MOST_EMPTY: u32 = 8;
 /// Corners, which are tried first.
 const CORNERS: u64 = 0x8100_0000_0000_0081;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `board` | legal placements and turned discs, on bitboards |
 //! | `endgame` | exact outcomes of the last few empty squares |
-//! | `people` | drawing and notation |
+//! | `notation` | drawing and notation |
 //!
 //! A row has one entry for each disc (the first one again for every empty square), then the player to move.
 //!
@@ -13,7 +13,7 @@
 
 mod board;
 mod endgame;
-mod people;
+mod notation;
 
 use std::cmp::Ordering;
 

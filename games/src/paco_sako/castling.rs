@@ -1,7 +1,7 @@
 //! Castling rights, and the squares on which they allow a lifted king to be placed.
 //!
 //! Two properties of the original engine are kept. A rook that a chain releases from its corner keeps the right. And a
-//! right does not require that the rook or the king stands on its start square.
+//! right does not require that the rook or the king is on its start square.
 
 use cozy_chess::{BitBoard, File, Square, get_between_rays};
 
@@ -100,7 +100,7 @@ impl Castling {
         }
     }
 
-    /// Castles if placing the king on `target` stands for castling: moves the rook, and returns the king's destination.
+    /// Castles if placing the king on `target` is castling: moves the rook, and returns the king's destination.
     /// `None` if it does not; nothing changes then.
     pub(super) fn castle(&self, board: &mut Board, player: Player, target: Square) -> Option<Square> {
         [Wing::Queen, Wing::King].into_iter().find_map(|wing| {

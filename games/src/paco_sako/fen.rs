@@ -1,7 +1,7 @@
 //! Reads and writes the original project's FEN dialect.
 //!
 //! `<rows>[^<square><letter>] <w|b> <no-progress counter> <castling rook files> <en passant> -`, where `^` is followed by
-//! the hand. One letter stands for a union. The dialect has no form for pending promotions, results and history.
+//! the hand. One letter is a union. The dialect has no form for pending promotions, results and history.
 //!
 //! The original reader drops all castling rights of a board without both kings. This one keeps them, because the recorded
 //! traces on such boards need them; the file of a missing king is e.
@@ -201,7 +201,7 @@ fn read_en_passant(text: &str) -> Result<Option<Square>, String> {
     }
 }
 
-/// Returns the white and the black piece that a letter stands for. `None` if it stands for none.
+/// Returns the white and the black piece of a letter. `None` if it is another letter.
 fn read_letter(letter: char) -> Option<(Option<Kind>, Option<Kind>)> {
     let capital = letter.to_ascii_uppercase();
     if let Some(kind) = SINGLES

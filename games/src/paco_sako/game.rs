@@ -358,7 +358,7 @@ fn check_playable(position: &Position) -> Result<(), &'static str> {
             return Err("a colour has more than one king");
         }
         if !board.of(player, Kind::King).is_disjoint(board.unions()) {
-            return Err("a king stands in a union, so the game is over");
+            return Err("a king is in a union, so the game is over");
         }
         if board.occupied(player).len() as usize + held.count() > 16 {
             return Err("a colour has more than sixteen pieces");

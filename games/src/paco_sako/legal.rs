@@ -16,7 +16,7 @@ pub(super) enum Legal {
     Lift(BitBoard),
     /// Squares on which the hand can be placed.
     Place(BitBoard),
-    /// Promotions: bit n stands for `Kind::PROMOTIONS[n]`.
+    /// Promotions: bit n is `Kind::PROMOTIONS[n]`.
     Promote(u8),
 }
 

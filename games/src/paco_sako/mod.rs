@@ -19,7 +19,7 @@
 //! | `turn_win`, `turn_draw` | wins and draws within the present turn |
 //! | `fen`, `row` | a position as text, and as the row of a network |
 //! | `game` | [`PacoSako`], the [`crate::Game`] |
-//! | `people` | drawing, notation and JSON |
+//! | `notation` | drawing, notation and JSON |
 
 mod action;
 mod apply;
@@ -32,8 +32,8 @@ mod game;
 mod history;
 mod legal;
 mod movement;
+mod notation;
 mod offer;
-mod people;
 mod piece;
 mod position;
 mod reach;

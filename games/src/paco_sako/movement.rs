@@ -96,8 +96,8 @@ impl Mobility {
         let behind = self.player.other();
         let pushable = pawns & ahead(behind, !self.occupied);
         let goals = ahead(behind, self.theirs | self.en_passant);
-        let beside = (goals - File::H.bitboard()).0 << 1 | (goals - File::A.bitboard()).0 >> 1;
-        pushable | ((pawns - self.theirs) & BitBoard(beside))
+        let sideways = (goals - File::H.bitboard()).0 << 1 | (goals - File::A.bitboard()).0 >> 1;
+        pushable | ((pawns - self.theirs) & BitBoard(sideways))
     }
 
     /// True if the piece on `square`, which is not a pawn, can move.
@@ -116,7 +116,7 @@ impl Mobility {
 }
 
 /// Returns the squares that a pawn can enter by going ahead: one step if the square is empty, and a second step from the
-/// first two rows. A pawn stands on its own first row after a union carried it there.
+/// first two rows. A pawn is on its own first row after a union carried it there.
 fn pawn_pushes(square: Square, player: Player, occupied: BitBoard) -> BitBoard {
     let one = ahead(player, square.bitboard()) - occupied;
     let may_double = match player {

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::Player;
 
-/// Set of piece types: bit n stands for the type with number n.
+/// Set of piece types: bit n is the type with number n.
 type Kinds = u8;
 
 /// Types that can take part in a chain: all but the king.
@@ -39,9 +39,9 @@ struct Walk<'a> {
     attacker: Player,
     /// Occupied squares at first, and after an en-passant move of the chain (equal to the first if there can be none).
     occupied: [BitBoard; 2],
-    /// Squares on which a chain can go on: the unions, and the en-passant square if a union is pulled back to it.
+    /// Squares on which a chain can continue: the unions, and the en-passant square if a union is pulled back to it.
     unions: BitBoard,
-    /// Square that becomes a union by en passant, and the square on which that union stands before.
+    /// Square that becomes a union by en passant, and the square on which that union is before.
     passing: Option<(Square, Square)>,
     /// Types that can be in the hand, by square.
     hands: [Kinds; 64],
@@ -112,7 +112,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the type of the attacker's piece that stands in a union at first.
+    /// Returns the type of the attacker's piece that is in a union at first.
     fn standing(&self, square: Square) -> Kinds {
         let from = match self.passing {
             Some((target, passed)) if target == square => passed,

@@ -189,7 +189,7 @@ pub(super) fn write(position: &Position, encoding: Encoding, symmetry: Symmetry,
     row.push(u32::from(position.no_progress).min(COUNTER_MAX));
 }
 
-/// Returns the policy entry of an action. A number that is no action is returned unchanged.
+/// Returns the policy entry of an action. A number that is not an action is returned unchanged.
 pub(super) fn policy_index(
     position: &Position,
     encoding: Encoding,

@@ -18,7 +18,7 @@ pub enum DeadEnd {
     Neutral,
 }
 
-/// Permission to come back to an earlier state of the same turn. With it, a chain can go on for ever.
+/// Permission to come back to an earlier state of the same turn. With it, a chain can be endless.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnCycles {

@@ -1,4 +1,4 @@
-//! Rows of board games: a fixed number of `u32` that stand for a stack of planes.
+//! Rows of board games: a fixed number of `u32` that expand to a stack of planes.
 //!
 //! A row begins with `entries` flat indices (`64·plane + 8·rank + file`) into the `[planes][rank][file]` tensor, all of
 //! which are set to 1.0. One value for each constant plane follows. The row repeats the first index for an absent piece, so

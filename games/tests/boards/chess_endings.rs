@@ -40,7 +40,7 @@ fn material_that_cannot_mate_is_a_draw() {
         ("8/8/4k3/8/8/3K4/8/8 w - - 0 1", true),
         ("8/8/4k3/8/7n/3K4/8/8 w - - 0 1", true),
         ("8/8/4k3/8/7B/3K4/8/8 b - - 0 1", true),
-        // All bishops stand on squares of one colour.
+        // All bishops are on squares of one colour.
         ("8/8/4k3/2b5/7B/3K2B1/8/8 w - - 0 1", true),
         ("8/8/4k3/2b5/1B3B2/3K4/8/8 w - - 0 1", true),
         ("8/8/4k3/3b4/1B3B2/3K4/8/8 w - - 0 1", false),

@@ -3,7 +3,7 @@
 use std::str::from_utf8;
 
 use games::{
-    Face, Symmetry,
+    Notation, Symmetry,
     generator::task::Task,
     registry::{self, Visitor},
 };
@@ -16,7 +16,7 @@ struct Positions;
 impl Visitor for Positions {
     type Output = ();
 
-    fn visit<G: Face>(self) {
+    fn visit<G: Notation>(self) {
         let rules = G::Rules::default();
         let encoding = (0..8).find_map(|options| G::encoding(options).ok()).unwrap();
         let mut played = G::start(&rules, None).unwrap();
@@ -57,12 +57,12 @@ impl Visitor for Positions {
     }
 }
 
-struct Notation;
+struct Notations;
 
-impl Visitor for Notation {
+impl Visitor for Notations {
     type Output = ();
 
-    fn visit<G: Face>(self) {
+    fn visit<G: Notation>(self) {
         let state = G::start(&G::people_rules(), None).unwrap();
         let turns: Vec<String> = legal(&state)
             .iter()
@@ -92,7 +92,7 @@ struct RulesOfAGame;
 impl Visitor for RulesOfAGame {
     type Output = ();
 
-    fn visit<G: Face>(self) {
+    fn visit<G: Notation>(self) {
         let example = serde_json::to_vec(&G::Rules::default()).unwrap();
         fuzz(&format!("{} rules", G::NAME), &[&example], |bytes| {
             let Ok(rules) = serde_json::from_slice::<G::Rules>(bytes) else {
@@ -113,7 +113,7 @@ fn fuzz_positions() {
 #[test]
 fn fuzz_notation() {
     for name in registry::NAMES {
-        registry::visit(name, Notation).unwrap();
+        registry::visit(name, Notations).unwrap();
     }
 }
 

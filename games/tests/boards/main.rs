@@ -1,5 +1,5 @@
 //! Tests of the board games against independent sources: published counts, dlchess' encoding, simple second
-//! implementations, and symmetries. `faces` and `row_symmetries` test all games.
+//! implementations, and symmetries. `notations` and `row_symmetries` test all games.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -8,8 +8,8 @@ mod chess_notation;
 mod chess_san;
 mod chess_vectors;
 mod connect_four;
-mod faces;
 mod fuzz;
+mod notations;
 mod othello;
 mod perft;
 mod play;

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use games::{
-    Face, Game, Outcome,
+    Game, Notation, Outcome,
     connect_four::{ConnectFour, solver::Solver},
 };
 use proptest::prelude::*;

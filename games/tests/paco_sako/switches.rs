@@ -156,7 +156,7 @@ fn legal_actions_agree_with_the_definition_of_the_rules() {
                 if offered.is_empty() {
                     break;
                 }
-                // Actions that go on with the turn are preferred, because the switches concern chains.
+                // Actions that continue the turn are preferred, because the switches concern chains.
                 let goes_on = |&code: &u32| {
                     let mut next = twin.clone();
                     play(&mut next, code);

@@ -135,7 +135,9 @@ mod tests {
             let text = std::fs::read_to_string(folder.join("run.toml")).unwrap();
             let run = config::parse(&text).unwrap();
             check(&run.game).unwrap();
-            assert_eq!(text, differences(&run).unwrap(), "{}", folder.display());
+            let table = |text: &str| toml::from_str::<toml::Table>(text).unwrap();
+            let short = differences(&run).unwrap();
+            assert_eq!(table(&text), table(&short), "{}", folder.display());
             count += 1;
         }
         assert!(count >= games.len());

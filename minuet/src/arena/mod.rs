@@ -15,7 +15,7 @@ pub mod stop;
 use anyhow::Context as _;
 use arena::matches::{self, Conduct, MatchFolder, Standing, conduct::Ended, notation};
 use games::{
-    Face,
+    Notation,
     registry::{self, Visitor},
 };
 use indicatif::{ProgressBar, ProgressStyle};
@@ -35,7 +35,7 @@ struct Match(Arguments);
 impl Visitor for Match {
     type Output = anyhow::Result<()>;
 
-    fn visit<G: Face>(self) -> anyhow::Result<()> {
+    fn visit<G: Notation>(self) -> anyhow::Result<()> {
         let arguments = self.0;
         let Setup {
             plan,

@@ -11,7 +11,7 @@ use arena::{
     },
     players::{NetworkOptions, Networks},
 };
-use games::Face;
+use games::Notation;
 
 use super::arguments::Arguments;
 use crate::usage::BadUsage;
@@ -22,7 +22,7 @@ const GAMES_AT_ONCE: u64 = 32;
 const LARGEST_BATCH: usize = 256;
 
 /// A match that is ready to begin.
-pub struct Setup<G: Face> {
+pub struct Setup<G: Notation> {
     pub plan: Plan,
     pub rules: G::Rules,
     pub players: Vec<Player<G>>,
@@ -31,7 +31,7 @@ pub struct Setup<G: Face> {
     pub path: PathBuf,
 }
 
-impl<G: Face> Setup<G> {
+impl<G: Notation> Setup<G> {
     /// Opens all players.
     pub fn new(arguments: &Arguments) -> anyhow::Result<Self> {
         let threads = match arguments.threads {

@@ -6,19 +6,19 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use games::{Course, Face};
+use games::{Course, Notation};
 use serde_json::{Map, Value};
 
 use crate::rules::request::Request;
 
 /// A game under way, with the text of its start.
-pub struct Play<G: Face> {
+pub struct Play<G: Notation> {
     /// Start position as it was given. `None` means the usual start.
     start: Option<String>,
     course: Course<G>,
 }
 
-impl<G: Face> Play<G> {
+impl<G: Notation> Play<G> {
     /// Starts a game by the rules that people play by, from a position or the usual start.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl<G: Face> Play<G> {
     }
 }
 
-impl<G: Face> Deref for Play<G> {
+impl<G: Notation> Deref for Play<G> {
     type Target = Course<G>;
 
     fn deref(&self) -> &Course<G> {
@@ -104,7 +104,7 @@ impl<G: Face> Deref for Play<G> {
     }
 }
 
-impl<G: Face> DerefMut for Play<G> {
+impl<G: Notation> DerefMut for Play<G> {
     fn deref_mut(&mut self) -> &mut Course<G> {
         &mut self.course
     }
@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    fn enter<G: Face>(play: &mut Play<G>, text: &str) {
+    fn enter<G: Notation>(play: &mut Play<G>, text: &str) {
         for action in play.state().read_turn(text).unwrap() {
             play.play(action).unwrap();
         }

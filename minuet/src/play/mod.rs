@@ -6,7 +6,7 @@
 //! | [`game`] | the game so far: taking back, saving, loading |
 //! | [`session`] | the loop |
 //!
-//! Notation, drawing and help are part of each game ([`games::Face`]).
+//! Notation, drawing and help are part of each game ([`games::Notation`]).
 
 mod command;
 mod game;
@@ -24,7 +24,7 @@ use arena::{
     players::{NetworkOptions, Networks},
 };
 use games::{
-    Face, Player,
+    Notation, Player,
     registry::{self, Visitor},
     terminal::Style,
 };
@@ -101,7 +101,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 impl Visitor for Arguments {
     type Output = anyhow::Result<()>;
 
-    fn visit<G: Face>(self) -> anyhow::Result<()> {
+    fn visit<G: Notation>(self) -> anyhow::Result<()> {
         let people = people::<G>(&self.side)?;
         let play = match &self.load {
             Some(file) => Play::<G>::load(file)?,
@@ -146,7 +146,7 @@ impl Visitor for Arguments {
 }
 
 /// Position of a drawn problem, as text.
-fn problem<G: Face>(level: u32, seed: u64) -> anyhow::Result<String> {
+fn problem<G: Notation>(level: u32, seed: u64) -> anyhow::Result<String> {
     if !(1..=G::LEVELS).contains(&level) {
         let reason = match G::LEVELS {
             0 => format!("--level: {} is not about problems", G::NAME),
@@ -159,7 +159,7 @@ fn problem<G: Face>(level: u32, seed: u64) -> anyhow::Result<String> {
     Ok(drawn.position())
 }
 
-fn people<G: Face>(side: &str) -> anyhow::Result<Vec<Player>> {
+fn people<G: Notation>(side: &str) -> anyhow::Result<Vec<Player>> {
     Ok(match side.to_lowercase().as_str() {
         "both" => vec![Player::First, Player::Second],
         "none" => Vec::new(),
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     /// Output for a person who types these lines against an opponent that plays at random.
-    fn seen<G: Face>(lines: &str, side: &str) -> String {
+    fn seen<G: Notation>(lines: &str, side: &str) -> String {
         let spec: Spec = "random".parse().unwrap();
         let computer = Opponent::open(&spec, &mut Networks::new(NetworkOptions::default())).unwrap();
         let mut out = Vec::new();

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context as _;
 use arena::{Player as Opponent, players::Solo};
-use games::{Action, Face, Player, terminal::Style};
+use games::{Action, Notation, Player, terminal::Style};
 use search::GameKey;
 
 use super::{
@@ -20,7 +20,7 @@ use super::{
 const MAX_LINE: u64 = 4096;
 
 /// A game at a terminal, of one person, two, or none.
-pub struct Session<'a, G: Face, In, Out> {
+pub struct Session<'a, G: Notation, In, Out> {
     /// Game under way.
     pub play: Play<G>,
     /// Player of the sides that no person plays. Also gives hints.
@@ -45,7 +45,7 @@ enum Next {
     End,
 }
 
-impl<G: Face, In: BufRead, Out: Write> Session<'_, G, In, Out> {
+impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
     /// Plays until the game is over, a person quits or resigns, or the input ends.
     ///
     /// # Errors

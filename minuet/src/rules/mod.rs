@@ -7,7 +7,7 @@
 //! | [`answering`] | from a request to its answer, for any game |
 //! | [`lines`] | reads lines of bounded length |
 //!
-//! The JSON form of a game's actions is part of the game ([`games::Face`]).
+//! The JSON form of a game's actions is part of the game ([`games::Notation`]).
 
 mod answer;
 mod answering;

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use games::{Face as _, generator::GeneratorGame, terminal::Style};
+use games::{Notation as _, generator::GeneratorGame, terminal::Style};
 use search::Search;
 
 /// Time between two pictures.

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use arena::players::solver::{self, Attempt, Pairs, wrong_cells};
 use games::{
-    Action, Face, Game,
+    Action, Game, Notation,
     generator::{Clan, GeneratorGame, Problem, Rules, task::Task},
     terminal::Style,
 };

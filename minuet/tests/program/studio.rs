@@ -7,7 +7,7 @@ use std::{
 };
 
 use games::{
-    Face,
+    Notation,
     registry::{self, Visitor},
 };
 use serde_json::{Value, json};
@@ -74,7 +74,7 @@ struct Random<'a>(&'a Studio);
 impl Visitor for Random<'_> {
     type Output = ();
 
-    fn visit<G: Face>(self) {
+    fn visit<G: Notation>(self) {
         let Self(studio) = self;
         let opened = studio.json(
             "POST /play/tables",
@@ -143,7 +143,7 @@ fn rules(record: &Value) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-fn replayed<G: Face>(record: &Value) -> G {
+fn replayed<G: Notation>(record: &Value) -> G {
     let mut state = G::start(&G::people_rules(), record["start"].as_str()).unwrap();
     for action in record["actions"].as_array().unwrap() {
         state.play(state.action_from_json(action).unwrap()).unwrap();

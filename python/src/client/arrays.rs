@@ -163,7 +163,7 @@ pub fn of_stats(py: Python<'_>, stats: StatsReply) -> PyResult<Bound<'_, PyDict>
     Ok(fields)
 }
 
-/// JSON text as a Python value; its bytes if it is no JSON, and None if it is empty.
+/// JSON text as a Python value; its bytes if it is not JSON, and None if it is empty.
 fn parsed<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
     match serde_json::from_str::<serde_json::Value>(text) {
         Ok(value) => python_of(py, &value),

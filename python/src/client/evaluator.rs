@@ -1,4 +1,4 @@
-//! The class `EvaluatorClient`: requests of an inference server. The Python class `Evaluator` is its face.
+//! The class `EvaluatorClient`: requests of an inference server. The Python class `Evaluator` is the part that users see.
 
 use futures::future::try_join_all;
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
@@ -29,6 +29,16 @@ pub struct EvaluatorClient {
     client: Client<Grpc<Link>>,
 }
 
+/// Positions as Python gives them: rows and legal entries back to back with the length of each row and the number of each position's
+/// entries, and whether rows differ in length.
+type Given<'py> = (
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, u32>,
+    PyReadonlyArray1<'py, u32>,
+    bool,
+);
+
 /// Positions of one call, split into requests.
 struct Positions {
     rows: Vec<u32>,
@@ -43,20 +53,14 @@ impl Positions {
     ///
     /// # Errors
     /// `RowError` if their lengths do not fit together.
-    fn new(
-        rows: &PyReadonlyArray1<'_, u32>,
-        lengths: &PyReadonlyArray1<'_, u32>,
-        entries: &PyReadonlyArray1<'_, u32>,
-        counts: &PyReadonlyArray1<'_, u32>,
-        is_ragged: bool,
-    ) -> PyResult<Self> {
+    fn new((rows, lengths, entries, counts, is_ragged): &Given<'_>) -> PyResult<Self> {
         let of = |numbers: &PyReadonlyArray1<'_, u32>| numbers.as_array().to_vec();
         let positions = Self {
             rows: of(rows),
             lengths: of(lengths),
             entries: of(entries),
             counts: of(counts),
-            is_ragged,
+            is_ragged: *is_ragged,
         };
         positions.check().map_err(RowError::new_err)?;
         Ok(positions)
@@ -159,47 +163,27 @@ impl EvaluatorClient {
     }
 
     /// Evaluates positions. All are evaluated by one version, that of the first request's reply.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the Python class hands on its own settings"
-    )]
     fn evaluate<'py>(
         &self,
         py: Python<'py>,
         model: &str,
-        rows: PyReadonlyArray1<'py, u32>,
-        lengths: PyReadonlyArray1<'py, u32>,
-        entries: PyReadonlyArray1<'py, u32>,
-        counts: PyReadonlyArray1<'py, u32>,
-        is_ragged: bool,
+        positions: Given<'py>,
         seconds: f64,
     ) -> PyResult<Answer<'py>> {
-        let positions = Positions::new(&rows, &lengths, &entries, &counts, is_ragged)?;
-        let limits = self.client.limits(seconds);
-        let call = ask(self.client.get()?, model.into(), positions.requests(), limits);
+        let (call, _) = self.ask(model, &positions, seconds)?;
         let answered = self.client.wait(py, Some(seconds), call)?;
         Ok(arrays(py, answered))
     }
 
     /// Like `evaluate`, but returns at once. Another thread calls `done(answer, None)` or `done(None, exception)` at the end.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the Python class hands on its own settings"
-    )]
     fn start<'py>(
         &self,
         model: &str,
-        rows: PyReadonlyArray1<'py, u32>,
-        lengths: PyReadonlyArray1<'py, u32>,
-        entries: PyReadonlyArray1<'py, u32>,
-        counts: PyReadonlyArray1<'py, u32>,
-        is_ragged: bool,
+        positions: Given<'py>,
         seconds: f64,
         done: Py<PyAny>,
     ) -> PyResult<Pending> {
-        let positions = Positions::new(&rows, &lengths, &entries, &counts, is_ragged)?;
-        let limits = self.client.limits(seconds);
-        let call = ask(self.client.get()?, model.into(), positions.requests(), limits);
+        let (call, limits) = self.ask(model, &positions, seconds)?;
         let address = self.client.address.clone();
         let task = runtime()?.spawn(async move {
             let answer = within(Some(limits.left()), call).await;
@@ -213,6 +197,20 @@ impl EvaluatorClient {
         Ok(Pending {
             task: task.abort_handle(),
         })
+    }
+}
+
+impl EvaluatorClient {
+    /// Returns a call that begins now, and its limits.
+    fn ask(
+        &self,
+        model: &str,
+        positions: &Given<'_>,
+        seconds: f64,
+    ) -> PyResult<(impl Future<Output = Result<Answered, Status>> + use<>, Limits)> {
+        let requests = Positions::new(positions)?.requests();
+        let limits = self.client.limits(seconds);
+        Ok((ask(self.client.get()?, model.into(), requests, limits), limits))
     }
 }
 

@@ -178,7 +178,7 @@ impl Limits {
         request
     }
 
-    /// Makes attempts, with growing delays between them, until one succeeds, fails for good, or the deadline is too close.
+    /// Makes attempts, with growing delays between them, until one succeeds, fails with an error that a repetition does not help, or the deadline is too close.
     ///
     /// # Errors
     /// The last attempt's status.

@@ -1,4 +1,4 @@
-//! The class `StoreClient`: requests of a replay store. The Python class `ReplayStore` is its face.
+//! The class `StoreClient`: requests of a replay store. The Python class `ReplayStore` is the part that users see.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Filter {
 
 /// Bytes of a game's id.
 fn id_of(text: &str) -> PyResult<Vec<u8>> {
-    let wrong = || SettingsError::new_err(format!("{text:?} is no id of a game: 32 hexadecimal digits"));
+    let wrong = || SettingsError::new_err(format!("{text:?} is not the id of a game: 32 hexadecimal digits"));
     parse_game_id(text).map(Vec::from).ok_or_else(wrong)
 }
 

@@ -1,4 +1,4 @@
-//! Streams of batches and of games. Each is an iterator of dictionaries, which goes on where it was when the connection breaks.
+//! Streams of batches and of games. Each is an iterator of dictionaries, which continues where it was when the connection breaks.
 
 use std::{
     future::Future,

@@ -88,7 +88,7 @@ impl Game {
         self.spec.layout.row_len()
     }
 
-    /// Greatest number of values of a row.
+    /// Largest number of values of a row.
     #[getter]
     fn max_row_length(&self) -> usize {
         *self.spec.layout.row_lengths().end()

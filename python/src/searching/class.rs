@@ -17,7 +17,7 @@ use crate::{
     rules::{Game, Spec, State, json_fields},
 };
 
-/// Greatest memory of one tree in bytes; a full tree takes no more leaves.
+/// Largest memory of one tree in bytes; a full tree takes no more leaves.
 const TREE_BYTES: usize = 1 << 30;
 
 /// The search of one game. Its decision node is a state; visits grow a tree below it.

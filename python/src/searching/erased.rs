@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use games::{
-    Action, Face, IllegalAction, MoverValue, Symmetry,
+    Action, IllegalAction, MoverValue, Notation, Symmetry,
     erased::{AnyState, Typed},
     registry::{self, Visitor},
 };
@@ -28,7 +28,7 @@ pub trait AnySearch: Send + Sync + Debug {
 
 /// A search with its type.
 #[derive(Debug)]
-struct TypedSearch<G: Face> {
+struct TypedSearch<G: Notation> {
     search: Search<G>,
     encoding: G::Encoding,
     /// Leaves of the last gather.
@@ -47,7 +47,7 @@ pub fn begin(
     impl Visitor for Begin<'_> {
         type Output = Option<Box<dyn AnySearch>>;
 
-        fn visit<G: Face>(self) -> Self::Output {
+        fn visit<G: Notation>(self) -> Self::Output {
             let Self(state, mut settings, key) = self;
             let Typed { state, encoding } = Typed::<G>::find(state)?.clone();
             // An evaluator in Python gives its priors in ascending order of the actions, which is not that of a canonical image.
@@ -63,7 +63,7 @@ pub fn begin(
     registry::visit(game, Begin(state, settings, key)).ok()?
 }
 
-impl<G: Face> AnySearch for TypedSearch<G> {
+impl<G: Notation> AnySearch for TypedSearch<G> {
     fn gather(&mut self, leaf: &mut dyn FnMut(Box<dyn AnyState>, Symmetry)) {
         let Self {
             search,

@@ -600,7 +600,7 @@ mod tests {
     /// Returns a game with one player and rows of varying length.
     fn generator() -> Game {
         use games::{
-            Symmetry,
+            Game as _, Symmetry,
             generator::{Encoding, GeneratorGame},
         };
 

@@ -284,11 +284,11 @@ fn summary(scene: &Scene, board: &Board) -> String {
 
 #[cfg(test)]
 mod tests {
-    use games::{Face, connect_four::ConnectFour, paco_sako::PacoSako};
+    use games::{Notation, connect_four::ConnectFour, paco_sako::PacoSako};
 
     use super::*;
 
-    fn drawn<G: Face>(position: Option<&str>, turns: &[&str], view: View) -> String {
+    fn drawn<G: Notation>(position: Option<&str>, turns: &[&str], view: View) -> String {
         let mut state = G::start(&G::people_rules(), position).unwrap();
         for turn in turns {
             for action in state.read_turn(turn).unwrap() {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use arena::players::thinker::{Limits, ThinkError, Thinker};
-use games::{Action, Face};
+use games::{Action, Notation};
 use maud::Markup;
 use parking_lot::Mutex;
 use search::{Reuse, Settings};
@@ -20,7 +20,7 @@ const MOST: usize = 4;
 const TREE: usize = 64 << 20;
 
 /// A search of one position.
-pub struct Explorer<G: Face> {
+pub struct Explorer<G: Notation> {
     pub(super) begin: G,
     pub(super) by: String,
     /// Most visits.
@@ -29,7 +29,7 @@ pub struct Explorer<G: Face> {
 }
 
 /// The changing part of an explorer.
-pub(super) struct Inner<G: Face> {
+pub(super) struct Inner<G: Notation> {
     pub thinker: Thinker<G>,
     /// Actions of the last visit, if the last request was for one.
     pub last: Option<Vec<Action>>,
@@ -99,7 +99,7 @@ pub fn settings(player: &Settings) -> Settings {
     }
 }
 
-impl<G: Face> Explorer<G> {
+impl<G: Notation> Explorer<G> {
     /// An explorer whose search has made no visit. `settings` are those of [`settings`].
     pub fn new(thinker: Thinker<G>, by: &str, most: u32) -> Self {
         Self {
@@ -120,7 +120,7 @@ impl<G: Face> Explorer<G> {
     }
 }
 
-impl<G: Face> AnyExplorer for Explorer<G> {
+impl<G: Notation> AnyExplorer for Explorer<G> {
     fn visit(&self, count: u32, stop: &AtomicBool) -> Result<(), ThinkError> {
         let inner = &mut *self.inner.lock();
         let goal = inner.thinker.visits().saturating_add(count).min(self.most);
@@ -185,7 +185,7 @@ impl<G: Face> AnyExplorer for Explorer<G> {
 }
 
 /// Actions along which the visits have grown by one.
-fn grown<G: Face>(before: &search::Search<G>, after: &search::Search<G>) -> Vec<Action> {
+fn grown<G: Notation>(before: &search::Search<G>, after: &search::Search<G>) -> Vec<Action> {
     let mut path = Vec::new();
     while let Some(look) = after.look(&path) {
         let earlier = before.look(&path);

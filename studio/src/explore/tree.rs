@@ -1,6 +1,6 @@
 //! The opened tree as a table: the moves of each opened node, and one line for those that few visits took.
 
-use games::{Action, Face};
+use games::{Action, Notation};
 use maud::{Markup, html};
 use search::look::{Child, Stage};
 
@@ -24,7 +24,7 @@ pub(super) struct Tree<'a, G> {
     pub last: Option<&'a [Action]>,
 }
 
-impl<G: Face> Tree<'_, G> {
+impl<G: Notation> Tree<'_, G> {
     /// Draws the table.
     pub(super) fn table(&self) -> Markup {
         html! {

@@ -1,6 +1,6 @@
 //! Drawing of an explorer: the tree opened along a path, the board at its end, the formula with its numbers.
 
-use games::{Action, Face};
+use games::{Action, Notation};
 use maud::{Markup, html};
 use search::look::{Child, Look, Stage, Terms};
 
@@ -27,7 +27,7 @@ pub(super) struct Level<G> {
 }
 
 /// Draws everything. `None` if the tree has no node at `path`.
-pub(super) fn page<G: Face>(
+pub(super) fn page<G: Notation>(
     explorer: &Explorer<G>,
     inner: &Inner<G>,
     base: &str,
@@ -77,7 +77,7 @@ pub(super) fn page<G: Face>(
     })
 }
 
-fn level<G: Face>(explorer: &Explorer<G>, inner: &Inner<G>, path: &[Action]) -> Option<Level<G>> {
+fn level<G: Notation>(explorer: &Explorer<G>, inner: &Inner<G>, path: &[Action]) -> Option<Level<G>> {
     let look = inner.thinker.search().look(path)?;
     let mut children = look.children.clone();
     children.sort_by_key(|child| std::cmp::Reverse((child.visits, child.prior.to_bits())));
@@ -90,7 +90,7 @@ fn level<G: Face>(explorer: &Explorer<G>, inner: &Inner<G>, path: &[Action]) -> 
 }
 
 /// The moves that lead to the node.
-fn place<G: Face>(levels: &[Level<G>]) -> Markup {
+fn place<G: Notation>(levels: &[Level<G>]) -> Markup {
     let moves = levels.windows(2).filter_map(|pair| match pair {
         [before, after] => Some(before.state.write_turn(after.path.get(before.path.len()..)?)),
         _ => None,
@@ -99,7 +99,7 @@ fn place<G: Face>(levels: &[Level<G>]) -> Markup {
     html! { @if moves.is_empty() { "The position" } @else { (moves.join(" · ")) } }
 }
 
-fn drawing<G: Face>(shown: &Level<G>) -> Markup {
+fn drawing<G: Notation>(shown: &Level<G>) -> Markup {
     let last = shown.path.last().map_or(&[][..], std::slice::from_ref);
     let scene = shown.state.scene(last);
     let all = shown.look.visits.max(1) as f32;
@@ -129,7 +129,7 @@ fn drawing<G: Face>(shown: &Level<G>) -> Markup {
 }
 
 /// Facts about the node itself.
-fn facts<G: Face>(explorer: &Explorer<G>, shown: &Level<G>) -> Markup {
+fn facts<G: Notation>(explorer: &Explorer<G>, shown: &Level<G>) -> Markup {
     let look = &shown.look;
     html! {
         dl.facts {
@@ -155,7 +155,7 @@ fn facts<G: Face>(explorer: &Explorer<G>, shown: &Level<G>) -> Markup {
 }
 
 /// The formula for one action of a node, term by term.
-fn formula<G: Face>(inner: &Inner<G>, before: &Level<G>, child: &Child) -> Markup {
+fn formula<G: Notation>(inner: &Inner<G>, before: &Level<G>, child: &Child) -> Markup {
     let settings = inner.thinker.search().settings();
     let Some(Terms {
         first_play,
@@ -196,7 +196,7 @@ fn formula<G: Face>(inner: &Inner<G>, before: &Level<G>, child: &Child) -> Marku
 }
 
 /// Buttons that make visits.
-fn visits<G: Face>(explorer: &Explorer<G>, inner: &Inner<G>, base: &str, path: &[Action]) -> Markup {
+fn visits<G: Notation>(explorer: &Explorer<G>, inner: &Inner<G>, base: &str, path: &[Action]) -> Markup {
     let done = inner.thinker.visits();
     html! {
         form.visits method="post" action=(format!("{base}/visit")) {
@@ -212,7 +212,7 @@ fn visits<G: Face>(explorer: &Explorer<G>, inner: &Inner<G>, base: &str, path: &
 }
 
 /// The way of the last visit.
-fn last<G: Face>(levels: &[Level<G>], inner: &Inner<G>, base: &str) -> Markup {
+fn last<G: Notation>(levels: &[Level<G>], inner: &Inner<G>, base: &str) -> Markup {
     let Some((last, begin)) = inner.last.as_deref().zip(levels.first()) else {
         return html! { p.last {} };
     };

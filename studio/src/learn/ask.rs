@@ -11,7 +11,7 @@ use arena::{
     solver_test::SolverTest,
 };
 use games::{
-    Face,
+    Notation,
     erased::{AnyState, Typed},
     probes::Probe,
     registry::{self, UnknownGame, Visitor},
@@ -81,7 +81,7 @@ pub struct Ask<'a> {
 impl Visitor for Ask<'_> {
     type Output = Result<Vec<Decision>, Fault>;
 
-    fn visit<G: Face>(self) -> Self::Output {
+    fn visit<G: Notation>(self) -> Self::Output {
         let player = Player::<G>::open(self.spec, self.networks)?;
         let settings = Settings {
             leaves: LEAVES,

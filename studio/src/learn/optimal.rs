@@ -2,7 +2,7 @@
 //! `minuet bench accuracy` measures the same with more positions.
 
 use arena::solver_test::SolverTest;
-use games::{Face, registry::Visitor};
+use games::{Notation, registry::Visitor};
 use search::{Draws, GameKey, Purpose};
 
 use crate::{play::tables::Facts, run::Run};
@@ -22,13 +22,13 @@ pub fn has_solver(game: &str) -> bool {
 }
 
 /// Beginning of the run's games.
-fn start<G: Face>(run: &Run) -> Option<G> {
+fn start<G: Notation>(run: &Run) -> Option<G> {
     let rules = run.config.game.rules.clone().try_into::<G::Rules>();
     G::start(&rules.unwrap_or_default(), None).ok()
 }
 
 /// Positions of tests. One that the rules do not allow is left at its last legal action.
-pub fn states<G: Face>(run: &Run, tests: &[SolverTest]) -> Vec<G> {
+pub fn states<G: Notation>(run: &Run, tests: &[SolverTest]) -> Vec<G> {
     let Some(start) = start::<G>(run) else {
         return Vec::new();
     };
@@ -50,7 +50,7 @@ pub struct SolverTests<'a>(pub &'a Run);
 impl Visitor for SolverTests<'_> {
     type Output = Vec<SolverTest>;
 
-    fn visit<G: Face>(self) -> Vec<SolverTest> {
+    fn visit<G: Notation>(self) -> Vec<SolverTest> {
         if !G::HAS_SOLVER {
             return Vec::new();
         }

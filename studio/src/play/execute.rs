@@ -6,7 +6,7 @@ use std::{
 };
 
 use arena::{PlayerError, players::thinker::Thinker};
-use games::{Action, Face, Player};
+use games::{Action, Notation, Player};
 use search::GameKey;
 use tokio::sync::watch;
 
@@ -21,7 +21,7 @@ use crate::{
     explore::explorer::{self, AnyExplorer, Explorer},
 };
 
-impl<G: Face> Table<G> {
+impl<G: Notation> Table<G> {
     /// Plays actions of a person from the position that is shown.
     fn play(self: &Arc<Self>, inner: &mut Inner<G>, actions: &[Action]) -> Result<(), Refusal> {
         let state = inner.shown();
@@ -69,7 +69,7 @@ impl<G: Face> Table<G> {
     }
 }
 
-impl<G: Face> AnyTable for Table<G> {
+impl<G: Notation> AnyTable for Table<G> {
     fn execute(self: Arc<Self>, command: Command) -> Result<(), Refusal> {
         let inner = &mut *self.inner.lock();
         inner.trouble = None;
@@ -197,7 +197,7 @@ impl<G: Face> AnyTable for Table<G> {
     }
 }
 
-impl<G: Face> Table<G> {
+impl<G: Notation> Table<G> {
     /// A watcher has left. If nobody comes in time, the searches stop.
     fn left(self: Arc<Self>) {
         {

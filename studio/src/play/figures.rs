@@ -1,6 +1,6 @@
 //! Figures of searches: the bar, the rows of the analysis, marks on the board.
 
-use games::{Action, Face, Player, scene::Scene};
+use games::{Action, Notation, Player, scene::Scene};
 use maud::{Markup, html};
 
 use super::{
@@ -22,7 +22,7 @@ const ROWS: usize = 10;
 const ARROWS: usize = 5;
 
 /// Share of the first player as a bar, with its source.
-pub(super) fn bar<G: Face>(table: &Table<G>, inner: &Inner<G>, analysis: Option<&Analysis>) -> Markup {
+pub(super) fn bar<G: Notation>(table: &Table<G>, inner: &Inner<G>, analysis: Option<&Analysis>) -> Markup {
     let known = match analysis.filter(|analysis| inner.is_analysing && analysis.visits > 0) {
         Some(analysis) => Some((analysis.value.get(), analysis.visits, analysis.by.as_str())),
         None => inner
@@ -52,12 +52,12 @@ pub(super) fn bar<G: Face>(table: &Table<G>, inner: &Inner<G>, analysis: Option<
 }
 
 /// A value as whole percents.
-pub(super) fn percent<G: Face>(value: f32) -> String {
+pub(super) fn percent<G: Notation>(value: f32) -> String {
     format!("{:.0} %", 100.0 * share::<G>(value))
 }
 
 /// Best actions with prior, visits, value and line.
-pub(super) fn rows<G: Face>(state: &G, analysis: &Analysis, exact: &[(Action, i8)]) -> Markup {
+pub(super) fn rows<G: Notation>(state: &G, analysis: &Analysis, exact: &[(Action, i8)]) -> Markup {
     let all: u32 = analysis.rows.iter().map(|row| row.visits).sum();
     html! {
         p.quiet.small {
@@ -110,7 +110,7 @@ fn verdict(exact: &[(Action, i8)], action: Action) -> Markup {
 }
 
 /// Hinted cells, and figures of the analysis on the board.
-pub(super) fn overlay<G: Face>(inner: &Inner<G>, state: &G, scene: &Scene, view: View) -> Markup {
+pub(super) fn overlay<G: Notation>(inner: &Inner<G>, state: &G, scene: &Scene, view: View) -> Markup {
     let Some(board) = scene.boards.first() else {
         return Markup::default();
     };

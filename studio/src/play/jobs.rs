@@ -19,7 +19,7 @@ use arena::{
     },
     solver_test::optimal_actions,
 };
-use games::{Action, Face, IllegalAction};
+use games::{Action, IllegalAction, Notation};
 use search::{Draws, GameKey, Purpose, Reuse, Settings};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -54,7 +54,7 @@ const PACE: Duration = Duration::from_millis(700);
 /// Leaves that the analysis evaluates at once.
 const LEAVES: u32 = 8;
 
-impl<G: Face> Table<G> {
+impl<G: Notation> Table<G> {
     /// Lets the computer play until a person is to act or the game is over.
     pub(super) fn let_opponent_play(self: Arc<Self>, job: &Job) {
         if let Err(error) = self.opponent_plays(job) {

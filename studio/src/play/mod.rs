@@ -45,7 +45,7 @@ use axum::{
     routing::{get, post},
 };
 use games::{
-    Action, Face, Player,
+    Action, Notation, Player,
     registry::{self, Visitor},
 };
 use serde::Deserialize;
@@ -184,7 +184,7 @@ struct Open {
 impl Visitor for Open {
     type Output = Result<Arc<dyn AnyTable>, Refusal>;
 
-    fn visit<G: Face>(self) -> Self::Output {
+    fn visit<G: Notation>(self) -> Self::Output {
         let Self {
             tables,
             opponent,
@@ -215,7 +215,7 @@ impl Visitor for Open {
     }
 }
 
-fn people<G: Face>(side: &str) -> Result<Vec<Player>, Refusal> {
+fn people<G: Notation>(side: &str) -> Result<Vec<Player>, Refusal> {
     Ok(match side {
         _ if G::PLAYERS == 1 && side != "none" => vec![Player::First],
         "both" => vec![Player::First, Player::Second],

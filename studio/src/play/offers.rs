@@ -1,6 +1,6 @@
 //! Offers: ways in which a person plays on a page, by clicks or by name.
 
-use games::{Action, Face, Player, scene::Piece};
+use games::{Action, Notation, Player, scene::Piece};
 use serde::Serialize;
 
 /// One way to go on: one action, or two that begin a turn together (lift and place).
@@ -33,7 +33,7 @@ pub struct Pick {
 ///
 /// An action that leaves its turn incomplete, as lifting a piece does, is offered together with each action after it, so that
 /// a piece can be dragged.
-pub fn offers<G: Face>(state: &G) -> Vec<Offer> {
+pub fn offers<G: Notation>(state: &G) -> Vec<Offer> {
     let mut offers = Vec::new();
     let mut first = Vec::new();
     let mut second = Vec::new();
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    fn at<G: Face>(position: &str) -> G {
+    fn at<G: Notation>(position: &str) -> G {
         G::start(&G::people_rules(), Some(position)).unwrap()
     }
 

@@ -3,7 +3,7 @@
 use arena::matches::problems;
 use axum::extract::State;
 use games::{
-    Face,
+    Notation,
     registry::{self, Visitor},
 };
 use maud::{Markup, PreEscaped, html};
@@ -175,7 +175,7 @@ fn first_pieces(game: &str, start: Option<&str>, view: View) -> Vec<(&'static st
     impl Visitor for Draw<'_> {
         type Output = Option<Vec<(&'static str, String)>>;
 
-        fn visit<G: Face>(self) -> Self::Output {
+        fn visit<G: Notation>(self) -> Self::Output {
             let Self(start, view) = self;
             let rules = G::people_rules();
             let given = start.filter(|start| !start.trim().is_empty());

@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use games::{Action, Course, Face};
+use games::{Action, Course, Notation};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
@@ -18,7 +18,7 @@ use super::{analysis::Analysis, command::Seats, refusal::Refusal, tables::Tables
 pub(super) const HINT_VISITS: u32 = 400;
 
 /// One game under way.
-pub struct Table<G: Face> {
+pub struct Table<G: Notation> {
     pub(super) tables: Arc<Tables>,
     pub(super) seats: Seats,
     pub(super) inner: Mutex<Inner<G>>,
@@ -54,7 +54,7 @@ pub(super) struct Inner<G> {
     pub is_closed: bool,
 }
 
-impl<G: Face> Inner<G> {
+impl<G: Notation> Inner<G> {
     /// State that is shown.
     pub fn shown(&self) -> G {
         self.course.state_after(self.at)
@@ -83,7 +83,7 @@ impl<G: Face> Inner<G> {
     }
 }
 
-impl<G: Face> Table<G> {
+impl<G: Notation> Table<G> {
     /// A table at which a game begins.
     pub fn new(tables: Arc<Tables>, seats: Seats, begin: G, start: Option<String>) -> Arc<Self> {
         Arc::new(Self {
@@ -198,7 +198,7 @@ impl<G: Face> Table<G> {
     }
 }
 
-impl<G: Face> Inner<G> {
+impl<G: Notation> Inner<G> {
     pub fn outcome_of_shown(&self) -> Option<games::Outcome> {
         self.shown().outcome()
     }

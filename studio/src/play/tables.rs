@@ -8,7 +8,7 @@ use arena::{
 };
 use config::ProviderChoice;
 use games::{
-    Face, Player,
+    Notation, Player,
     registry::{self, UnknownGame, Visitor},
 };
 use parking_lot::Mutex;
@@ -94,7 +94,7 @@ impl Tables {
     ///
     /// # Errors
     /// [`PlayerError`] if the network cannot be used.
-    pub fn player<G: Face>(&self, spec: &Spec) -> Result<arena::Player<G>, PlayerError> {
+    pub fn player<G: Notation>(&self, spec: &Spec) -> Result<arena::Player<G>, PlayerError> {
         let mut networks = self.networks.lock();
         let player = arena::Player::open(spec, &mut networks);
         networks.close_unused(OPEN_NETWORKS);
@@ -161,7 +161,7 @@ impl Facts {
         impl Visitor for Ask {
             type Output = Facts;
 
-            fn visit<G: Face>(self) -> Facts {
+            fn visit<G: Notation>(self) -> Facts {
                 Facts {
                     name: G::NAME,
                     players: [Player::First, Player::Second].map(G::player_name),

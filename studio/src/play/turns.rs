@@ -1,9 +1,9 @@
 //! Lines of actions as turns: their text, and the cells to click.
 
-use games::{Action, Face};
+use games::{Action, Notation};
 
 /// Cells that are clicked to play actions one after the other.
-pub(super) fn clicked<G: Face>(state: &G, actions: &[Action]) -> Vec<usize> {
+pub(super) fn clicked<G: Notation>(state: &G, actions: &[Action]) -> Vec<usize> {
     let mut state = state.clone();
     let mut cells = Vec::new();
     for &action in actions {
@@ -15,12 +15,12 @@ pub(super) fn clicked<G: Face>(state: &G, actions: &[Action]) -> Vec<usize> {
 }
 
 /// Actions of a line that belong to its first turn.
-pub(super) fn first_turn<G: Face>(state: &G, line: &[Action]) -> Vec<Action> {
+pub(super) fn first_turn<G: Notation>(state: &G, line: &[Action]) -> Vec<Action> {
     turns_of(state, line).into_iter().next().unwrap_or_default()
 }
 
 /// Turns of a line.
-fn turns_of<G: Face>(state: &G, line: &[Action]) -> Vec<Vec<Action>> {
+fn turns_of<G: Notation>(state: &G, line: &[Action]) -> Vec<Vec<Action>> {
     let mut state = state.clone();
     let mut turns: Vec<Vec<Action>> = Vec::new();
     for &action in line {
@@ -34,7 +34,7 @@ fn turns_of<G: Face>(state: &G, line: &[Action]) -> Vec<Vec<Action>> {
 }
 
 /// A line as people write it, turn by turn.
-pub(super) fn line_text<G: Face>(state: &G, line: &[Action]) -> String {
+pub(super) fn line_text<G: Notation>(state: &G, line: &[Action]) -> String {
     let mut state = state.clone();
     let turns = turns_of(&state, line);
     let mut texts = Vec::new();

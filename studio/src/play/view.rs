@@ -1,6 +1,6 @@
 //! The view of a table: pieces of HTML with the names of their places.
 
-use games::{Action, Face, Player, scene::Scene};
+use games::{Action, Notation, Player, scene::Scene};
 use maud::{Markup, html};
 
 use super::{
@@ -13,7 +13,7 @@ use super::{
 use crate::board::{self, View};
 
 /// Draws all pieces.
-pub(super) fn slots<G: Face>(table: &Table<G>, inner: &Inner<G>, view: View) -> Slots {
+pub(super) fn slots<G: Notation>(table: &Table<G>, inner: &Inner<G>, view: View) -> Slots {
     let state = inner.shown();
     let last_turn = last_turn(inner);
     let scene = state.scene(last_turn);
@@ -47,14 +47,14 @@ pub(super) fn slots<G: Face>(table: &Table<G>, inner: &Inner<G>, view: View) -> 
 }
 
 /// Actions of the last turn before the position that is shown. A turn that is not complete counts with the one before it.
-fn last_turn<G: Face>(inner: &Inner<G>) -> &[Action] {
+fn last_turn<G: Notation>(inner: &Inner<G>) -> &[Action] {
     let actions = &inner.course.actions()[..inner.at];
     let first = inner.course.turns().iter().rfind(|turn| turn.first < inner.at);
     &actions[first.map_or(0, |turn| turn.first)..]
 }
 
 /// One or two sentences: what was played, who is to act, what is in the hand, how the game ended.
-fn status<G: Face>(table: &Table<G>, inner: &Inner<G>, state: &G) -> Markup {
+fn status<G: Notation>(table: &Table<G>, inner: &Inner<G>, state: &G) -> Markup {
     let mover = state.to_move();
     let remark = state.remark();
     let played = last_turn(inner);
@@ -88,7 +88,7 @@ fn status<G: Face>(table: &Table<G>, inner: &Inner<G>, state: &G) -> Markup {
 }
 
 /// Name of a side, with the player behind it.
-fn by<G: Face>(table: &Table<G>, player: Player) -> String {
+fn by<G: Notation>(table: &Table<G>, player: Player) -> String {
     let name = G::player_name(player);
     if G::PLAYERS == 1 {
         return name.to_owned();
@@ -101,7 +101,7 @@ fn by<G: Face>(table: &Table<G>, player: Player) -> String {
 }
 
 /// Hint in three stages: where the move begins, where it goes, how it is written and what it is worth.
-fn hint<G: Face>(inner: &Inner<G>, state: &G) -> Markup {
+fn hint<G: Notation>(inner: &Inner<G>, state: &G) -> Markup {
     let best = inner
         .analysis
         .as_ref()
@@ -145,7 +145,7 @@ fn column(scene: &Scene, cell: usize) -> &'static str {
 }
 
 /// The turns so far, each a button that shows the position after it.
-fn moves<G: Face>(inner: &Inner<G>) -> Markup {
+fn moves<G: Notation>(inner: &Inner<G>) -> Markup {
     let turns = inner.course.turns();
     let ends = turns
         .iter()

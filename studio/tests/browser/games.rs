@@ -1,7 +1,7 @@
 //! Whole games of each game, by mouse, by finger and by keys, checked against the rules.
 
 use games::{
-    Face, Game, Player,
+    Game, Notation, Player,
     chess::Chess,
     connect_four::ConnectFour,
     generator::{Clan, GeneratorGame, Move, Problem},
@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::browser::{Browser, Hand};
 
 /// Opens a table where both sides are the person's, and waits until the board can be played.
-fn begin<G: Face>(browser: &Browser, start: Option<&str>) {
+fn begin<G: Notation>(browser: &Browser, start: Option<&str>) {
     let mut query = url::form_urlencoded::Serializer::new(String::new());
     query.append_pair("game", G::NAME).append_pair("side", "both");
     if let Some(start) = start {
@@ -25,7 +25,7 @@ fn begin<G: Face>(browser: &Browser, start: Option<&str>) {
 }
 
 /// Plays turns by hand, and compares with the rules after each click that completes an action.
-fn play<G: Face>(hand: Hand, start: Option<&str>, turns: &[&str]) {
+fn play<G: Notation>(hand: Hand, start: Option<&str>, turns: &[&str]) {
     let Some(browser) = Browser::start() else {
         return;
     };
@@ -73,7 +73,7 @@ fn play<G: Face>(hand: Hand, start: Option<&str>, turns: &[&str]) {
 }
 
 /// Compares the page with a state of the rules: the position, the pieces that the cells name, the legal moves.
-fn compare<G: Face>(browser: &Browser, state: &G) {
+fn compare<G: Notation>(browser: &Browser, state: &G) {
     let script = "return [document.querySelector('[data-slot=position]').textContent, \
         [...document.querySelectorAll('[data-board] [data-cell]')].map(c => [c.dataset.cell, c.querySelectorAll('.piece').length]), \
         document.querySelectorAll('[data-offer]').length]";

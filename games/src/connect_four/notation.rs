@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use super::{COLUMNS, ConnectFour, ROWS, solver::Solver};
 use crate::{
-    Action, Face, Game, Player,
+    Action, Game, Notation, Player,
     perft::KnownPerft,
     probes::Line,
     scene::{Board, Cell, Clicks, Scene, Surface},
@@ -13,7 +13,7 @@ use crate::{
 /// Memory of the solver's table while it judges the columns, in bytes.
 const SOLVER_BYTES: usize = 64 << 20;
 
-impl Face for ConnectFour {
+impl Notation for ConnectFour {
     const HELP: &'static str = "Moves: the number of a column, 1 to 7.";
 
     const KNOWN_PERFT: &'static [KnownPerft] = &[KnownPerft {

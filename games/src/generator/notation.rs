@@ -14,8 +14,8 @@ use super::{
     text,
 };
 use crate::{
-    Action, Face, Game, Player,
-    face::JsonFields,
+    Action, Game, Notation, Player,
+    notation::JsonFields,
     perft::KnownPerft,
     scene::{Board, Cell, Clicks, Part, Scene, Surface},
     terminal::Style,
@@ -52,7 +52,7 @@ impl GeneratorGame {
     }
 }
 
-impl Face for GeneratorGame {
+impl Notation for GeneratorGame {
     const HELP: &'static str = "Moves: an imp's number and the move, e.g. `0 append_line`, `8 set_color_2`, `5 move_right`;\n\
         `mark_step` and `mark_complete` need no number. `moves` lists the possible moves.\n\
         Set a problem with --start '{\"target\":[[1,1],[1,0]]}'.";

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{DeadEnd, Encoding, Kind, PacoSako, RequiredAction, Rules, TurnCycles, Victory};
 use crate::{
-    Action, Face, Game, Player,
-    face::JsonFields,
+    Action, Game, Notation, Player,
+    notation::JsonFields,
     perft::KnownPerft,
     probes::Line,
     scene::{Board, Cell, Clicks, Hand, Piece, Scene, cell_of, read_square, square_name},
@@ -31,7 +31,7 @@ enum Word {
     Castle(u32),
 }
 
-impl Face for PacoSako {
+impl Notation for PacoSako {
     const HELP: &'static str = "\
 Moves: the squares of the turn, e.g. e2 e4. If a piece is released, add the square it is placed on: d1 d5 e6.
 A promotion is a letter after the pawn's square: b7 b8 q (r rook, n knight, b bishop, q queen). Castling: O-O, O-O-O or e1 g1.
@@ -340,7 +340,7 @@ fn promotion_name(action: Action) -> &'static str {
         .map_or("", |&kind| name(kind))
 }
 
-/// Returns the actions that a word stands for in this state.
+/// Returns the actions that a word means in this state.
 ///
 /// # Errors
 /// Sentence for the person who wrote the word.
@@ -427,8 +427,8 @@ fn explain_illegal(state: &PacoSako, action: Action, reason: &str) -> String {
             Player::Second => (black, white),
         };
         return match (own, other) {
-            (None, None) => format!("nothing stands on {square}"),
-            (None, Some(_)) => format!("no piece of yours stands on {square}"),
+            (None, None) => format!("{square} is empty"),
+            (None, Some(_)) => format!("you have no piece on {square}"),
             _ if is_legal_without_switches => format!(
                 "a turn that begins on {square} cannot be completed: it always ends with a piece in the hand that cannot be placed"
             ),
@@ -540,8 +540,8 @@ mod tests {
     fn an_illegal_turn_is_explained() {
         let start = at(None);
         for (text, says) in [
-            ("e3 e4", "nothing stands on e3"),
-            ("e7 e5", "no piece of yours stands on e7"),
+            ("e3 e4", "e3 is empty"),
+            ("e7 e5", "you have no piece on e7"),
             ("a1 a3", "the rook on a1 cannot move"),
             ("e2 e5", "the pawn from e2 cannot be placed on e5"),
             (

@@ -2,7 +2,7 @@
 
 use super::{Othello, PASS};
 use crate::{
-    Action, Face, Game, Player,
+    Action, Game, Notation, Player,
     perft::KnownPerft,
     probes::Line,
     scene::{Board, Cell, Clicks, RANKS_FROM_TOP, Scene, Surface, read_square, square_name},
@@ -14,7 +14,7 @@ impl Othello {
     }
 }
 
-impl Face for Othello {
+impl Notation for Othello {
     const HELP: &'static str = "Moves: the square of the new disc (d3), or pass if no disc can be placed. Dots mark the squares where one can be placed.";
 
     /// Published counts. For depth 10 the published number, 24,571,284, also counts a pass after each of 228 finished

@@ -1,8 +1,8 @@
-//! The [`Face`] trait: how a game shows itself to people and to programs.
+//! The [`Notation`] trait: how people and programs read and write a game.
 //!
-//! A face adds to the rules ([`Game`]) all that is not needed to search or to train: notation of turns, drawings, help
-//! texts, actions in JSON, and the numbers that tools use (usual openings, known perft counts). The registry lists faces,
-//! so that a game without one does not compile.
+//! It adds to the rules ([`Game`]) all that is not needed to search or to train: turns as text, drawings, help texts, actions in JSON,
+//! and the numbers that tools use (usual openings, known perft counts). The registry lists games with a notation, so that a game
+//! without one does not compile.
 
 use std::sync::{Arc, atomic::AtomicBool};
 
@@ -22,7 +22,7 @@ pub type JsonFields = Vec<(&'static str, Value)>;
 /// A game as people and programs outside see it.
 ///
 /// ```
-/// use games::{Face, Game, chess::Chess};
+/// use games::{Notation, Game, chess::Chess};
 ///
 /// let mut state = Chess::start(&Chess::people_rules(), None)?;
 /// for text in ["e4", "e5", "Nf3"] {
@@ -33,14 +33,14 @@ pub type JsonFields = Vec<(&'static str, Value)>;
 /// assert_eq!(state.read_turn("Qxf7").unwrap_err(), "Qxf7 is not legal here");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Face: Game {
+pub trait Notation: Game {
     /// Explanation of how turns are entered, with an example, in a few lines.
     const HELP: &'static str;
 
-    /// Positions with known perft counts under [`Face::json_rules`], checked by tests and timed by the benchmark.
+    /// Positions with known perft counts under [`Notation::json_rules`], checked by tests and timed by the benchmark.
     const KNOWN_PERFT: &'static [KnownPerft];
 
-    /// Representation of the rows in a JSON answer whose request names none.
+    /// Representation of the rows in a JSON answer whose request gives none.
     const OPTIONS: u32 = 0;
 
     /// Known positions on which networks of different ages are compared, 8 to 16: openings, wins, threats. If there are none,
@@ -53,10 +53,10 @@ pub trait Face: Game {
     /// Names of the fields, besides `start`, that say where a game in JSON begins.
     const START_FIELDS: &'static [&'static str] = &[];
 
-    /// True if games are recorded as PGN, whose moves [`Face::write_turn`] writes.
+    /// True if games are recorded as PGN, whose moves [`Notation::write_turn`] writes.
     const HAS_PGN: bool = false;
 
-    /// True if [`Face::solve_actions`] finds exact values.
+    /// True if [`Notation::solve_actions`] finds exact values.
     const HAS_SOLVER: bool = false;
 
     /// Settings of a new run in which this game differs from the usual ones, in the form of a `run.toml`.
@@ -158,7 +158,7 @@ pub trait Face: Game {
         Self::Rules::default()
     }
 
-    /// Returns the state that a game in JSON begins in. `fields` holds the fields of [`Face::START_FIELDS`], among others.
+    /// Returns the state that a game in JSON begins in. `fields` holds the fields of [`Notation::START_FIELDS`], among others.
     ///
     /// # Errors
     /// Message that says why there is no such state.
@@ -176,7 +176,7 @@ pub trait Face: Game {
         Self::start(rules, text).map_err(|error| error.to_string())
     }
 
-    /// Returns the action that a JSON value stands for in this state. It need not be legal.
+    /// Returns the action that a JSON value means in this state. It need not be legal.
     ///
     /// # Errors
     /// Message that says why the value is not an action.

@@ -5,14 +5,14 @@ use serde_json::{Map, Value};
 
 use super::{Rules, SanError, UciError, state::Chess};
 use crate::{
-    Action, Face, Game, Player, Symmetry,
-    face::JsonFields,
+    Action, Game, Notation, Player, Symmetry,
+    notation::JsonFields,
     perft::KnownPerft,
     probes::Line,
     scene::{Board, Cell, Clicks, Piece, Scene, cell_of, read_square},
 };
 
-impl Face for Chess {
+impl Notation for Chess {
     const HELP: &'static str =
         "Moves: in algebraic notation (e4, Nf3, exd5, O-O, e8=Q) or by squares (e2e4, e1g1, e7e8q).";
 
@@ -169,7 +169,7 @@ fn explain_illegal(state: &Chess, squares: &str) -> String {
     }
     let from = squares.get(..2).and_then(read_square);
     let reason = match from.and_then(|square| state.piece_letter(square)) {
-        None => "nothing stands there",
+        None => "the square is empty",
         Some(letter) if letter.is_uppercase() != (state.to_move() == Player::First) => {
             "that is the other side's piece"
         }
@@ -217,7 +217,7 @@ mod tests {
     fn an_illegal_move_is_explained() {
         let start = at("rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1");
         for (text, says) in [
-            ("e3e4", "nothing stands there"),
+            ("e3e4", "the square is empty"),
             ("e7e5", "the other side's piece"),
             ("e2e5", "cannot go there"),
             ("Nd4", "Nd4 is not legal here"),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use games::{
-    Action, Face, PolicyHead, RowLayout, Symmetry,
+    Action, Notation, PolicyHead, RowLayout, Symmetry,
     perft::perft,
     registry::{self, Visitor},
 };
@@ -28,7 +28,7 @@ impl Random {
 }
 
 /// Calls `look` for each state of some random games, with the action about to be played; `None` at the end of a game.
-fn walk<G: Face>(rules: &G::Rules, mut look: impl FnMut(&G, Option<Action>)) {
+fn walk<G: Notation>(rules: &G::Rules, mut look: impl FnMut(&G, Option<Action>)) {
     for seed in 0..6 {
         let mut random = Random(seed);
         let mut state = G::start(rules, None).unwrap();
@@ -45,7 +45,7 @@ fn walk<G: Face>(rules: &G::Rules, mut look: impl FnMut(&G, Option<Action>)) {
     }
 }
 
-fn encodings<G: Face>() -> Vec<G::Encoding> {
+fn encodings<G: Notation>() -> Vec<G::Encoding> {
     (0..8).filter_map(|options| G::encoding(options).ok()).collect()
 }
 
@@ -59,7 +59,7 @@ macro_rules! for_all_games {
             impl Visitor for Run {
                 type Output = ();
 
-                fn visit<G: Face>(self) {
+                fn visit<G: Notation>(self) {
                     $check::<G>();
                 }
             }
@@ -89,7 +89,7 @@ for_all_games!(json_actions_are_read_as_they_were_written, check_json);
 for_all_games!(openings_are_playable, check_openings);
 for_all_games!(bad_texts_are_refused, check_bad_texts);
 
-fn check_legal_actions<G: Face>() {
+fn check_legal_actions<G: Notation>() {
     walk::<G>(&G::Rules::default(), |state, _| {
         let actions = legal(state);
         assert!(actions.is_sorted());
@@ -107,7 +107,7 @@ fn check_legal_actions<G: Face>() {
     });
 }
 
-fn check_perft<G: Face>() {
+fn check_perft<G: Notation>() {
     for known in G::KNOWN_PERFT {
         let state = G::start(&G::json_rules(), known.position).unwrap();
         let depth = known.counts.iter().take_while(|&&count| count < 400_000).count();
@@ -115,7 +115,7 @@ fn check_perft<G: Face>() {
     }
 }
 
-fn check_rows<G: Face>() {
+fn check_rows<G: Notation>() {
     for encoding in encodings::<G>() {
         let layout = G::layout(encoding);
         let mut expander = layout.codec().expander();
@@ -145,7 +145,7 @@ fn check_rows<G: Face>() {
     }
 }
 
-fn check_policy<G: Face>() {
+fn check_policy<G: Notation>() {
     for encoding in encodings::<G>() {
         let mut expander = G::layout(encoding).codec().expander();
         walk::<G>(&G::Rules::default(), |state, _| {
@@ -169,7 +169,7 @@ fn check_policy<G: Face>() {
     }
 }
 
-fn check_symmetries<G: Face>() {
+fn check_symmetries<G: Notation>() {
     for encoding in encodings::<G>() {
         let (layout, symmetries) = (G::layout(encoding), G::row_symmetries(encoding));
         walk::<G>(&G::Rules::default(), |state, _| {
@@ -207,7 +207,7 @@ fn expanded(layout: &RowLayout, row: &[u32]) -> Vec<f32> {
     }
 }
 
-fn check_layouts<G: Face>() {
+fn check_layouts<G: Notation>() {
     for encoding in encodings::<G>() {
         let layout = G::layout(encoding);
         layout.check().unwrap();
@@ -232,7 +232,7 @@ fn check_layouts<G: Face>() {
     }
 }
 
-fn check_text<G: Face>() {
+fn check_text<G: Notation>() {
     walk::<G>(&G::json_rules(), |state, _| {
         // A position within a turn need not have a text.
         if state.is_mid_turn() || state.outcome().is_some() {
@@ -245,7 +245,7 @@ fn check_text<G: Face>() {
     });
 }
 
-fn check_notation<G: Face>() {
+fn check_notation<G: Notation>() {
     walk::<G>(&G::people_rules(), |state, action| {
         let Some(action) = action else {
             assert!(state.result_text().is_none_or(|text| text.ends_with('.')));
@@ -266,7 +266,7 @@ fn check_notation<G: Face>() {
     }
 }
 
-fn check_scene<G: Face>() {
+fn check_scene<G: Notation>() {
     walk::<G>(&G::people_rules(), |state, action| {
         let scene = state.scene(&action.into_iter().collect::<Vec<_>>());
         assert_eq!((scene.game, scene.to_move), (G::NAME, state.to_move()));
@@ -291,9 +291,9 @@ fn check_scene<G: Face>() {
     });
 }
 
-/// Checks that each action has clicks of its own or is offered by its name. A piece is clicked where it stands, and placed
+/// Checks that each action has clicks of its own or is offered by its name. A piece is clicked where it is, and placed
 /// on its cell.
-fn check_clicks<G: Face>() {
+fn check_clicks<G: Notation>() {
     walk::<G>(&G::people_rules(), |state, _| {
         let scene = state.scene(&[]);
         let cells = scene.boards[0].cells.len();
@@ -326,7 +326,7 @@ fn check_clicks<G: Face>() {
     });
 }
 
-fn check_json<G: Face>() {
+fn check_json<G: Notation>() {
     let rules = G::json_rules();
     walk::<G>(&rules, |state, action| {
         if let Some(action) = action {
@@ -353,7 +353,7 @@ fn check_json<G: Face>() {
     );
 }
 
-fn check_openings<G: Face>() {
+fn check_openings<G: Notation>() {
     let mut found = HashSet::new();
     for seed in 0..40 {
         let mut random = Random(seed);
@@ -372,7 +372,7 @@ fn check_openings<G: Face>() {
     assert!(G::PLAYERS == 1 || found.len() > 15);
 }
 
-fn check_bad_texts<G: Face>() {
+fn check_bad_texts<G: Notation>() {
     let state = G::start(&G::people_rules(), None).unwrap();
     for text in ["", "z9", "e2 é4", "999999999999", "\u{0}", "[", "a1 a1 a1 a1"] {
         assert!(state.read_turn(text).is_err(), "{text:?}");

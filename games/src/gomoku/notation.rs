@@ -2,13 +2,13 @@
 
 use super::Gomoku;
 use crate::{
-    Action, Face, Game, Player,
+    Action, Game, Notation, Player,
     perft::KnownPerft,
     probes::Line,
     scene::{Board, Cell, Clicks, Scene, Surface, cell_of, read_square, square_name},
 };
 
-impl Face for Gomoku {
+impl Notation for Gomoku {
     const HELP: &'static str = "Moves: the square of the new stone (d4). Five in a row win.";
 
     /// Products of 64, 63, 62 and 61: the first four actions cannot end the game.
