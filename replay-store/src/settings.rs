@@ -4,15 +4,8 @@ use std::path::PathBuf;
 
 use config::RunConfig;
 
-use crate::{
-    record::surprise::Surprise,
-    window::held_out::HeldOut,
-    window::sampler::{PowerLaw, Sampling},
-    window::uses_bound::Bounds,
-};
+use crate::window::{held_out::HeldOut, uses_bound::Bounds};
 
-/// Number of games, retired ones included, whose ids the store remembers, so that it recognises a game that is sent again.
-const REMEMBERED_GAMES: u64 = 1_000_000;
 const MIB: u64 = 1 << 20;
 
 /// Number of volumes per window: a volume is sealed when it holds this part of the window. The disk then holds little more than the
@@ -52,8 +45,6 @@ pub struct Settings {
     pub index: Option<PathBuf>,
     /// Size of the window in trainable positions.
     pub window_positions: u64,
-    /// Options of drawing positions.
-    pub sampling: Sampling,
     /// Share of the games that are held out of training.
     pub held_out: HeldOut,
     /// Bounds on how often a position is used.
@@ -64,8 +55,6 @@ pub struct Settings {
     pub max_disk_bytes: u64,
     /// Free space of the disk below which games are refused, in bytes.
     pub min_free_bytes: u64,
-    /// Minimum number of games whose ids are remembered, retired ones included.
-    pub remembered_games: u64,
     /// Folder or URL to which sealed volumes are written before they are removed. Empty: volumes are not archived.
     pub archive: String,
 }
@@ -79,17 +68,6 @@ impl Settings {
             options: config.game.options,
             index: Some(config.replay.folder.join("index")),
             window_positions: config.replay.window_positions,
-            sampling: Sampling {
-                window: (config.replay.window_growth > 0.0).then_some(PowerLaw {
-                    minimum: config.replay.window_minimum,
-                    growth: config.replay.window_growth,
-                    exponent: config.replay.window_exponent,
-                }),
-                surprise: Surprise {
-                    policy: config.replay.policy_surprise,
-                    value: config.replay.value_surprise,
-                },
-            },
             held_out: HeldOut::new(config.replay.held_out),
             bounds: Bounds {
                 min_uses: config.replay.min_uses,
@@ -99,7 +77,6 @@ impl Settings {
             cache_bytes: usize::try_from(config.replay.cache_mib.saturating_mul(MIB)).unwrap_or(usize::MAX),
             max_disk_bytes: config.replay.max_disk_mib.saturating_mul(MIB),
             min_free_bytes: config.replay.min_free_mib.saturating_mul(MIB),
-            remembered_games: REMEMBERED_GAMES,
             archive: config.replay.archive.clone(),
         }
     }
