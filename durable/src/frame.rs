@@ -95,8 +95,12 @@ pub fn read_from<'a>(
     if length > longest {
         return Err(damaged("impossible length"));
     }
-    buffer.resize(length, 0);
-    input.read_exact(buffer)?;
+    // The memory grows with what is read, so that a damaged length reserves none.
+    buffer.clear();
+    input.take(length as u64).read_to_end(buffer)?;
+    if buffer.len() < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     if checksum(&head[..8], buffer) != crc {
         return Err(damaged("wrong checksum"));
     }

@@ -8,11 +8,13 @@
 //! entries, because insertions are at one end and deletions at the other.
 //!
 //! ```text
-//! sequence number (u64, big-endian)         → a game ([`StoredRow`])
+//! sequence number (u64, big-endian)         → a group of games that begins with it: a zstd frame of [`StoredRows`]
 //! sequence number · 'd'                     → the game was deleted
 //! sequence number · 'l'                     → the game is lost: its id, or nothing
 //! 'mark'                                    → the part of the log that the tree covers ([`Mark`])
 //! ```
+//!
+//! Games are stored in groups, because sled opens and reads one value for each game more slowly than a scan of the log takes.
 //!
 //! sled 0.34 can panic on damaged files, so a panic in a call of sled is caught and becomes an error. Its background flush is off.
 
@@ -58,12 +60,22 @@ const PAGE_CACHE_BYTES: u64 = 16 * 1024 * 1024;
 /// Maximum time that a database which this process has just closed may take to release its lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Number of games after which they are written to the database. More frequent writes would gain nothing, because games that a crash
-/// removes from it are read from the log again.
-const WRITE_GAMES: usize = 256;
+/// Number of games after which they are written to the database, and maximum number of games in a group. More frequent writes would gain
+/// nothing, because games that a crash removes from it are read from the log again.
+const GROUP_GAMES: usize = 256;
+
+/// Level of the zstd compression.
+const ZSTD_LEVEL: i32 = 3;
 
 /// Time between two flushes of the index to the disk. It limits the part of the log that is read again after a loss of power.
 const FLUSH_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A group of games as it is stored.
+#[derive(Clone, PartialEq, prost::Message)]
+struct StoredRows {
+    #[prost(message, repeated, tag = "1")]
+    rows: Vec<StoredRow>,
+}
 
 /// A row as it is stored.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -92,11 +104,14 @@ struct StoredRow {
     actor: String,
     #[prost(string, tag = "12")]
     ending: String,
+    #[prost(uint64, tag = "13")]
+    sequence: u64,
 }
 
-fn packed(row: &Row) -> Vec<u8> {
+fn stored(row: &Row) -> StoredRow {
     let Listed { texts, .. } = &row.listed;
-    let stored = StoredRow {
+    StoredRow {
+        sequence: row.sequence,
         id: row.id.to_vec(),
         offset: row.extent.offset,
         length: row.extent.length,
@@ -109,14 +124,12 @@ fn packed(row: &Row) -> Vec<u8> {
         models: texts.models.clone(),
         actor: texts.actor.clone(),
         ending: texts.ending.clone(),
-    };
-    stored.encode_to_vec()
+    }
 }
 
-fn unpacked(sequence: u64, value: &[u8], labels: &mut Labels) -> Option<Row> {
-    let stored = StoredRow::decode(value).ok()?;
+fn row(stored: StoredRow, labels: &mut Labels) -> Option<Row> {
     Some(Row {
-        sequence,
+        sequence: stored.sequence,
         id: stored.id.try_into().ok()?,
         extent: Extent {
             offset: stored.offset,
@@ -158,9 +171,9 @@ struct Mark {
 #[derive(Debug, Default)]
 struct Pending {
     batch: Batch,
+    /// Games that are not in `batch` yet.
+    rows: Vec<StoredRow>,
     mark: Mark,
-    /// Number of games in `batch`.
-    games: usize,
     /// True if the volume has changed since the last write.
     is_changed: bool,
 }
@@ -263,10 +276,7 @@ impl Index {
         let Some(pending) = state.volumes.get_mut(&volume.first()) else {
             return;
         };
-        for row in rows {
-            pending.batch.insert(key(row.sequence, b""), packed(row));
-        }
-        pending.games += rows.len();
+        pending.rows.extend(rows.iter().map(stored));
         pending.is_changed = true;
         let absent = volume.count_absent();
         if absent != pending.mark.absent {
@@ -288,7 +298,7 @@ impl Index {
             games: pending.mark.games + rows.len() as u64,
             absent,
         };
-        if pending.games >= WRITE_GAMES {
+        if pending.rows.len() >= GROUP_GAMES {
             self.wake.notify_one();
         }
     }
@@ -346,20 +356,35 @@ impl Index {
         let Some(database) = self.database.lock().clone() else {
             return;
         };
-        let changes: Vec<(u64, Batch, Mark)> = {
+        let changes: Vec<(u64, Pending)> = {
             let mut state = self.state.lock();
             let volumes = state.volumes.iter_mut();
             volumes
-                .filter(|(_, pending)| pending.games >= WRITE_GAMES || is_due && pending.is_changed)
+                .filter(|(_, pending)| pending.rows.len() >= GROUP_GAMES || is_due && pending.is_changed)
                 .map(|(first, pending)| {
-                    pending.games = 0;
-                    pending.is_changed = false;
-                    (*first, std::mem::take(&mut pending.batch), pending.mark.clone())
+                    let rest = Pending {
+                        mark: pending.mark.clone(),
+                        ..Pending::default()
+                    };
+                    (*first, std::mem::replace(pending, rest))
                 })
                 .collect()
         };
         let written = contained(|| {
-            for (first, mut batch, mark) in changes {
+            for (first, changes) in changes {
+                let Pending {
+                    mut batch,
+                    rows,
+                    mark,
+                    ..
+                } = changes;
+                for rows in rows.chunks(GROUP_GAMES) {
+                    let begin = rows.first().map_or(first, |row| row.sequence);
+                    let group = StoredRows { rows: rows.to_vec() }.encode_to_vec();
+                    let value =
+                        zstd::bulk::compress(&group, ZSTD_LEVEL).map_err(|error| error.to_string())?;
+                    batch.insert(key(begin, b""), value);
+                }
                 batch.insert(
                     MARK,
                     serde_json::to_vec(&mark).map_err(|error| error.to_string())?,
@@ -466,7 +491,13 @@ fn load(database: &Db, first: u64, labels: &mut Labels) -> Result<Option<Indexed
         let sequence = u64::from_be_bytes(*sequence);
         let id = || Id::try_from(value.as_ref()).ok();
         match kind {
-            b"" => rows.push(unpacked(sequence, &value, labels).ok_or("a game cannot be read")?),
+            b"" => {
+                let group = zstd::stream::decode_all(value.as_ref()).map_err(|error| error.to_string())?;
+                let group = StoredRows::decode(group.as_slice()).map_err(|error| error.to_string())?;
+                for stored in group.rows {
+                    rows.push(row(stored, labels).ok_or("a game cannot be read")?);
+                }
+            }
             b"l" => lost.push((sequence, id())),
             b"d" => deleted.push((sequence, id())),
             _ => return Err("it has an unknown key".into()),

@@ -325,8 +325,9 @@ async fn both_bounds_hold_after_kills_and_neither_side_waits_forever() {
     let path = folder.path().join("replay");
     let bounds = [
         "replay.min_uses=1.0",
+        "replay.max_uses=1.5",
         "replay.uses_slack=400",
-        "learner.samples_per_position=1.5",
+        "learner.samples_per_position=1.2",
     ];
     let holds = |numbers: &proto::v1::StatsReply, context: &str| {
         let (inserted, sampled) = (numbers.positions_inserted, numbers.positions_sampled);

@@ -134,7 +134,7 @@ pub enum LedgerRead {
     Valid {
         /// The ledger.
         ledger: Ledger,
-        /// Its generation.
+        /// Generation of the ledger.
         generation: u64,
         /// Number of its slot: 0 or 1.
         slot: u64,

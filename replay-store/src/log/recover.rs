@@ -25,7 +25,7 @@ use crate::{
     window::catalog::{Labels, Listed},
 };
 
-/// What the store keeps in memory and in its index of a whole game.
+/// Values of a whole game that the store keeps in memory and in its index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Sequence number.

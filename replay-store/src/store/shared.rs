@@ -60,7 +60,7 @@ pub struct Shared {
     /// Sequence numbers of the games in the volumes by their ids, deleted games included. An actor sends a game again if the
     /// acknowledgement was lost; a game whose id is here is not stored twice.
     pub known_ids: RwLock<HashMap<Id, u64>>,
-    /// What games are listed by.
+    /// Values by which games are listed.
     pub catalog: RwLock<Catalog>,
     /// Cache of decoded games.
     pub cache: Cache,

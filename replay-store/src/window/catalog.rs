@@ -12,11 +12,11 @@ use proto::v1::{Game, GameSort};
 /// Texts by which a game is filtered. Games with equal texts share them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Texts {
-    /// Versions of its models.
+    /// Versions of the models.
     pub models: Vec<String>,
-    /// Name of its actor.
+    /// Name of the actor.
     pub actor: String,
-    /// Its ending.
+    /// Ending of the game.
     pub ending: String,
 }
 
