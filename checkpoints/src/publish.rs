@@ -7,7 +7,7 @@ use object_store::{
     Error as StoreError, ObjectMeta, ObjectStore as _, ObjectStoreExt as _, PutMode, PutResult,
     path::Path as StorePath,
 };
-use objects::upload::MULTIPART_BYTES;
+use objects::MULTIPART_BYTES;
 
 use crate::{
     Draft, Error, FileEntry, LATEST, Lease, MODEL, Manifest, Repository, Version,

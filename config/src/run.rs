@@ -100,20 +100,6 @@ pub struct ReplayConfig {
     pub folder: PathBuf,
     /// Size of the replay window, in positions, at least 1. The oldest games beyond it are removed, always as a whole.
     pub window_positions: u64,
-    /// Initial growth, in positions per inserted position, of the newest part of the window, which alone is then sampled
-    /// (KataGo: 0.4). 0 to 1; 0: the whole window is sampled.
-    pub window_growth: f64,
-    /// With window_growth: exponent of the growth; 1: linear, less: slower the larger the part is (KataGo: 0.65). Above 0,
-    /// at most 1.
-    pub window_exponent: f64,
-    /// With window_growth: smallest size of the newest part, in positions. At least 1.
-    pub window_minimum: u64,
-    /// Share of a game's sampling weight distributed over its positions by policy surprise, the divergence of the search's
-    /// policy from the network's priors, 0 to 1 (KataGo: 0.5). The rest is distributed evenly.
-    pub policy_surprise: f32,
-    /// Share distributed by value surprise, the difference between the game's result and the root value (KataGo: 0.1). Not
-    /// negative; policy_surprise and value_surprise together at most 1.
-    pub value_surprise: f32,
     /// Share of games held out of training for validation, chosen by their ids. 0 (none) to 0.5.
     pub held_out: f64,
     /// Lower bound of the mean number of times that a position is sampled: below it, appends of games wait. 0: no bound. At
@@ -143,11 +129,6 @@ impl Default for ReplayConfig {
             health: String::new(),
             folder: "replay".into(),
             window_positions: 500_000,
-            window_growth: 0.0,
-            window_exponent: 0.65,
-            window_minimum: 50_000,
-            policy_surprise: 0.0,
-            value_surprise: 0.0,
             held_out: 0.02,
             min_uses: 0.0,
             max_uses: 0.0,
@@ -201,20 +182,6 @@ impl ReplayConfig {
         require(!self.address.is_empty(), "replay.address", "must not be empty")?;
         at_least("replay.window_positions", self.window_positions, 1)?;
         at_least("replay.max_disk_mib", self.max_disk_mib, 1)?;
-        within("replay.window_growth", self.window_growth, 0.0..=1.0)?;
-        require(
-            self.window_exponent > 0.0 && self.window_exponent <= 1.0,
-            "replay.window_exponent",
-            "must be above 0 and at most 1",
-        )?;
-        at_least("replay.window_minimum", self.window_minimum, 1)?;
-        require(
-            self.policy_surprise >= 0.0
-                && self.value_surprise >= 0.0
-                && self.policy_surprise + self.value_surprise <= 1.0,
-            "replay.policy_surprise",
-            "and replay.value_surprise must not be negative, nor more than 1 together",
-        )?;
         within("replay.held_out", self.held_out, 0.0..=0.5)?;
         require(
             self.min_uses >= 0.0 && self.min_uses.is_finite(),

@@ -1,9 +1,10 @@
-//! Writes and moves files so that after a crash or a power failure each file is either complete or absent.
+//! Writes and moves files so that after a crash or a power failure each file is either complete or absent. [`frame`] has the frames of
+//! files that are written piece by piece.
 //!
 //! A move is durable only when its folder is synced too. `clippy.toml` bans [`std::fs::rename`] elsewhere, so that no marker is
 //! moved without that.
 
-#![deny(missing_docs)]
+pub mod frame;
 
 use std::{
     fs::{self, File},
@@ -11,7 +12,7 @@ use std::{
     path::Path,
 };
 
-/// Writes `bytes` to a file beside `path` with the extension `tmp`, syncs that file, and moves it to `path`.
+/// Writes `bytes` to a file next to `path` with the extension `tmp`, syncs that file, and moves it to `path`.
 ///
 /// Files whose names differ only in the extension must not be written at the same time.
 ///

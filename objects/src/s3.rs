@@ -15,7 +15,7 @@ use url::Url;
 
 /// Options allowed after the `?` of an `s3://` URL. Keys and tokens are not allowed, because URLs end up in logs.
 const URL_OPTIONS: [&str; 4] = ["endpoint", "region", "allow_http", "virtual_hosted_style_request"];
-/// Longest time for one request with its body; a part of a large file has [`crate::upload::PART_BYTES`].
+/// Longest time for one request with its body; a part of a large file has [`crate::PART_BYTES`].
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 

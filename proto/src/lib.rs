@@ -17,7 +17,6 @@
 pub mod bounded;
 pub mod columns;
 pub mod decisions;
-pub mod endings;
 #[cfg(test)]
 mod fuzz;
 pub mod ids;
@@ -59,3 +58,21 @@ pub mod inference {
 
 /// File descriptor set of every service of this crate, serialised, for gRPC server reflection.
 pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// Names in [`v1::Game::ending`] of endings that no game's rules define.
+pub mod endings {
+    use crate::v1::{Game, GameResult};
+
+    /// The game reached the run's limit of actions.
+    pub const MAX_ACTIONS: &str = "max-actions";
+    /// The player to act has no legal action, and the rules give no outcome.
+    pub const NO_ACTION: &str = "no-action";
+
+    impl Game {
+        /// True if a game of two players has no result, because it reached the limit of actions. Such a game is recorded as a draw. (A
+        /// problem of a one-player game that is not solved within the limit has a result: it is not solved.)
+        pub fn is_undecided(&self) -> bool {
+            self.ending == MAX_ACTIONS && self.result() == GameResult::Draw
+        }
+    }
+}

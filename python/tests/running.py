@@ -58,7 +58,7 @@ class Minuet:
             "search": "visits = 24\nleaves = 4",
             "actor": "threads = 1\ngames_per_thread = 16\ncache_mib = 8\nrows_per_request = 32",
             "inference": f'address = "{self.inference}"\nprovider = "cpu"\nmax_batch = 64',
-            "replay": f'address = "{self.store}"\nwindow_minimum = 2000\nmin_free_mib = 0\nheld_out = 0.0',
+            "replay": f'address = "{self.store}"\nmin_free_mib = 0\nheld_out = 0.0',
             "checkpoints": "poll_ms = 100",
         }
         for name, text in sections.items():

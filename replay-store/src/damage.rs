@@ -1,7 +1,5 @@
 //! Damage of a store: games that were acknowledged and cannot be read, and damaged files.
 
-use std::path::PathBuf;
-
 use crate::log::frame::Id;
 
 /// A game that was acknowledged and cannot be read any more.
@@ -20,8 +18,6 @@ pub struct Damage {
     pub losses: Vec<Loss>,
     /// True if no copy of the ledger file is intact. The counts are then those of the log.
     pub is_ledger_lost: bool,
-    /// Damaged files of the ids of retired games.
-    pub id_files: Vec<PathBuf>,
 }
 
 impl Damage {
@@ -42,12 +38,6 @@ impl std::fmt::Display for Damage {
         }
         if self.is_ledger_lost {
             parts.push("the ledger file is damaged".into());
-        }
-        if !self.id_files.is_empty() {
-            parts.push(format!(
-                "{} files of retired ids are damaged",
-                self.id_files.len()
-            ));
         }
         out.write_str(&parts.join(", "))
     }

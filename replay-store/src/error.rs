@@ -38,27 +38,29 @@ pub enum OpenError {
         /// Name of the unknown format.
         found: String,
     },
-    /// The store is damaged and must be mended first. Nothing was changed.
-    #[error("the store is damaged: {0}")]
-    Damaged(Damage),
-    /// A volume is a sled database, as older builds wrote it with `replay.engine = "sled"`.
+    /// A build before release 0.1 wrote the folder. Nothing was changed.
     #[error(
-        "{folder} is a sled database, a volume format that this build no longer reads; \
-         export the store's games with the build that wrote them (`minuet games export`) and import them here"
+        "{folder} was written by a build before release 0.1, whose formats this build does not read; nothing was changed. \
+         Begin a new run, or use the build that wrote it"
     )]
-    SledVolume {
-        /// The volume's folder.
+    Earlier {
+        /// The store's folder.
         folder: PathBuf,
     },
+    /// The store is damaged and must be repaired first. Nothing was changed.
+    #[error("the store is damaged: {0}")]
+    Damaged(Damage),
     /// The folder holds another game.
-    #[error("{folder} holds games of {stored}, this run plays {asked}; choose another folder for this run")]
+    #[error(
+        "{folder} holds games of {stored}, this run plays {requested}; choose another folder for this run"
+    )]
     OtherGame {
         /// The store's folder.
         folder: PathBuf,
         /// The game and options in it.
         stored: String,
-        /// The game and options asked for.
-        asked: String,
+        /// The game and options of the run.
+        requested: String,
     },
     /// This build has no such game or representation.
     #[error(transparent)]
@@ -112,9 +114,6 @@ pub enum VolumeError {
     /// A newer build wrote a part of the volume.
     #[error("{0} is unknown to this build")]
     Newer(String),
-    /// The record is longer than the maximum for a game.
-    #[error("a record of {0} bytes is too long")]
-    TooLong(usize),
 }
 
 /// A game that cannot be read from the log.

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | [`record`] | the stored form of a game: checked, packed, unpacked |
 //! | [`log`] | the segment log: files, checksummed frames, volumes, recovery, the ledger |
-//! | [`index`] | the index of the log: where games are, and their orders |
-//! | [`window`] | which games are sampled from, and how positions are drawn |
+//! | [`index`] | the index of the log, with which a store opens without reading its games |
+//! | [`window`] | which games are sampled from, how positions are drawn, and what games are listed by |
 //! | [`store`] | the store without its gRPC service: one thread writes, any number read |
 //! | [`exchange`] | archive files, NumPy arrays, the archive of sealed volumes |
 //! | [`rpc`] | the gRPC service |
@@ -13,7 +13,6 @@
 //! | [`client`] | clients of a served store, and of the folder of a stopped run |
 //! | [`settings`], [`error`], [`metrics`] | settings and limits, errors, Prometheus metrics |
 //! | [`damage`] | games that were lost, and damaged files |
-//! | [`formats`] | versions of the files that a build reads |
 //!
 //! The path of a game: `rpc` reads it from a stream, `record` checks and packs it, `store` commits it with others to the
 //! newest volume of the `log` and flushes, and only then is the game acknowledged and added to the `window`.
@@ -22,7 +21,6 @@ pub mod client;
 pub mod damage;
 pub mod error;
 pub mod exchange;
-pub mod formats;
 pub mod index;
 pub mod log;
 pub mod metrics;

@@ -43,7 +43,11 @@ pub struct Metrics {
 impl Metrics {
     /// Describes and registers every metric with the installed recorder, so that each metric is on the page from the start.
     pub fn new() -> Self {
-        describe();
+        describe_counter!(REFUSED, "games refused, by reason");
+        describe_counter!(
+            REDRAWN,
+            "batches given again to a learner that resumed, by whether they had the same positions"
+        );
         // The counter exists from the start, so that an alert sees the first refusal as an increase.
         counter!(REFUSED, "reason" => "full").increment(0);
         counter!(REFUSED, "reason" => "descriptors").increment(0);
@@ -51,29 +55,77 @@ impl Metrics {
             counter!(REDRAWN, "positions" => positions).increment(0);
         }
         let metrics = Self {
-            window_games: gauge!("minuet_replay_window_games"),
-            window_positions: gauge!("minuet_replay_window_positions"),
-            stored_bytes: gauge!("minuet_replay_stored_bytes"),
-            disk_bytes: gauge!("minuet_replay_disk_bytes"),
-            disk_limit_bytes: gauge!("minuet_replay_disk_limit_bytes"),
-            cache_bytes: gauge!("minuet_replay_cache_bytes"),
-            games_inserted: counter!("minuet_replay_games_inserted_total"),
-            positions_inserted: counter!("minuet_replay_positions_inserted_total"),
-            positions_sampled: counter!("minuet_replay_positions_sampled_total"),
-            batches_not_remembered: counter!("minuet_replay_batches_not_remembered_total"),
-            duplicates: counter!("minuet_replay_duplicates_total"),
-            damaged: counter!("minuet_replay_damaged_games_total"),
-            held: counter!("minuet_replay_games_held_total"),
-            deleted: counter!("minuet_replay_deleted_games_total"),
-            cache_hits: counter!("minuet_replay_cache_hits_total"),
-            cache_misses: counter!("minuet_replay_cache_misses_total"),
-            archived_volumes: counter!("minuet_replay_archived_volumes_total"),
-            archived_bytes: counter!("minuet_replay_archived_bytes_total"),
-            archive_failures: counter!("minuet_replay_archive_failures_total"),
-            unarchived_volumes: gauge!("minuet_replay_unarchived_volumes"),
-            index_rebuilds: counter!("minuet_replay_index_rebuilds_total"),
-            flush_seconds: histogram!("minuet_replay_flush_seconds"),
-            commit_games: histogram!("minuet_replay_commit_games"),
+            window_games: gauge("minuet_replay_window_games", "games in the window"),
+            window_positions: gauge(
+                "minuet_replay_window_positions",
+                "trainable positions in the window",
+            ),
+            stored_bytes: gauge("minuet_replay_stored_bytes", "bytes of the window's records"),
+            disk_bytes: gauge("minuet_replay_disk_bytes", "bytes of disk that the store takes"),
+            disk_limit_bytes: gauge(
+                "minuet_replay_disk_limit_bytes",
+                "bytes that the store may take: replay.max_disk_mib, or less where its disk ends before",
+            ),
+            cache_bytes: gauge("minuet_replay_cache_bytes", "bytes of decoded games in memory"),
+            games_inserted: counter("minuet_replay_games_inserted_total", "games made durable"),
+            positions_inserted: counter(
+                "minuet_replay_positions_inserted_total",
+                "trainable positions made durable",
+            ),
+            positions_sampled: counter(
+                "minuet_replay_positions_sampled_total",
+                "positions sent in training batches",
+            ),
+            batches_not_remembered: counter(
+                "minuet_replay_batches_not_remembered_total",
+                "batches that could not be remembered for a learner that resumes",
+            ),
+            duplicates: counter(
+                "minuet_replay_duplicates_total",
+                "games sent again that were stored already",
+            ),
+            damaged: counter(
+                "minuet_replay_damaged_games_total",
+                "acknowledged games that cannot be read any more",
+            ),
+            held: counter(
+                "minuet_replay_games_held_total",
+                "games sent back until the learner has used more positions (replay.min_uses); actors keep them",
+            ),
+            deleted: counter("minuet_replay_deleted_games_total", "games deleted by request"),
+            cache_hits: counter(
+                "minuet_replay_cache_hits_total",
+                "sampled positions whose game was decoded already",
+            ),
+            cache_misses: counter(
+                "minuet_replay_cache_misses_total",
+                "sampled positions whose game was read from disk",
+            ),
+            archived_volumes: counter(
+                "minuet_replay_archived_volumes_total",
+                "sealed volumes written to the archive",
+            ),
+            archived_bytes: counter(
+                "minuet_replay_archived_bytes_total",
+                "bytes written to the archive",
+            ),
+            archive_failures: counter(
+                "minuet_replay_archive_failures_total",
+                "attempts to write to the archive that failed",
+            ),
+            unarchived_volumes: gauge(
+                "minuet_replay_unarchived_volumes",
+                "sealed volumes that are not in the archive yet",
+            ),
+            index_rebuilds: counter(
+                "minuet_replay_index_rebuilds_total",
+                "indexes of volumes that were discarded, to be rebuilt from the log",
+            ),
+            flush_seconds: histogram(
+                "minuet_replay_flush_seconds",
+                "seconds from the write of a group of games until it is durable",
+            ),
+            commit_games: histogram("minuet_replay_commit_games", "games made durable together"),
         };
         metrics.unarchived_volumes.set(0.0);
         metrics
@@ -184,81 +236,17 @@ impl Default for Metrics {
     }
 }
 
-fn describe() {
-    describe_gauge!("minuet_replay_window_games", "games in the window");
-    describe_gauge!(
-        "minuet_replay_window_positions",
-        "trainable positions in the window"
-    );
-    describe_gauge!("minuet_replay_stored_bytes", "bytes of the window's records");
-    describe_gauge!(
-        "minuet_replay_disk_limit_bytes",
-        "bytes that the store may take: replay.max_disk_mib, or less where its disk ends before"
-    );
-    describe_gauge!("minuet_replay_disk_bytes", "bytes of disk that the store takes");
-    describe_gauge!("minuet_replay_cache_bytes", "bytes of decoded games in memory");
-    describe_counter!("minuet_replay_games_inserted_total", "games made durable");
-    describe_counter!(
-        "minuet_replay_positions_inserted_total",
-        "trainable positions made durable"
-    );
-    describe_counter!(
-        "minuet_replay_positions_sampled_total",
-        "positions sent in training batches"
-    );
-    describe_counter!(
-        REDRAWN,
-        "batches given again to a learner that resumed, by whether they had the same positions"
-    );
-    describe_counter!(
-        "minuet_replay_batches_not_remembered_total",
-        "batches that could not be remembered for a learner that resumes"
-    );
-    describe_counter!(
-        "minuet_replay_duplicates_total",
-        "games sent again that were stored already"
-    );
-    describe_counter!(REFUSED, "games refused, by reason");
-    describe_counter!(
-        "minuet_replay_games_held_total",
-        "games sent back until the learner has used more positions (replay.min_uses); actors keep them"
-    );
-    describe_counter!(
-        "minuet_replay_damaged_games_total",
-        "acknowledged games that cannot be read any more"
-    );
-    describe_counter!("minuet_replay_deleted_games_total", "games deleted by request");
-    describe_counter!(
-        "minuet_replay_cache_hits_total",
-        "sampled positions whose game was decoded already"
-    );
-    describe_counter!(
-        "minuet_replay_cache_misses_total",
-        "sampled positions whose game was read from disk"
-    );
-    describe_counter!(
-        "minuet_replay_archived_volumes_total",
-        "sealed volumes written to the archive"
-    );
-    describe_counter!(
-        "minuet_replay_archived_bytes_total",
-        "bytes written to the archive"
-    );
-    describe_counter!(
-        "minuet_replay_archive_failures_total",
-        "attempts to write to the archive that failed"
-    );
-    describe_gauge!(
-        "minuet_replay_unarchived_volumes",
-        "sealed volumes that are not in the archive yet"
-    );
-    describe_counter!(
-        "minuet_replay_index_rebuilds_total",
-        "indexes of volumes that were discarded, to be rebuilt from the log"
-    );
-    describe_histogram!(
-        "minuet_replay_flush_seconds",
-        "seconds from the write of a group of games until it is durable"
-    );
-    describe_histogram!("minuet_replay_commit_games", "games made durable together");
+fn gauge(name: &'static str, description: &'static str) -> Gauge {
+    describe_gauge!(name, description);
+    gauge!(name)
+}
+
+fn counter(name: &'static str, description: &'static str) -> Counter {
+    describe_counter!(name, description);
+    counter!(name)
+}
+
+fn histogram(name: &'static str, description: &'static str) -> Histogram {
+    describe_histogram!(name, description);
+    histogram!(name)
 }

@@ -4,15 +4,8 @@ use std::path::PathBuf;
 
 use config::RunConfig;
 
-use crate::{
-    record::surprise::Surprise,
-    window::held_out::HeldOut,
-    window::sampler::{PowerLaw, Sampling},
-    window::uses_bound::Bounds,
-};
+use crate::window::{held_out::HeldOut, uses_bound::Bounds};
 
-/// Number of games, retired ones included, whose ids the store remembers, so that it recognises a game that is sent again.
-const REMEMBERED_GAMES: u64 = 1_000_000;
 const MIB: u64 = 1 << 20;
 /// Memory of the cache of decoded games, in bytes: it holds some 100,000 positions of chess.
 const CACHE_BYTES: usize = 256 << 20;
@@ -54,8 +47,6 @@ pub struct Settings {
     pub index: Option<PathBuf>,
     /// Size of the window in trainable positions.
     pub window_positions: u64,
-    /// Options of drawing positions.
-    pub sampling: Sampling,
     /// Share of the games that are held out of training.
     pub held_out: HeldOut,
     /// Bounds on how often a position is used.
@@ -66,8 +57,6 @@ pub struct Settings {
     pub max_disk_bytes: u64,
     /// Free space of the disk below which games are refused, in bytes.
     pub min_free_bytes: u64,
-    /// Minimum number of games whose ids are remembered, retired ones included.
-    pub remembered_games: u64,
     /// Folder or URL to which sealed volumes are written before they are removed. Empty: volumes are not archived.
     pub archive: String,
 }
@@ -81,17 +70,6 @@ impl Settings {
             options: config.game.options,
             index: Some(config.replay.folder.join("index")),
             window_positions: config.replay.window_positions,
-            sampling: Sampling {
-                window: (config.replay.window_growth > 0.0).then_some(PowerLaw {
-                    minimum: config.replay.window_minimum,
-                    growth: config.replay.window_growth,
-                    exponent: config.replay.window_exponent,
-                }),
-                surprise: Surprise {
-                    policy: config.replay.policy_surprise,
-                    value: config.replay.value_surprise,
-                },
-            },
             held_out: HeldOut::new(config.replay.held_out),
             bounds: Bounds {
                 min_uses: config.replay.min_uses,
@@ -101,7 +79,6 @@ impl Settings {
             cache_bytes: CACHE_BYTES,
             max_disk_bytes: config.replay.max_disk_mib.saturating_mul(MIB),
             min_free_bytes: config.replay.min_free_mib.saturating_mul(MIB),
-            remembered_games: REMEMBERED_GAMES,
             archive: config.replay.archive.clone(),
         }
     }

@@ -1,16 +1,12 @@
 //! Damage on the disk loses only the damaged games, and is reported.
 
-use std::{collections::BTreeSet, fs, path::PathBuf};
+use std::{collections::BTreeSet, fs};
 
-use crate::common::{copy_folder, open, settings, synthetic};
+use crate::common::{copy_folder, id, logs, open, put_all_blocking, settings, synthetic};
 use proto::v1::Game;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use replay_store::{error::OpenError, settings::Settings, store::GetError, store::append::Verdict};
-
-fn id(game: &Game) -> [u8; 16] {
-    game.id.as_ref().try_into().unwrap()
-}
+use replay_store::{settings::Settings, store::GetError, store::append::Verdict};
 
 /// Creates and closes a store of `count` games in many commits. Returns the games.
 fn filled(settings: &Settings, count: u64) -> Vec<Game> {
@@ -18,28 +14,9 @@ fn filled(settings: &Settings, count: u64) -> Vec<Game> {
         .map(|number| synthetic::game(number, 30 + number as usize % 50))
         .collect();
     let store = open(settings);
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    for group in games.chunks(5) {
-        runtime.block_on(async {
-            for verdict in futures::future::join_all(group.iter().map(|game| store.put(game))).await {
-                assert_eq!(verdict.unwrap(), Verdict::Stored);
-            }
-        });
-    }
+    put_all_blocking(&store, &games);
     store.close().unwrap();
     games
-}
-
-/// Returns the files of all volumes that hold games.
-fn logs(settings: &Settings) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(settings.folder.join("volumes"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path().join("games.log"))
-        .collect();
-    // The log of a new volume is empty.
-    files.retain(|file| fs::metadata(file).unwrap().len() > 0);
-    files.sort();
-    files
 }
 
 /// Opens the store, and checks that every game is either equal to the stored one or reported lost. Returns the number of lost games.
@@ -203,23 +180,12 @@ fn loss_or_damage_of_other_files_loses_no_game() {
         stats
     };
     let hurt = settings(&folder.path().join("hurt"), 1_500);
-    let volumes = || {
-        fs::read_dir(hurt.folder.join("volumes"))
-            .unwrap()
-            .map(|entry| entry.unwrap().path())
-    };
-    let hurts: [(&str, &dyn Fn()); 3] = [
+    let hurts: [(&str, &dyn Fn()); 2] = [
         ("no ledger file", &|| {
             fs::remove_file(hurt.folder.join("ledger")).unwrap()
         }),
         ("a ledger file of noise", &|| {
             fs::write(hurt.folder.join("ledger"), [0x55; 8192]).unwrap();
-        }),
-        ("an interrupted rebuild", &|| {
-            let volume = volumes().next().unwrap();
-            durable::rename(&volume, volume.with_extension("rebuild")).unwrap();
-            let other = volumes().find(|path| path.extension().is_none()).unwrap();
-            fs::create_dir(other.with_extension("rebuild")).unwrap();
         }),
     ];
     for (what, damage) in hurts {
@@ -247,22 +213,6 @@ fn loss_or_damage_of_other_files_loses_no_game() {
         store.close().unwrap();
         fs::remove_dir_all(&hurt.folder).unwrap();
     }
-}
-
-#[test]
-fn a_volume_in_the_format_of_a_sled_database_is_refused_and_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let settings = settings(folder.path(), 1_500);
-    let games = filled(&settings, 10);
-    let volume = logs(&settings)[0].parent().unwrap().to_path_buf();
-    durable::rename(volume.join("games.log"), volume.join("db")).unwrap();
-    let error = replay_store::store::Store::open(settings.clone()).unwrap_err();
-    assert!(matches!(error, OpenError::SledVolume { .. }), "{error}");
-    assert!(error.to_string().contains("games export"), "{error}");
-    durable::rename(volume.join("db"), volume.join("games.log")).unwrap();
-    let store = open(&settings);
-    assert_eq!(store.stats().games, games.len() as u64);
-    store.close().unwrap();
 }
 
 #[test]

@@ -9,13 +9,14 @@ use proto::v1::{Game, GameFilter, GameSort};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use replay_store::{
-    index::entry::{MARK, Mark},
     record::filter::Filter,
     settings::Settings,
-    store::{Exported, GetError, Store, append::Verdict, listing::Listing},
+    store::{Exported, GetError, Store, listing::Listing},
 };
 
-use crate::common::{copy_folder, open, settings, synthetic};
+use crate::common::{
+    copy_folder, damage_first_game, id, logs, open, put_all_blocking as put, settings, synthetic,
+};
 
 const SORTS: [GameSort; 3] = [GameSort::Time, GameSort::Length, GameSort::Surprise];
 
@@ -34,17 +35,6 @@ fn game(number: u64) -> Game {
     game
 }
 
-fn put(store: &Store, games: &[Game]) {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    for group in games.chunks(5) {
-        runtime.block_on(async {
-            for verdict in futures::future::join_all(group.iter().map(|game| store.put(game))).await {
-                assert_eq!(verdict.unwrap(), Verdict::Stored);
-            }
-        });
-    }
-}
-
 /// Returns the sequence numbers of all games of a list, read in pages of `limit`.
 fn list(store: &Store, sort: GameSort, descending: bool, filter: &GameFilter, limit: usize) -> Vec<u64> {
     let filter = Filter::new(Some(filter.clone())).unwrap();
@@ -56,7 +46,7 @@ fn list(store: &Store, sort: GameSort, descending: bool, filter: &GameFilter, li
     };
     let mut sequences = Vec::new();
     loop {
-        let page = store.page(&listing, &filter).unwrap();
+        let page = store.page(&listing, &filter);
         assert!(page.games.len() <= limit);
         assert_eq!(page.unreadable, 0);
         sequences.extend(page.games.iter().map(|game| game.sequence));
@@ -123,6 +113,11 @@ fn check_orders(store: &Store, context: &str) {
     }
 }
 
+/// Opens the index of a closed store.
+fn database(settings: &Settings) -> sled::Db {
+    sled::open(settings.folder.join("index")).unwrap()
+}
+
 fn filled(settings: &Settings, count: u64) -> Vec<Game> {
     let games: Vec<Game> = (0..count).map(game).collect();
     let store = open(settings);
@@ -137,15 +132,15 @@ fn every_order_equals_a_sort_of_all_records() {
     let settings = settings(folder.path(), 2_000);
     let store = open(&settings);
     for round in 0..4 {
-        // The window is full in the third round, so that games are retired, and volumes and their indexes removed.
+        // The window is full in the third round, so that games are retired, and volumes removed.
         let games: Vec<Game> = (round * 60..round * 60 + 60).map(game).collect();
         put(&store, &games);
         check_orders(&store, &format!("round {round}"));
     }
     store.close().unwrap();
-    let indexes = fs::read_dir(settings.folder.join("index")).unwrap().count();
     let volumes = fs::read_dir(settings.folder.join("volumes")).unwrap().count();
-    assert_eq!(indexes, volumes);
+    // sled has a tree of its own for values without a tree.
+    assert_eq!(database(&settings).tree_names().len(), volumes + 1);
     let store = open(&settings);
     check_orders(&store, "opened again");
     store.close().unwrap();
@@ -236,7 +231,7 @@ fn paging_lists_each_game_once_while_games_are_appended() {
         };
         let mut found = Vec::new();
         loop {
-            let page = store.page(&listing, &Filter::default()).unwrap();
+            let page = store.page(&listing, &Filter::default());
             found.extend(page.games.iter().map(|game| game.sequence));
             let Some(cursor) = page.next else { break };
             listing.after = Some(cursor.place);
@@ -286,8 +281,7 @@ fn survives(whole: &Settings, games: &[Game], context: &str, damage: &dyn Fn(&Pa
         assert_eq!(store.losses(), [], "{context}");
         assert_eq!(all(&store).len(), games.len(), "{context}");
         for game in games {
-            let id = game.id.as_ref().try_into().unwrap();
-            assert_eq!(&store.get(&id).unwrap(), game, "{context}");
+            assert_eq!(&store.get(&id(game)).unwrap(), game, "{context}");
         }
         check_orders(&store, &context);
         assert_eq!(store.stats().games_inserted, games.len() as u64, "{context}");
@@ -317,8 +311,9 @@ fn a_missing_index_is_rebuilt() {
         fs::remove_dir_all(index).unwrap()
     });
     survives(&whole, &games, "no index of one volume", &|index| {
-        let first = fs::read_dir(index).unwrap().next().unwrap().unwrap();
-        fs::remove_dir_all(first.path()).unwrap();
+        let database = sled::open(index).unwrap();
+        assert!(database.drop_tree(1u64.to_be_bytes()).unwrap());
+        database.flush().unwrap();
     });
 }
 
@@ -365,33 +360,28 @@ fn an_index_of_another_version_or_log_is_rebuilt() {
         fs::remove_dir_all(index).unwrap();
         copy_folder(&other.folder.join("index"), index);
     });
-    survives(&whole, &games, "a newer version", &|index| {
-        for volume in fs::read_dir(index).unwrap().flatten() {
-            let database = sled::open(volume.path()).unwrap();
-            let mark: Option<Mark> = database
-                .get(MARK)
-                .unwrap()
-                .map(|mark| serde_json::from_slice(&mark).unwrap());
-            if let Some(mark) = mark {
-                let newer = Mark {
-                    format: mark.format + 1,
-                    ..mark
-                };
-                database
-                    .insert(MARK, serde_json::to_vec(&newer).unwrap())
-                    .unwrap();
-            }
-            database.flush().unwrap();
+    let in_each_tree = |index: &Path, change: &dyn Fn(&sled::Tree)| {
+        let database = sled::open(index).unwrap();
+        for name in database.tree_names() {
+            change(&database.open_tree(name).unwrap());
         }
+        database.flush().unwrap();
+    };
+    survives(&whole, &games, "a newer version", &|index| {
+        in_each_tree(index, &|tree| {
+            if let Some(mark) = tree.get("mark").unwrap() {
+                let mut mark: serde_json::Value = serde_json::from_slice(&mark).unwrap();
+                mark["format"] = 2.into();
+                tree.insert("mark", mark.to_string().into_bytes()).unwrap();
+            }
+        });
     });
     survives(&whole, &games, "missing entries", &|index| {
-        for volume in fs::read_dir(index).unwrap().flatten() {
-            let database = sled::open(volume.path()).unwrap();
-            for key in database.scan_prefix("g").keys().take(2) {
-                database.remove(key.unwrap()).unwrap();
+        in_each_tree(index, &|tree| {
+            for key in tree.iter().keys().take(2) {
+                tree.remove(key.unwrap()).unwrap();
             }
-            database.flush().unwrap();
-        }
+        });
     });
 }
 
@@ -428,20 +418,17 @@ fn damage_behind_a_whole_index_is_found_when_the_game_is_read() {
     let folder = tempfile::tempdir().unwrap();
     let settings = settings(folder.path(), 4_000);
     let games = filled(&settings, 40);
-    let log = files(&settings.folder.join("volumes"))[0].clone();
-    let mut bytes = fs::read(&log).unwrap();
-    bytes[100] ^= 1;
-    fs::write(&log, bytes).unwrap();
+    damage_first_game(&logs(&settings)[0]);
 
     let store = open(&settings);
-    let id = games[0].id.as_ref().try_into().unwrap();
+    let id = id(&games[0]);
     let listing = Listing {
         sort: GameSort::Time,
         descending: true,
         limit: 100,
         after: None,
     };
-    let page = store.page(&listing, &Filter::default()).unwrap();
+    let page = store.page(&listing, &Filter::default());
     assert_eq!((page.games.len(), page.unreadable), (39, 1));
     assert!(matches!(store.get(&id), Err(GetError::Damaged { .. })));
     assert_eq!(store.stats().damaged_games, 1);

@@ -1,4 +1,4 @@
-//! A learner that resumes asks for batches that it was given before: it gets equal positions while their games are stored.
+//! A learner that resumes requests batches that it was given before: it gets equal positions while their games are stored.
 
 use proto::v1::{Batch, DeleteGamesRequest, ExportRequest, Game, GameFilter, Redraw, SampleRequest};
 

@@ -11,14 +11,11 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use durable::frame;
 use prost::Message as _;
 use proto::v1::Game;
 
-use super::{
-    error::SpoolError,
-    frame::{self, Magic},
-    index::Index,
-};
+use super::{GAME, SpoolError, index::Index};
 use crate::GameId;
 
 const GAMES: &str = "games";
@@ -83,17 +80,18 @@ impl Folder {
         Ok(numbers.into_iter().max().unwrap_or(0) + 1)
     }
 
-    /// Checks that no newer build wrote games into the folder. Changes nothing. `known` are the records that the build reads.
+    /// Checks that no newer build wrote games into the folder. Changes nothing.
     ///
     /// # Errors
-    /// [`SpoolError::Newer`] for the first file with such a game.
-    pub(super) fn check_versions(&self, known: &[Magic]) -> Result<(), SpoolError> {
+    /// [`SpoolError::Newer`] for the first file with an intact frame that this build does not know.
+    pub(super) fn check_versions(&self) -> Result<(), SpoolError> {
         for extension in [GAMES, UNFINISHED] {
             for number in self.numbers(&self.path, extension)? {
                 let path = self.path.join(format!("{number:016}.{extension}"));
                 let bytes = fs::read(&path).map_err(io("cannot read", &path))?;
-                if let Some(magic) = frame::newer(&bytes, known) {
-                    let found = magic.escape_ascii().to_string();
+                let mut intact = frame::ranges(&bytes).filter_map(|(_, found)| found.ok());
+                if let Some(newer) = intact.find(|found| found.of_kind(GAME).is_none()) {
+                    let found = newer.name();
                     return Err(SpoolError::Newer { path, found });
                 }
             }
@@ -110,15 +108,14 @@ impl Folder {
         for number in self.numbers(&self.path, GAMES)? {
             let path = self.file(number);
             let bytes = fs::read(&path).map_err(io("cannot read", &path))?;
-            let frames = frame::read(&bytes);
-            let mut games = Vec::with_capacity(frames.whole.len());
-            let mut damage: Vec<String> = frames
-                .damage
-                .iter()
-                .map(|damage| format!("bytes {:?} ({})", damage.range, damage.reason))
-                .collect();
-            for range in frames.whole {
-                match id(&bytes[range.clone()]) {
+            let (mut games, mut damage) = (Vec::new(), Vec::new());
+            for (range, found) in frame::ranges(&bytes) {
+                let id = found.map_err(str::to_owned).and_then(|_| {
+                    let game = game(&bytes[range.clone()])?;
+                    GameId::from_bytes(&game.id)
+                        .ok_or_else(|| format!("a game id of {} bytes", game.id.len()))
+                });
+                match id {
                     Ok(id) => games.push((id, range)),
                     Err(reason) => damage.push(format!("bytes {range:?} ({reason})")),
                 }
@@ -146,13 +143,8 @@ impl Folder {
     fn finish(&self, number: u64) -> Result<(), SpoolError> {
         let path = self.path.join(format!("{number:016}.{UNFINISHED}"));
         let bytes = fs::read(&path).map_err(io("cannot read", &path))?;
-        let frames = frame::read(&bytes);
-        let whole: Vec<u8> = frames
-            .whole
-            .iter()
-            .flat_map(|range| &bytes[range.clone()])
-            .copied()
-            .collect();
+        let intact = frame::ranges(&bytes).filter(|(_, found)| found.is_ok());
+        let whole: Vec<u8> = intact.flat_map(|(range, _)| &bytes[range]).copied().collect();
         if !whole.is_empty() && !self.file(number).exists() {
             // Replaces the temporary file by one that contains the intact games only.
             return self.write(number, &whole);
@@ -249,10 +241,11 @@ pub(super) fn space(bytes: u64) -> u64 {
     bytes.div_ceil(BLOCK).max(1) * BLOCK
 }
 
-fn id(record: &[u8]) -> Result<GameId, String> {
-    let payload = frame::payload(record)?;
-    let game = Game::decode(payload).map_err(|error| error.to_string())?;
-    GameId::from_bytes(&game.id).ok_or_else(|| format!("a game id of {} bytes", game.id.len()))
+/// Returns the game in a frame, or the reason why there is none.
+pub(super) fn game(bytes: &[u8]) -> Result<Game, String> {
+    let found = frame::read(bytes)?;
+    let payload = found.of_kind(GAME).ok_or("not a game")?;
+    Game::decode(payload).map_err(|error| error.to_string())
 }
 
 fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SpoolError {

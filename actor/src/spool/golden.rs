@@ -1,8 +1,6 @@
 //! Golden folders: spools that released builds wrote. Every later build reads them.
 //!
-//! | folder | written by |
-//! |---|---|
-//! | `0.1` | release 0.1: records `MGM2` |
+//! `0.1` is the folder of release 0.1.
 //!
 //! `cargo test -p actor --lib write_a_golden_folder -- --ignored` writes the folder of this release.
 
@@ -12,9 +10,10 @@ use std::{
 };
 
 use config::ProblemsConfig;
+use durable::frame;
 
 use super::tests::{game, waiting};
-use super::{Recovered, Spool};
+use super::{GAME, Recovered, Spool, folder};
 use crate::play::{
     curriculum::{Curriculum, Rung},
     naming::Naming,
@@ -52,9 +51,9 @@ fn write_a_golden_folder() {
     drop(spool);
     // The file that the actor was writing when it died: one whole game, and the beginning of another.
     let mut bytes = Vec::new();
-    super::frame::append(&game(6).bytes, &mut bytes);
+    frame::append(GAME, &[&game(6).bytes], &mut bytes);
     let end = bytes.len() + 9;
-    super::frame::append(&game(7).bytes, &mut bytes);
+    frame::append(GAME, &[&game(7).bytes], &mut bytes);
     fs::write(folder.join("0000000000000003.tmp"), &bytes[..end]).unwrap();
     drop(Naming::open(&folder, "", 1).unwrap());
     let curriculum = Curriculum::open(&folder, &problems(), 5).unwrap();
@@ -100,11 +99,7 @@ fn every_golden_spool_is_read() {
             .join("refused")
             .join(format!("{}.games", game(11).id));
         let refused = fs::read(refused).unwrap();
-        assert_eq!(
-            super::frame::payload(&refused),
-            Ok(game(11).bytes.as_slice()),
-            "{context}"
-        );
+        assert_eq!(folder::game(&refused).unwrap().game_number, 11, "{context}");
         let naming = Naming::open(folder.path(), "", 1).unwrap();
         assert!(naming.name().starts_with("actor-"), "{context}");
         assert_eq!(naming.next_game().unwrap().0, 256, "{context}");

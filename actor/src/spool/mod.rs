@@ -5,20 +5,15 @@
 //! `refused/`, a file with damage in `damaged/`; both count towards the limit, so nothing is dropped
 //! silently and nothing grows without bound.
 //!
-//! The store recognises games by id, so games sent without an acknowledgement are sent again. Earlier releases
-//! divided games among several stores and listed these in `stores.json`; that file is ignored, and all games go to the one
-//! store.
+//! The store recognises games by id, so games sent without an acknowledgement are sent again.
 //!
 //! | module | purpose |
 //! |---|---|
-//! | [`frame`] | records in a file that may be cut off anywhere |
 //! | [`folder`] | the files: names, recovery at start, space taken |
 //! | [`index`] | positions of games and acknowledgements |
 //! | [`writer`] | the thread that takes finished games from the workers |
 
-mod error;
 mod folder;
-mod frame;
 #[cfg(test)]
 mod golden;
 mod index;
@@ -27,10 +22,10 @@ pub mod sender;
 mod tests;
 mod writer;
 
-use std::{path::PathBuf, time::Duration};
+use std::{io, path::PathBuf, time::Duration};
 
+use durable::frame;
 use parking_lot::{Condvar, Mutex};
-use prost::Message as _;
 use proto::v1::Game;
 use tokio::sync::Notify;
 
@@ -38,10 +33,52 @@ use crate::GameId;
 use folder::Folder;
 use index::{Index, Settled};
 
-pub use error::SpoolError;
 pub use folder::Recovered;
 pub use index::Position;
 pub use writer::{Finished, FinishedGames, Lost, start as start_writer};
+
+/// Kind of the frames of games.
+const GAME: u8 = b'P';
+
+/// Error: the spool cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum SpoolError {
+    /// A file operation failed, for example because the disk is full.
+    #[error("{action} {path}")]
+    Io {
+        /// The operation, as the beginning of the message.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// Error of the file system.
+        source: io::Error,
+    },
+    /// Another actor uses the folder.
+    #[error("{path} is the spool of another running actor; give each actor a spool folder of its own")]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A newer build wrote games into the folder. Nothing was changed.
+    #[error(
+        "{path} holds frame {found}, which this build does not know; nothing was changed. \
+         Start the build that wrote them, or a newer one, to send them"
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Name of the frame.
+        found: String,
+    },
+    /// A written game is missing or damaged.
+    #[error("a finished game in {path} cannot be read any more: {reason}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Description of the damage.
+        reason: String,
+    },
+}
 
 /// Size of the spool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,17 +109,8 @@ impl Spool {
     /// # Errors
     /// [`SpoolError`] if the folder cannot be used.
     pub fn open(path: PathBuf, max_bytes: u64) -> Result<(Self, Recovered), SpoolError> {
-        Self::open_as(path, max_bytes, frame::KNOWN)
-    }
-
-    /// Opens the spool as a build does that reads the records `known`.
-    fn open_as(
-        path: PathBuf,
-        max_bytes: u64,
-        known: &[frame::Magic],
-    ) -> Result<(Self, Recovered), SpoolError> {
         let folder = Folder::open(path)?;
-        folder.check_versions(known)?;
+        folder.check_versions()?;
         let mut index = Index::new(folder.first_free_number()?);
         let recovered = folder.recover(&mut index)?;
         let spool = Self {
@@ -104,7 +132,7 @@ impl Spool {
         let mut entries = Vec::with_capacity(games.len());
         for game in games {
             let start = bytes.len();
-            frame::append(&game.bytes, &mut bytes);
+            frame::append(GAME, &[&game.bytes], &mut bytes);
             entries.push((game.id, start..bytes.len()));
         }
         let number = self.index.lock().take_number();
@@ -140,10 +168,7 @@ impl Spool {
                 return Err(error);
             }
         };
-        let game = frame::payload(&bytes)
-            .map_err(str::to_owned)
-            .and_then(|payload| Game::decode(payload).map_err(|error| error.to_string()));
-        game.map_err(|reason| {
+        folder::game(&bytes).map_err(|reason| {
             self.set_aside(position);
             self.damaged(position, reason)
         })

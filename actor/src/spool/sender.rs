@@ -30,7 +30,7 @@ use crate::{
     spool::{Position, Spool, SpoolError},
 };
 
-/// Greatest number of sent games without acknowledgement.
+/// Maximum number of sent games without acknowledgement.
 const WINDOW: usize = 64;
 
 /// Time limits of the sender.
@@ -366,7 +366,7 @@ async fn wait_until(due: Option<Instant>) {
     }
 }
 
-/// True if the peer is not a replay store, or rejects this actor for good.
+/// True if the peer is not a replay store, or rejects this actor permanently.
 pub(crate) fn is_final(code: Code) -> bool {
     matches!(
         code,

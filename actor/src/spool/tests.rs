@@ -13,6 +13,8 @@ use std::{
 
 use tokio_util::sync::CancellationToken;
 
+use prost::Message as _;
+
 use super::*;
 use crate::metrics::Metrics;
 
@@ -94,44 +96,22 @@ fn games_are_read_in_order_and_removed_when_acknowledged() {
 }
 
 #[test]
-fn an_older_build_refuses_a_newer_spool_and_changes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let (spool, _) = open(folder.path());
-    spool.append(&[game(5), game(3)]).unwrap();
-    spool.append(&[game(9)]).unwrap();
-    drop(spool);
-    // The actor died while it wrote this file.
-    let (second, unfinished) = ("0000000000000002.games", "0000000000000002.tmp");
-    durable::rename(folder.path().join(second), folder.path().join(unfinished)).unwrap();
-    let contents = || {
-        let names = files(folder.path());
-        let read = |name: &String| fs::read(folder.path().join(name)).unwrap();
-        names
-            .iter()
-            .map(|name| (name.clone(), read(name)))
-            .collect::<Vec<_>>()
-    };
-    let before = contents();
-    let error = Spool::open_as(folder.path().into(), 1 << 20, &[*b"MGM1"]).unwrap_err();
-    assert!(matches!(error, SpoolError::Newer { .. }), "{error}");
-    assert!(error.to_string().contains("a newer one"), "{error}");
-    assert_eq!(contents(), before);
-    let (spool, recovered) = open(folder.path());
-    assert_eq!((recovered.damage, waiting(&spool)), (vec![], vec![5, 3, 9]));
-}
-
-/// Earlier releases divided games among the stores that `stores.json` lists.
-#[test]
-fn games_of_a_spool_for_several_stores_are_all_sent_to_the_one_store() {
-    let folder = tempfile::tempdir().unwrap();
-    let (spool, _) = open(folder.path());
-    spool.append(&[game(5), game(3)]).unwrap();
-    spool.append(&[game(9)]).unwrap();
-    drop(spool);
-    for stores in [r#"["a:1","b:1"]"#, "null"] {
-        fs::write(folder.path().join("stores.json"), stores).unwrap();
-        let (spool, recovered) = open(folder.path());
-        assert_eq!((recovered.games, waiting(&spool)), (3, vec![5, 3, 9]));
+fn a_spool_of_a_newer_build_is_refused_and_nothing_is_changed() {
+    for name in ["0000000000000002.games", "0000000000000002.tmp"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (spool, _) = open(folder.path());
+        spool.append(&[game(5), game(3)]).unwrap();
+        drop(spool);
+        let mut bytes = Vec::new();
+        frame::append(GAME, &[&game(9).bytes], &mut bytes);
+        frame::append(b'Q', &[b"unknown"], &mut bytes);
+        fs::write(folder.path().join(name), &bytes).unwrap();
+        let before = files(folder.path());
+        let error = Spool::open(folder.path().into(), 1 << 20).unwrap_err();
+        assert!(matches!(error, SpoolError::Newer { .. }), "{error}");
+        assert!(error.to_string().contains("a newer one"), "{error}");
+        assert_eq!(files(folder.path()), before);
+        assert_eq!(fs::read(folder.path().join(name)).unwrap(), bytes);
     }
 }
 
@@ -144,7 +124,7 @@ fn a_file_cut_anywhere_keeps_its_whole_games() {
     drop(spool);
     let first = fs::read(source.path().join("0000000000000001.games")).unwrap();
     let second = fs::read(source.path().join("0000000000000002.games")).unwrap();
-    let ends: Vec<usize> = frame::read(&first).whole.iter().map(|range| range.end).collect();
+    let ends: Vec<usize> = frame::ranges(&first).map(|(range, _)| range.end).collect();
 
     for is_unfinished in [false, true] {
         for cut in 0..=first.len() {
@@ -184,7 +164,7 @@ fn a_damaged_game_is_skipped_reported_and_kept() {
     drop(spool);
     let path = folder.path().join("0000000000000001.games");
     let good = fs::read(&path).unwrap();
-    let second = frame::read(&good).whole[1].clone();
+    let (second, _) = frame::ranges(&good).nth(1).unwrap();
     let mut bad = good.clone();
     bad[second.end - 1] ^= 1;
     fs::write(&path, &bad).unwrap();
@@ -234,7 +214,7 @@ fn a_refused_game_is_kept_apart() {
     let path = spool.refuse(game(1).id, "too odd").unwrap();
     assert_eq!(waiting(&spool), [2]);
     let kept = fs::read(&path).unwrap();
-    assert_eq!(frame::payload(&kept), Ok(game(1).bytes.as_slice()));
+    assert_eq!(folder::game(&kept).unwrap().game_number, 1);
     assert_eq!(fs::read_to_string(path.with_extension("txt")).unwrap(), "too odd");
     assert!(spool.refuse(game(1).id, "again").is_err());
     spool.acknowledge(game(2).id).unwrap();

@@ -57,7 +57,4 @@ pub fn print(damage: &StoreDamage, done: &str) {
     if damage.losses.len() > MOST_NAMED {
         eprintln!("    and {} more", damage.losses.len() - MOST_NAMED);
     }
-    for path in &damage.id_files {
-        eprintln!("    {}", path.display());
-    }
 }

@@ -165,7 +165,7 @@ fn open(settings: Settings, access: Access, repair: bool) -> anyhow::Result<Stor
         Access::Read => Store::open_to_read(settings),
         Access::Change | Access::Add => {
             let opening = Opening {
-                mends: false,
+                repairs: false,
                 ..Opening::of(&settings.folder)
             };
             Store::open_with(settings, opening)

@@ -31,7 +31,7 @@ fn damaged_run(folder: &Path) -> Vec<Game> {
     let parts: Vec<usize> = bytes
         .windows(4)
         .enumerate()
-        .filter_map(|(at, magic)| (magic == b"MnG2").then_some(at))
+        .filter_map(|(at, magic)| (magic == b"MnG1").then_some(at))
         .collect();
     assert_eq!(parts.len() as u64, GAMES);
     bytes[parts[7] + 60] ^= 1;

@@ -1,24 +1,24 @@
 //! Archive files: complete games, compressed, with checksums and a version.
 //!
 //! ```text
-//! file   = zstd frame, with its own checksum, of:
-//! plain  = "MinuetGames\x01" · header length u32 · header (JSON) · game … · end
-//! game   = length u32, above 0 · crc32 u32 · minuet.v1.Game as protobuf
-//! end    = 0 u32 · number of games u64
+//! file  = zstd frame, with its own checksum, of: header · game … · end      (frames: [`durable::frame`])
+//! A header = JSON
+//! P game   = minuet.v1.Game as protobuf
+//! E end    = number of games u64, little-endian
 //! ```
-//! Numbers are little-endian. Reading a file without the end marker reports that it was cut off.
+//! Reading a file without the end reports that it was cut off.
 
 use std::io::{self, BufReader, Read, Write};
 
+use durable::frame;
 use prost::Message as _;
 use proto::v1::Game;
 use serde::{Deserialize, Serialize};
 
-use crate::{log::frame::checksum, settings::MAX_GAME_BYTES};
+use crate::settings::MAX_GAME_BYTES;
 
-const MAGIC: &[u8; 12] = b"MinuetGames\x01";
 /// Maximum length of the header in bytes.
-const MAX_HEADER: u32 = 1 << 20;
+const MAX_HEADER: usize = 1 << 20;
 /// Compression level of zstd, which compresses games at about 100 MB/s.
 const LEVEL: i32 = 9;
 
@@ -42,9 +42,9 @@ pub enum ArchiveError {
     /// The file is not an archive.
     #[error("the file is not an archive of games")]
     Foreign,
-    /// The archive has another version.
-    #[error("the archive has version {0}, but this build reads version 1")]
-    Version(u8),
+    /// A newer build wrote a part of the archive: the name of its frame.
+    #[error("the archive holds frame {0}, which this build does not know; a newer build wrote it")]
+    Newer(String),
     /// The header is damaged.
     #[error("the archive's header is damaged: {0}")]
     Header(String),
@@ -63,7 +63,7 @@ pub enum ArchiveError {
 pub struct Writer<W: Write> {
     out: zstd::Encoder<'static, W>,
     games: u64,
-    message: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
@@ -75,14 +75,13 @@ impl<W: Write> Writer<W> {
         let mut out = zstd::Encoder::new(out, LEVEL)?;
         out.include_checksum(true)?;
         let header = serde_json::to_vec(header).map_err(|error| ArchiveError::Header(error.to_string()))?;
-        out.write_all(MAGIC)?;
-        out.write_all(&(header.len() as u32).to_le_bytes())?;
-        out.write_all(&header)?;
-        Ok(Self {
+        let mut writer = Self {
             out,
             games: 0,
-            message: Vec::new(),
-        })
+            buffer: Vec::new(),
+        };
+        writer.put(b'A', &header)?;
+        Ok(writer)
     }
 
     /// Adds a game.
@@ -90,16 +89,11 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// The error of the output, and [`ArchiveError::TooLong`].
     pub fn add(&mut self, game: &Game) -> Result<(), ArchiveError> {
-        self.message.clear();
-        // Encoding to a vector does not fail.
-        game.encode(&mut self.message)
-            .map_err(|_| ArchiveError::TooLong(game.encoded_len()))?;
-        if self.message.len() > MAX_GAME_BYTES {
-            return Err(ArchiveError::TooLong(self.message.len()));
+        let message = game.encode_to_vec();
+        if message.len() > MAX_GAME_BYTES {
+            return Err(ArchiveError::TooLong(message.len()));
         }
-        self.out.write_all(&(self.message.len() as u32).to_le_bytes())?;
-        self.out.write_all(&checksum(&[], &self.message).to_le_bytes())?;
-        self.out.write_all(&self.message)?;
+        self.put(b'P', &message)?;
         self.games += 1;
         Ok(())
     }
@@ -109,9 +103,14 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// The error of the output.
     pub fn finish(mut self) -> Result<(W, u64), ArchiveError> {
-        self.out.write_all(&0u32.to_le_bytes())?;
-        self.out.write_all(&self.games.to_le_bytes())?;
+        self.put(b'E', &self.games.to_le_bytes())?;
         Ok((self.out.finish()?, self.games))
+    }
+
+    fn put(&mut self, kind: u8, payload: &[u8]) -> io::Result<()> {
+        self.buffer.clear();
+        frame::append(kind, &[payload], &mut self.buffer);
+        self.out.write_all(&self.buffer)
     }
 }
 
@@ -120,6 +119,7 @@ pub struct Reader<R: Read> {
     plain: zstd::Decoder<'static, BufReader<R>>,
     header: Header,
     games: u64,
+    buffer: Vec<u8>,
     has_ended: bool,
 }
 
@@ -130,26 +130,23 @@ impl<R: Read> Reader<R> {
     /// [`ArchiveError`]
     pub fn new(archive: R) -> Result<Self, ArchiveError> {
         let mut plain = zstd::Decoder::new(archive)?;
-        let mut magic = [0; 12];
-        plain.read_exact(&mut magic).map_err(|_| ArchiveError::Foreign)?;
-        if magic[..11] != MAGIC[..11] {
-            return Err(ArchiveError::Foreign);
-        }
-        if magic[11] != MAGIC[11] {
-            return Err(ArchiveError::Version(magic[11]));
-        }
-        let length = number(&mut plain)?;
-        if length > MAX_HEADER {
-            return Err(ArchiveError::Header(format!("{length} bytes long")));
-        }
-        let mut header = vec![0; length as usize];
-        plain.read_exact(&mut header)?;
-        let header =
-            serde_json::from_slice(&header).map_err(|error| ArchiveError::Header(error.to_string()))?;
+        let mut buffer = Vec::new();
+        let first =
+            frame::read_from(&mut plain, MAX_HEADER, &mut buffer).map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => ArchiveError::Foreign,
+                _ => error.into(),
+            })?;
+        let header = match first.of_kind(b'A') {
+            Some(header) => serde_json::from_slice(header),
+            None if first.kind == b'A' => return Err(ArchiveError::Newer(first.name())),
+            None => return Err(ArchiveError::Foreign),
+        };
+        let header = header.map_err(|error| ArchiveError::Header(error.to_string()))?;
         Ok(Self {
             plain,
             header,
             games: 0,
+            buffer,
             has_ended: false,
         })
     }
@@ -160,37 +157,27 @@ impl<R: Read> Reader<R> {
     }
 
     fn read(&mut self) -> Result<Option<Game>, ArchiveError> {
-        let short = |error: io::Error, games| match error.kind() {
+        let games = self.games;
+        let found = frame::read_from(&mut self.plain, MAX_GAME_BYTES, &mut self.buffer);
+        let found = found.map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => ArchiveError::Short(games),
+            io::ErrorKind::InvalidData => ArchiveError::Game(games + 1),
             _ => error.into(),
+        })?;
+        if let Some(message) = found.of_kind(b'P') {
+            let game = Game::decode(message).map_err(|_| ArchiveError::Game(games + 1))?;
+            self.games += 1;
+            return Ok(Some(game));
+        }
+        let Some(count) = found.of_kind(b'E') else {
+            return Err(ArchiveError::Newer(found.name()));
         };
-        let length = number(&mut self.plain).map_err(|error| short(error, self.games))?;
-        if length == 0 {
-            let mut games = [0; 8];
-            self.plain
-                .read_exact(&mut games)
-                .map_err(|error| short(error, self.games))?;
-            // zstd verifies its checksum at the end of the frame.
-            let more = self.plain.read(&mut [0; 1])?;
-            if u64::from_le_bytes(games) != self.games || more > 0 {
-                return Err(ArchiveError::Game(self.games + 1));
-            }
-            return Ok(None);
+        // zstd verifies its checksum at the end of the frame.
+        let more = self.plain.read(&mut [0; 1])?;
+        if *count != games.to_le_bytes() || more > 0 {
+            return Err(ArchiveError::Game(games + 1));
         }
-        if length as usize > MAX_GAME_BYTES {
-            return Err(ArchiveError::Game(self.games + 1));
-        }
-        let crc = number(&mut self.plain).map_err(|error| short(error, self.games))?;
-        let mut message = vec![0; length as usize];
-        self.plain
-            .read_exact(&mut message)
-            .map_err(|error| short(error, self.games))?;
-        if checksum(&[], &message) != crc {
-            return Err(ArchiveError::Game(self.games + 1));
-        }
-        let game = Game::decode(message.as_slice()).map_err(|_| ArchiveError::Game(self.games + 1))?;
-        self.games += 1;
-        Ok(Some(game))
+        Ok(None)
     }
 }
 
@@ -206,12 +193,6 @@ impl<R: Read> Iterator for Reader<R> {
         self.has_ended = !matches!(read, Some(Ok(_)));
         read
     }
-}
-
-fn number(plain: &mut impl Read) -> io::Result<u32> {
-    let mut bytes = [0; 4];
-    plain.read_exact(&mut bytes)?;
-    Ok(u32::from_le_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -278,7 +259,12 @@ mod tests {
             read(b"something else entirely"),
             Err(ArchiveError::Foreign | ArchiveError::Io(_))
         ));
-        let other = zstd::encode_all(&b"MinuetGames\x02...."[..], 1).unwrap();
-        assert!(matches!(read(&other), Err(ArchiveError::Version(2))));
+        let mut frames = Vec::new();
+        frame::append(b'A', &[b"{}"], &mut frames);
+        frames[3] = b'2';
+        let crc = frame::checksum(&frames[..8], &frames[frame::HEAD..]);
+        frames[8..frame::HEAD].copy_from_slice(&crc.to_le_bytes());
+        let other = zstd::encode_all(frames.as_slice(), 1).unwrap();
+        assert!(matches!(read(&other), Err(ArchiveError::Newer(name)) if name == "MnA2"));
     }
 }

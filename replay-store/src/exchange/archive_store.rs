@@ -12,7 +12,7 @@
 use bytes::Bytes;
 use futures::TryStreamExt as _;
 use object_store::{Error, ObjectStoreExt as _};
-use objects::{LocationError, Opened, upload::MULTIPART_BYTES};
+use objects::{LocationError, MULTIPART_BYTES, Opened};
 use sha2::{Digest as _, Sha256};
 
 pub use object_store::path::Path as ObjectPath;

@@ -5,9 +5,7 @@
 //! | [`archive`] | an archive file: whole games, compressed, checksummed, versioned |
 //! | [`archive_store`] | the folder or bucket of archived volumes |
 //! | [`numpy`] | games as NumPy arrays with a JSON description |
-//! | [`npy`] | one array in NumPy's file format |
 
 pub mod archive;
 pub mod archive_store;
-pub mod npy;
 pub mod numpy;

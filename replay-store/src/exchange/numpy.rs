@@ -1,37 +1,152 @@
-//! Writes games as NumPy arrays with a JSON description.
+//! Writes games as NumPy arrays (format version 1.0) with a JSON description.
 //!
 //! Arrays have one entry for each position, in the order of the games. Columns whose length varies from position to position (visits,
 //! and in some games rows) have an additional array of offsets. `games.json` describes the arrays, including the offset of the data in
-//! each file, so that `numpy.memmap` can open them directly.
+//! each file, so that `numpy.memmap` can open them directly. The data of an array is written as it arrives; its header with the shape is
+//! written last.
 
 use std::{
-    fs, io,
+    fs::{self, File},
+    io::{self, BufWriter, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
 };
 
 use proto::v1::Game;
 use serde_json::{Value, json};
 
-use super::npy::{DATA_OFFSET, Element, Npy};
-
 /// Version of the format of `games.json`.
 const FORMAT: u32 = 1;
+
+/// Length of the header of an array in bytes, after which the data begins. The format requires a multiple of 64.
+const DATA_OFFSET: u64 = 128;
+
+/// An array: name, NumPy's name of the type, meaning.
+type Description = (&'static str, &'static str, &'static str);
+
+const ROWS: Description = ("rows", "<u4", "input rows of the network, described by `layout`");
+const ROW_STARTS: Description = (
+    "row_starts",
+    "<u8",
+    "offset of each position's row in the flattened `rows`, and the total length",
+);
+const VISIT_STARTS: Description = (
+    "visit_starts",
+    "<u8",
+    "offset of each position's entries in `visit_actions` and `visits`, and the total length",
+);
+const VISIT_ACTIONS: Description = ("visit_actions", "<u4", "policy indices of the visited actions");
+const VISITS: Description = (
+    "visits",
+    "<u4",
+    "visit counts of these actions; a position without visits is not a training target",
+);
+const RESULTS: Description = (
+    "results",
+    "<f4",
+    "the game's result for the player to act: 1, 0, -1, or a score; not discounted",
+);
+const ROOT_VALUES: Description = (
+    "root_values",
+    "<f4",
+    "root value after the search, for the player to act; discounted by the search",
+);
+const SURPRISES: Description = (
+    "policy_surprises",
+    "<f4",
+    "divergence of the visits from the network's priors, in nats; NaN where not measured",
+);
+const ACTIONS: Description = (
+    "actions",
+    "<u4",
+    "id of the action played, independent of the player",
+);
+const MOVERS: Description = ("movers", "|u1", "player who acted: 0 is the first, 1 the second");
+const GAMES: Description = ("games", "<u4", "index of the position's game in the list `games`");
+const PLIES: Description = ("plies", "<u4", "number of actions played before the position");
+
+const ARRAYS: [Description; 12] = [
+    ROWS,
+    ROW_STARTS,
+    VISIT_STARTS,
+    VISIT_ACTIONS,
+    VISITS,
+    RESULTS,
+    ROOT_VALUES,
+    SURPRISES,
+    ACTIONS,
+    MOVERS,
+    GAMES,
+    PLIES,
+];
+
+/// A file with one array.
+struct Array {
+    description: Description,
+    file: BufWriter<File>,
+    bytes: u64,
+}
+
+impl Array {
+    fn create(folder: &Path, description: Description) -> io::Result<Self> {
+        let mut file = BufWriter::new(File::create(folder.join(format!("{}.npy", description.0)))?);
+        file.write_all(&[0; DATA_OFFSET as usize])?;
+        Ok(Self {
+            description,
+            file,
+            bytes: 0,
+        })
+    }
+
+    /// Appends the little-endian bytes of numbers.
+    fn extend<const BYTES: usize>(
+        &mut self,
+        numbers: impl IntoIterator<Item = [u8; BYTES]>,
+    ) -> io::Result<()> {
+        for number in numbers {
+            self.file.write_all(&number)?;
+            self.bytes += BYTES as u64;
+        }
+        Ok(())
+    }
+
+    /// Finishes the file and returns its entry in `games.json`. The array has rows of `width` numbers, or one dimension if `width` is
+    /// `None`.
+    fn finish(self, width: Option<u64>) -> io::Result<(String, Value)> {
+        let (name, dtype, meaning) = self.description;
+        let each = u64::from(dtype.as_bytes().last().map_or(1, |digit| digit - b'0'));
+        let count = self.bytes / each;
+        let shape = match width {
+            Some(width) => vec![count / width.max(1), width],
+            None => vec![count],
+        };
+        let sides: Vec<String> = shape.iter().map(u64::to_string).collect();
+        let text = format!(
+            "{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({},), }}",
+            sides.join(", ")
+        );
+        let length = DATA_OFFSET as usize - 10;
+        let mut file = self.file.into_inner().map_err(|error| error.into_error())?;
+        file.seek(SeekFrom::Start(0))?;
+        file.write_all(b"\x93NUMPY\x01\x00")?;
+        file.write_all(&(length as u16).to_le_bytes())?;
+        file.write_all(format!("{text:<width$}\n", width = length - 1).as_bytes())?;
+        file.sync_all()?;
+        let entry = json!({
+            "file": format!("{name}.npy"),
+            "dtype": dtype,
+            "shape": shape,
+            "offset": DATA_OFFSET,
+            "meaning": meaning,
+        });
+        Ok((name.into(), entry))
+    }
+}
 
 /// Writer of a folder of arrays.
 pub struct Writer {
     folder: PathBuf,
-    rows: Npy<u32>,
-    row_starts: Npy<u64>,
-    visit_starts: Npy<u64>,
-    visit_actions: Npy<u32>,
-    visits: Npy<u32>,
-    results: Npy<f32>,
-    root_values: Npy<f32>,
-    surprises: Npy<f32>,
-    actions: Npy<u32>,
-    movers: Npy<u8>,
-    games_of: Npy<u32>,
-    plies: Npy<u32>,
+    /// In the order of [`ARRAYS`].
+    arrays: Vec<Array>,
     games: Vec<Value>,
     positions: u64,
     row_values: u64,
@@ -51,31 +166,28 @@ impl Writer {
             let reason = format!("{} is not empty", folder.display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
         }
-        let path = |name: &str| folder.join(format!("{name}.npy"));
-        let mut row_starts = Npy::create(&path("row_starts"))?;
-        let mut visit_starts = Npy::create(&path("visit_starts"))?;
-        row_starts.extend([0])?;
-        visit_starts.extend([0])?;
-        Ok(Self {
-            rows: Npy::create(&path("rows"))?,
-            row_starts,
-            visit_starts,
-            visit_actions: Npy::create(&path("visit_actions"))?,
-            visits: Npy::create(&path("visits"))?,
-            results: Npy::create(&path("results"))?,
-            root_values: Npy::create(&path("root_values"))?,
-            surprises: Npy::create(&path("policy_surprises"))?,
-            actions: Npy::create(&path("actions"))?,
-            movers: Npy::create(&path("movers"))?,
-            games_of: Npy::create(&path("games"))?,
-            plies: Npy::create(&path("plies"))?,
+        let arrays = ARRAYS.into_iter().map(|array| Array::create(folder, array));
+        let mut writer = Self {
             folder: folder.into(),
+            arrays: arrays.collect::<io::Result<_>>()?,
             games: Vec::new(),
             positions: 0,
             row_values: 0,
             visit_entries: 0,
             width: None,
-        })
+        };
+        writer.extend(ROW_STARTS, [0u64.to_le_bytes()])?;
+        writer.extend(VISIT_STARTS, [0u64.to_le_bytes()])?;
+        Ok(writer)
+    }
+
+    fn extend<const BYTES: usize>(
+        &mut self,
+        array: Description,
+        numbers: impl IntoIterator<Item = [u8; BYTES]>,
+    ) -> io::Result<()> {
+        let found = self.arrays.iter_mut().find(|found| found.description == array);
+        found.map_or(Ok(()), |found| found.extend(numbers))
     }
 
     /// Adds a game.
@@ -91,8 +203,8 @@ impl Writer {
             let length = row.len() as u64;
             self.row_values += length;
             self.visit_entries += entries.len() as u64;
-            self.row_starts.extend([self.row_values])?;
-            self.visit_starts.extend([self.visit_entries])?;
+            self.extend(ROW_STARTS, [self.row_values.to_le_bytes()])?;
+            self.extend(VISIT_STARTS, [self.visit_entries.to_le_bytes()])?;
             // 0 after two rows of different lengths.
             self.width = match self.width {
                 None => Some(length),
@@ -100,21 +212,27 @@ impl Writer {
                 Some(_) => Some(0),
             };
         }
-        self.rows.extend(game.rows.iter().copied())?;
-        self.visit_actions.extend(game.visit_actions.iter().copied())?;
-        self.visits.extend(game.visits.iter().copied())?;
-        let signs = game
-            .movers
-            .iter()
-            .map(|&mover| if mover == 1 { -game.score } else { game.score });
-        self.results.extend(signs)?;
-        self.root_values.extend(game.root_values.iter().copied())?;
+        let bytes = |numbers: &[u32]| {
+            numbers
+                .iter()
+                .map(|number| number.to_le_bytes())
+                .collect::<Vec<_>>()
+        };
+        self.extend(ROWS, bytes(&game.rows))?;
+        self.extend(VISIT_ACTIONS, bytes(&game.visit_actions))?;
+        self.extend(VISITS, bytes(&game.visits))?;
+        self.extend(ACTIONS, bytes(&game.actions))?;
+        let sign = |&mover: &u8| if mover == 1 { -game.score } else { game.score };
+        self.extend(RESULTS, game.movers.iter().map(sign).map(f32::to_le_bytes))?;
+        self.extend(
+            ROOT_VALUES,
+            game.root_values.iter().map(|value| value.to_le_bytes()),
+        )?;
         let surprise = |ply| game.policy_surprises.get(ply).copied().unwrap_or(f32::NAN);
-        self.surprises.extend((0..positions).map(surprise))?;
-        self.actions.extend(game.actions.iter().copied())?;
-        self.movers.extend(game.movers.iter().copied())?;
-        self.games_of.extend(std::iter::repeat_n(number, positions))?;
-        self.plies.extend(0..positions as u32)?;
+        self.extend(SURPRISES, (0..positions).map(surprise).map(f32::to_le_bytes))?;
+        self.extend(MOVERS, game.movers.iter().map(|&mover| [mover]))?;
+        self.extend(GAMES, std::iter::repeat_n(number.to_le_bytes(), positions))?;
+        self.extend(PLIES, (0..positions as u32).map(u32::to_le_bytes))?;
         let id = proto::ids::hex(&game.id);
         self.games.push(json!({
             "id": id,
@@ -148,126 +266,58 @@ impl Writer {
     /// # Errors
     /// The error of the file system.
     pub fn finish(self, game: &str, options: u32, layout: &Value) -> io::Result<(usize, u64)> {
-        let Self {
-            folder,
-            games,
-            positions,
-            ..
-        } = self;
         let width = self.width.filter(|&width| width > 0);
-        let arrays = [
-            array(
-                "rows",
-                self.rows,
-                width,
-                "input rows of the network, described by `layout`",
-            )?,
-            array(
-                "row_starts",
-                self.row_starts,
-                None,
-                "offset of each position's row in the flattened `rows`, and the total length",
-            )?,
-            array(
-                "visit_starts",
-                self.visit_starts,
-                None,
-                "offset of each position's entries in `visit_actions` and `visits`, and the total length",
-            )?,
-            array(
-                "visit_actions",
-                self.visit_actions,
-                None,
-                "policy indices of the visited actions",
-            )?,
-            array(
-                "visits",
-                self.visits,
-                None,
-                "visit counts of these actions; a position without visits is not a training target",
-            )?,
-            array(
-                "results",
-                self.results,
-                None,
-                "the game's result for the player to act: 1, 0, -1, or a score; not discounted",
-            )?,
-            array(
-                "root_values",
-                self.root_values,
-                None,
-                "root value after the search, for the player to act; discounted by the search",
-            )?,
-            array(
-                "policy_surprises",
-                self.surprises,
-                None,
-                "divergence of the visits from the network's priors, in nats; NaN where not measured",
-            )?,
-            array(
-                "actions",
-                self.actions,
-                None,
-                "id of the action played, independent of the player",
-            )?,
-            array(
-                "movers",
-                self.movers,
-                None,
-                "player who acted: 0 is the first, 1 the second",
-            )?,
-            array(
-                "games",
-                self.games_of,
-                None,
-                "index of the position's game in the list `games`",
-            )?,
-            array(
-                "plies",
-                self.plies,
-                None,
-                "number of actions played before the position",
-            )?,
-        ];
-        let count = games.len();
+        let arrays = self.arrays.into_iter().map(|array| {
+            let width = width.filter(|_| array.description == ROWS);
+            array.finish(width)
+        });
+        let count = self.games.len();
         let description = json!({
             "format": FORMAT,
             "game": game,
             "options": options,
             "layout": layout,
-            "positions": positions,
-            "arrays": serde_json::Map::from_iter(arrays),
-            "games": games,
+            "positions": self.positions,
+            "arrays": arrays.collect::<io::Result<serde_json::Map<_, _>>>()?,
+            "games": self.games,
         });
         // Written last, so that a folder with this file is complete.
         durable::write(
-            &folder.join("games.json"),
+            &self.folder.join("games.json"),
             &serde_json::to_vec_pretty(&description)?,
         )?;
-        if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        if let Some(parent) = self
+            .folder
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+        {
             durable::sync_folder(parent)?;
         }
-        Ok((count, positions))
+        Ok((count, self.positions))
     }
-}
-
-fn array<T: Element>(
-    name: &str,
-    array: Npy<T>,
-    width: Option<u64>,
-    meaning: &str,
-) -> io::Result<(String, Value)> {
-    let shape = array.finish(width)?;
-    let description = json!({
-        "file": format!("{name}.npy"),
-        "dtype": T::DTYPE,
-        "shape": shape,
-        "offset": DATA_OFFSET,
-        "meaning": meaning,
-    });
-    Ok((name.into(), description))
 }
 
 fn parsed(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_has_the_npy_format() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut array = Array::create(folder.path(), ROWS).unwrap();
+        array.extend([1u32, 2, 3, 4, 5, 6].map(u32::to_le_bytes)).unwrap();
+        let (name, entry) = array.finish(Some(3)).unwrap();
+        assert_eq!((name.as_str(), &entry["shape"]), ("rows", &json!([2, 3])));
+        let bytes = fs::read(folder.path().join("rows.npy")).unwrap();
+        assert_eq!(bytes.len(), 128 + 24);
+        assert_eq!(&bytes[..10], b"\x93NUMPY\x01\x00\x76\x00");
+        let header = std::str::from_utf8(&bytes[10..128]).unwrap();
+        assert!(header.starts_with("{'descr': '<u4', 'fortran_order': False, 'shape': (2, 3,), }"));
+        assert!(header.ends_with(" \n"));
+        assert_eq!(&bytes[128..132], [1, 0, 0, 0]);
+    }
 }

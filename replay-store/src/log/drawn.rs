@@ -5,10 +5,9 @@
 //! the oldest one is removed, so that the two newest remain.
 //!
 //! ```text
-//! batch = "MnB1" · length of the payload u32 · crc32 u32 · payload
-//! payload = seed u64 · line u64 · number u64 · (sequence number of the game u64 · trainable position of the game u32) …
+//! batch = frame of kind B: seed u64 · line u64 · number u64 · (sequence number of the game u64 · trainable position of the game u32) …
 //! ```
-//! Numbers are little-endian. The CRC-32 covers all other bytes. Batches after a damaged one in the same file are forgotten.
+//! Numbers are little-endian. The form around the payload is that of [`durable::frame`].
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -17,14 +16,10 @@ use std::{
     sync::Arc,
 };
 
-use crate::log::{
-    files::{Files, OpenFile},
-    frame::{self, Magic, checksum},
-};
+use durable::frame::{self, HEAD};
 
-const MAGIC: Magic = *b"MnB1";
-/// Length of magic, payload length and checksum.
-const HEAD: usize = 12;
+use crate::log::files::{Files, OpenFile};
+
 /// Length of seed, line and number.
 const KEY: usize = 24;
 /// Length of a drawn position.
@@ -60,8 +55,8 @@ pub struct DrawnPosition {
 pub enum DrawnError {
     /// The file system failed.
     Io(io::Error),
-    /// A newer build wrote this file.
-    Newer(PathBuf, Magic),
+    /// A newer build wrote this file: the name of its frame.
+    Newer(PathBuf, String),
 }
 
 impl From<io::Error> for DrawnError {
@@ -92,11 +87,11 @@ pub struct DrawnBatches {
 }
 
 impl DrawnBatches {
-    /// Reads the batches in `folder`, and changes nothing. `known` are the frames that the build reads.
+    /// Reads the batches in `folder`, and changes nothing.
     ///
     /// # Errors
     /// [`DrawnError`].
-    pub fn read(files: &Arc<dyn Files>, folder: &Path, known: &[Magic]) -> Result<Self, DrawnError> {
+    pub fn read(files: &Arc<dyn Files>, folder: &Path) -> Result<Self, DrawnError> {
         let mut drawn = Self {
             files: Arc::clone(files),
             folder: folder.into(),
@@ -112,28 +107,28 @@ impl DrawnBatches {
                 continue;
             };
             let bytes = files.read(&entry.path)?;
-            let mut at = 0;
-            while let Some((key, length)) = bytes.get(at..).and_then(batch) {
-                drawn
-                    .places
-                    .insert(key, (number, (at + HEAD) as u64, length - HEAD));
-                at += length;
-            }
-            if let Some(magic) = bytes.get(at..).and_then(|rest| frame::unknown(rest, known)) {
-                return Err(DrawnError::Newer(entry.path, magic));
-            }
-            if at < bytes.len() {
-                tracing::warn!(
-                    file = %entry.path.display(),
-                    bytes = bytes.len() - at,
-                    "the end of a file of drawn batches is damaged; a learner that resumes may get other batches"
-                );
+            let mut end = 0;
+            for (range, found) in frame::ranges(&bytes) {
+                let Ok(found) = found else {
+                    tracing::warn!(
+                        file = %entry.path.display(),
+                        bytes = range.len(),
+                        "a part of a file of drawn batches is damaged; a learner that resumes may get other batches"
+                    );
+                    continue;
+                };
+                let Some(key) = found.of_kind(b'B').and_then(key) else {
+                    return Err(DrawnError::Newer(entry.path, found.name()));
+                };
+                let place = (number, (range.start + HEAD) as u64, found.payload.len());
+                drawn.places.insert(key, place);
+                end = range.end as u64;
             }
             drawn.kept.push_back(DrawnFile {
                 number,
                 path: entry.path,
                 file: None,
-                end: at as u64,
+                end,
             });
         }
         Ok(drawn)
@@ -143,11 +138,16 @@ impl DrawnBatches {
     pub fn find(&mut self, key: &BatchKey) -> Option<Vec<DrawnPosition>> {
         let &(number, offset, length) = self.places.get(key)?;
         let kept = self.kept.iter_mut().find(|kept| kept.number == number)?;
-        let read = read(self.files.as_ref(), kept, offset, length);
+        let read =
+            open(self.files.as_ref(), kept).and_then(|file| file.read_range(offset, offset + length as u64));
         let payload = read
             .inspect_err(|error| tracing::warn!(%error, "a file of drawn batches cannot be read"))
             .ok()?;
-        payload.get(KEY..)?.chunks_exact(POSITION).map(position).collect()
+        let positions = payload.get(KEY..)?;
+        if payload.len() != length {
+            return None;
+        }
+        positions.chunks_exact(POSITION).map(position).collect()
     }
 
     /// Remembers a batch.
@@ -160,19 +160,16 @@ impl DrawnBatches {
         positions: impl ExactSizeIterator<Item = DrawnPosition>,
     ) -> io::Result<()> {
         let length = KEY + POSITION * positions.len();
-        let mut bytes = Vec::with_capacity(HEAD + length);
-        bytes.extend_from_slice(&MAGIC);
-        bytes.extend_from_slice(&(length as u32).to_le_bytes());
-        bytes.extend_from_slice(&[0; 4]);
+        let mut payload = Vec::with_capacity(length);
         for word in [key.seed, key.line, key.number] {
-            bytes.extend_from_slice(&word.to_le_bytes());
+            payload.extend_from_slice(&word.to_le_bytes());
         }
         for DrawnPosition { sequence, position } in positions {
-            bytes.extend_from_slice(&sequence.to_le_bytes());
-            bytes.extend_from_slice(&position.to_le_bytes());
+            payload.extend_from_slice(&sequence.to_le_bytes());
+            payload.extend_from_slice(&position.to_le_bytes());
         }
-        let crc = checksum(&bytes[..8], &bytes[HEAD..]);
-        bytes[8..HEAD].copy_from_slice(&crc.to_le_bytes());
+        let mut bytes = Vec::with_capacity(HEAD + length);
+        frame::append(b'B', &[&payload], &mut bytes);
 
         let is_full = |kept: &DrawnFile| kept.end > 0 && kept.end + bytes.len() as u64 > self.max_file_bytes;
         if self.kept.back().is_none_or(is_full) {
@@ -225,46 +222,24 @@ fn open<'a>(files: &dyn Files, kept: &'a mut DrawnFile) -> io::Result<&'a dyn Op
     Ok(&**file)
 }
 
-fn read(files: &dyn Files, kept: &mut DrawnFile, offset: u64, length: usize) -> io::Result<Vec<u8>> {
-    let file = open(files, kept)?;
-    let mut bytes = vec![0; length];
-    let mut at = 0;
-    while let Some(rest) = bytes.get_mut(at..).filter(|rest| !rest.is_empty()) {
-        match file.read_at(rest, offset + at as u64)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            read => at += read,
-        }
-    }
-    Ok(bytes)
-}
-
 /// Returns the number in the name of a file.
 fn number(path: &Path) -> Option<u64> {
     let is_one = path.extension().is_some_and(|ending| ending == ENDING);
     path.file_stem()?.to_str()?.parse().ok().filter(|_| is_one)
 }
 
-/// Returns the key of the whole batch at the beginning of `bytes`, and its length with the head.
-fn batch(bytes: &[u8]) -> Option<(BatchKey, usize)> {
-    let (head, rest) = bytes.split_first_chunk::<HEAD>()?;
-    let word = |at: usize| [head[at], head[at + 1], head[at + 2], head[at + 3]];
-    let length = u32::from_le_bytes(word(4)) as usize;
-    let payload = rest.get(..length)?;
-    let is_whole = word(0) == MAGIC && checksum(&head[..8], payload) == u32::from_le_bytes(word(8));
+/// Returns the key at the beginning of a batch's payload.
+fn key(payload: &[u8]) -> Option<BatchKey> {
     let (key, positions) = payload.split_first_chunk::<KEY>()?;
-    if !is_whole || !positions.len().is_multiple_of(POSITION) {
-        return None;
-    }
     let mut words = key
         .chunks_exact(8)
         .map(|word| word.try_into().map_or(0, u64::from_le_bytes));
     let mut next = || words.next().unwrap_or_default();
-    let key = BatchKey {
+    positions.len().is_multiple_of(POSITION).then(|| BatchKey {
         seed: next(),
         line: next(),
         number: next(),
-    };
-    Some((key, HEAD + length))
+    })
 }
 
 fn position(bytes: &[u8]) -> Option<DrawnPosition> {
@@ -286,7 +261,7 @@ mod tests {
 
     fn opened(folder: &Path) -> DrawnBatches {
         let files: Arc<dyn Files> = Arc::new(Real);
-        DrawnBatches::read(&files, folder, frame::KNOWN).unwrap()
+        DrawnBatches::read(&files, folder).unwrap()
     }
 
     fn key(number: u64) -> BatchKey {
@@ -366,22 +341,22 @@ mod tests {
                 .unwrap();
         }
         let path = drawn.kept[0].path.clone();
-        let mut bytes = fs::read(&path).unwrap();
-        bytes[3] = b'2';
-        let length = HEAD + KEY + POSITION * positions(0).len();
-        let crc = checksum(&bytes[..8], &bytes[HEAD..length]);
-        bytes[8..HEAD].copy_from_slice(&crc.to_le_bytes());
+        let whole = fs::read(&path).unwrap();
+        let mut bytes = whole.clone();
+        frame::append(b'Q', &[b"of a newer build"], &mut bytes);
         fs::write(&path, &bytes).unwrap();
         let files: Arc<dyn Files> = Arc::new(Real);
-        let error = DrawnBatches::read(&files, folder.path(), frame::KNOWN).unwrap_err();
+        let error = DrawnBatches::read(&files, folder.path()).unwrap_err();
         assert!(
-            matches!(error, DrawnError::Newer(_, magic) if magic == *b"MnB2"),
+            matches!(&error, DrawnError::Newer(_, name) if name == "MnQ1"),
             "{error:?}"
         );
-        bytes[20] ^= 1;
+        bytes = whole;
+        bytes[HEAD + KEY + POSITION * positions(0).len() + 20] ^= 1;
         fs::write(&path, &bytes).unwrap();
         let mut damaged = opened(folder.path());
         assert_eq!(damaged.find(&key(1)), None);
+        assert_eq!(damaged.find(&key(2)), Some(positions(2)));
         damaged.remember(key(5), positions(5).into_iter()).unwrap();
         let mut again = opened(folder.path());
         assert_eq!(again.find(&key(5)), Some(positions(5)));

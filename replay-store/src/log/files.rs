@@ -7,7 +7,6 @@ use std::{
     io,
     os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use rustix::io::Errno;
@@ -50,6 +49,23 @@ pub trait OpenFile: Debug + Send + Sync {
     /// # Errors
     /// The error of the file system. Writes since the last successful sync may be lost then, even if a later sync succeeds.
     fn sync(&self) -> io::Result<()>;
+
+    /// Returns the bytes from `begin` up to `end`; fewer if the file ends before.
+    ///
+    /// # Errors
+    /// The error of the file system.
+    fn read_range(&self, begin: u64, end: u64) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(end.saturating_sub(begin)).unwrap_or(usize::MAX)];
+        let mut at = 0;
+        while let Some(rest) = bytes.get_mut(at..).filter(|rest| !rest.is_empty()) {
+            match self.read_at(rest, begin + at as u64)? {
+                0 => break,
+                read => at += read,
+            }
+        }
+        bytes.truncate(at);
+        Ok(bytes)
+    }
 }
 
 /// An entry of a folder.
@@ -137,16 +153,7 @@ pub trait Files: Debug + Send + Sync {
     /// The error of the file system.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let file = self.open_to_read(path)?;
-        let mut bytes = vec![0; usize::try_from(file.length()?).unwrap_or(usize::MAX)];
-        let mut at = 0;
-        while let Some(rest) = bytes.get_mut(at..).filter(|rest| !rest.is_empty()) {
-            match file.read_at(rest, at as u64)? {
-                0 => break,
-                read => at += read,
-            }
-        }
-        bytes.truncate(at);
-        Ok(bytes)
+        file.read_range(0, file.length()?)
     }
 
     /// Replaces a file atomically: a reader sees the old contents or the new ones, even after a crash.
@@ -200,92 +207,6 @@ fn held(file: File, locked: Result<(), TryLockError>) -> io::Result<Option<Box<d
         Ok(()) => Ok(Some(Box::new(file))),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
-    }
-}
-
-/// A file system that refuses every change. A missing file that would be created is opened as an empty one.
-#[derive(Clone, Debug)]
-pub struct ReadOnly(pub Arc<dyn Files>);
-
-/// An empty file that stands for one that does not exist.
-#[derive(Debug)]
-struct Missing;
-
-fn refused<T>() -> io::Result<T> {
-    Err(io::Error::new(
-        io::ErrorKind::ReadOnlyFilesystem,
-        "the store is open for reading only",
-    ))
-}
-
-impl OpenFile for Missing {
-    fn read_at(&self, _: &mut [u8], _: u64) -> io::Result<usize> {
-        Ok(0)
-    }
-
-    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
-        refused()
-    }
-
-    fn set_len(&self, _: u64) -> io::Result<()> {
-        refused()
-    }
-
-    fn length(&self) -> io::Result<u64> {
-        Ok(0)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        refused()
-    }
-}
-
-impl Files for ReadOnly {
-    fn open(&self, path: &Path, create: bool) -> io::Result<Box<dyn OpenFile>> {
-        match self.0.open_to_read(path) {
-            Err(error) if create && error.kind() == io::ErrorKind::NotFound => Ok(Box::new(Missing)),
-            opened => opened,
-        }
-    }
-
-    fn open_to_read(&self, path: &Path) -> io::Result<Box<dyn OpenFile>> {
-        self.0.open_to_read(path)
-    }
-
-    fn lock(&self, _: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
-        refused()
-    }
-
-    fn lock_to_read(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
-        self.0.lock_to_read(path)
-    }
-
-    fn create_folder(&self, _: &Path) -> io::Result<()> {
-        refused()
-    }
-
-    fn list(&self, folder: &Path) -> io::Result<Vec<Entry>> {
-        self.0.list(folder)
-    }
-
-    fn exists(&self, path: &Path) -> bool {
-        self.0.exists(path)
-    }
-
-    fn rename(&self, _: &Path, _: &Path) -> io::Result<()> {
-        refused()
-    }
-
-    fn remove_file(&self, _: &Path) -> io::Result<()> {
-        refused()
-    }
-
-    fn remove_folder(&self, _: &Path) -> io::Result<()> {
-        refused()
-    }
-
-    fn sync_folder(&self, _: &Path) -> io::Result<()> {
-        refused()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The ledger: durable counts of all games and positions ever inserted and sampled.
 //!
 //! There are two copies. Each commit to a volume contains the ledger, so that the counts of insertions and the games are written in one
-//! transaction. A small file beside the volumes holds the ledger in two checksummed slots; it is written after the flush of a commit
+//! transaction. A small file next to the volumes holds the ledger in two checksummed slots; it is written after the flush of a commit
 //! and before its games are acknowledged. The file therefore names the last acknowledged sequence number, and a volume that lost its
 //! newest games is detected.
 //!
@@ -11,11 +11,12 @@
 
 use std::{io, path::Path};
 
+use durable::frame;
 use parking_lot::Mutex;
 
-use crate::{
-    log::files::{Files, OpenFile},
-    log::frame::{self, LEDGER_BYTES, Magic, checksum},
+use crate::log::{
+    files::{Files, OpenFile},
+    frame::LEDGER_BYTES,
 };
 
 /// The durable counts.
@@ -38,9 +39,6 @@ pub struct Ledger {
     pub damaged_games: u64,
 }
 
-const MAGIC: [u8; 4] = *b"MnL2";
-/// Magic of the older format without uses, which has eight bytes for each of the last two counts.
-const MAGIC_WITHOUT_USES: [u8; 4] = *b"MnL1";
 /// Distance between the slots in bytes. Each slot has a disk sector of its own.
 const SLOT: u64 = 4096;
 
@@ -53,10 +51,12 @@ impl Ledger {
         }
     }
 
+    /// Length of a packed ledger in bytes.
+    pub const BYTES: usize = 64;
+
     /// Packs the ledger. Of two ledgers, the one with the higher `generation` is newer.
-    pub fn pack(&self, generation: u64) -> [u8; LEDGER_BYTES] {
-        let mut bytes = [0; LEDGER_BYTES];
-        bytes[..4].copy_from_slice(&MAGIC);
+    pub fn pack(&self, generation: u64) -> [u8; Self::BYTES] {
+        let mut bytes = [0; Self::BYTES];
         let numbers = [
             generation,
             self.next_sequence,
@@ -64,49 +64,31 @@ impl Ledger {
             self.positions_inserted,
             self.positions_sampled,
             self.positions_used,
-            u64::from(saturated(self.duplicates)) | u64::from(saturated(self.damaged_games)) << 32,
+            self.duplicates,
+            self.damaged_games,
         ];
-        for (slot, number) in bytes[4..60].chunks_exact_mut(8).zip(numbers) {
+        for (slot, number) in bytes.chunks_exact_mut(8).zip(numbers) {
             slot.copy_from_slice(&number.to_le_bytes());
         }
-        let crc = checksum(&bytes[..60], &[]);
-        bytes[60..].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
 
-    /// Unpacks a ledger and its generation. Returns `None` if the bytes are not an intact ledger.
+    /// Unpacks a ledger and its generation. Returns `None` if the bytes have another length.
     pub fn unpack(bytes: &[u8]) -> Option<(Self, u64)> {
-        let bytes = bytes.first_chunk::<LEDGER_BYTES>()?;
-        let (body, crc) = bytes.split_last_chunk::<4>()?;
-        let has_uses = body[..4] == MAGIC;
-        if !(has_uses || body[..4] == MAGIC_WITHOUT_USES) || checksum(body, &[]) != u32::from_le_bytes(*crc) {
-            return None;
-        }
-        let mut numbers = [0u64; 7];
-        for (number, chunk) in numbers.iter_mut().zip(body[4..].chunks_exact(8)) {
-            *number = u64::from_le_bytes(chunk.try_into().ok()?);
-        }
-        let [
-            generation,
-            next_sequence,
-            games_inserted,
-            positions_inserted,
-            positions_sampled,
-            sixth,
-            seventh,
-        ] = numbers;
-        let (positions_used, duplicates, damaged_games) = match has_uses {
-            true => (sixth, seventh & u64::from(u32::MAX), seventh >> 32),
-            false => (positions_sampled, sixth, seventh),
-        };
+        let bytes: &[u8; Self::BYTES] = bytes.try_into().ok()?;
+        let mut numbers = bytes
+            .chunks_exact(8)
+            .map(|number| number.try_into().map_or(0, u64::from_le_bytes));
+        let mut next = || numbers.next().unwrap_or_default();
+        let generation = next();
         let ledger = Self {
-            next_sequence,
-            games_inserted,
-            positions_inserted,
-            positions_sampled,
-            positions_used,
-            duplicates,
-            damaged_games,
+            next_sequence: next(),
+            games_inserted: next(),
+            positions_inserted: next(),
+            positions_sampled: next(),
+            positions_used: next(),
+            duplicates: next(),
+            damaged_games: next(),
         };
         Some((ledger, generation))
     }
@@ -133,77 +115,81 @@ impl Ledger {
     }
 }
 
-fn saturated(count: u64) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
-}
-
 /// The ledger file, which holds the second copy.
 #[derive(Debug)]
 pub struct LedgerFile {
-    file: Box<dyn OpenFile>,
+    /// `None` in a store that is open for reading, which writes no ledger.
+    file: Option<Box<dyn OpenFile>>,
     generation: u64,
     /// The slot that was synced last. Writes go to the other slot until that one is synced, so that a loss of power leaves one intact.
     synced: u64,
 }
 
-/// Returns the newest intact ledger of a ledger file, its generation and its slot.
-fn newest(bytes: &[u8]) -> Option<(Ledger, u64, u64)> {
-    let slots = [0, SLOT].map(|offset| Ledger::unpack(bytes.get(offset as usize..)?));
-    (0..)
-        .zip(slots)
-        .filter_map(|(slot, found)| found.map(|(ledger, generation)| (ledger, generation, slot)))
-        .max_by_key(|&(_, generation, _)| generation)
-}
-
-/// Contents of a ledger file when it was opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Contents of a ledger file when it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LedgerRead {
     /// The file is new.
     New,
     /// The newest intact ledger.
-    Valid(Ledger),
+    Valid {
+        /// The ledger.
+        ledger: Ledger,
+        /// Generation of the ledger.
+        generation: u64,
+        /// Number of its slot: 0 or 1.
+        slot: u64,
+    },
     /// Neither slot is intact.
     Damaged,
-    /// A newer build wrote a slot, which is intact.
-    Newer(Magic),
+    /// A newer build wrote a slot, which is intact: the name of its frame.
+    Newer(String),
 }
 
 impl LedgerFile {
-    /// Reads the file without changing anything. `known` are the frames that the build reads.
+    /// Reads the file without changing anything.
     ///
     /// # Errors
     /// The error of the file system.
-    pub fn read(files: &dyn Files, path: &Path, known: &[Magic]) -> io::Result<LedgerRead> {
+    pub fn read(files: &dyn Files, path: &Path) -> io::Result<LedgerRead> {
         if !files.exists(path) {
             return Ok(LedgerRead::New);
         }
         let bytes = files.read(path)?;
-        let slots = [0, SLOT].map(|offset| bytes.get(offset as usize..).unwrap_or_default());
-        if let Some(magic) = slots.iter().find_map(|slot| frame::unknown(slot, known)) {
-            return Ok(LedgerRead::Newer(magic));
+        let mut newest = match bytes.is_empty() {
+            true => LedgerRead::New,
+            false => LedgerRead::Damaged,
+        };
+        for slot in 0..2 {
+            let Ok(found) = frame::read(bytes.get((slot * SLOT) as usize..).unwrap_or_default()) else {
+                continue;
+            };
+            let Some((ledger, generation)) = found.of_kind(b'L').and_then(Ledger::unpack) else {
+                return Ok(LedgerRead::Newer(found.name()));
+            };
+            if !matches!(newest, LedgerRead::Valid { generation: other, .. } if other > generation) {
+                newest = LedgerRead::Valid {
+                    ledger,
+                    generation,
+                    slot,
+                };
+            }
         }
-        Ok(match newest(&bytes) {
-            Some((ledger, ..)) => LedgerRead::Valid(ledger),
-            None if bytes.is_empty() => LedgerRead::New,
-            None => LedgerRead::Damaged,
-        })
+        Ok(newest)
     }
 
-    /// Opens the file for writing, or creates it.
+    /// Opens the file for writing, or creates it. `found` are its contents.
     ///
     /// # Errors
     /// The error of the file system.
-    pub fn open(files: &dyn Files, path: &Path) -> io::Result<Self> {
-        let bytes = if files.exists(path) {
-            files.read(path)?
-        } else {
-            Vec::new()
+    pub fn open(files: &dyn Files, path: &Path, found: &LedgerRead) -> io::Result<Self> {
+        // The slot may not be synced yet; `LiveLedger::new` begins with synced writes.
+        let (generation, synced) = match *found {
+            LedgerRead::Valid { generation, slot, .. } => (generation, slot),
+            _ => (0, 1),
         };
-        let (generation, synced) = newest(&bytes).map_or((0, 1), |(_, generation, slot)| (generation, slot));
         Ok(Self {
-            file: files.open(path, true)?,
+            file: Some(files.open(path, true)?),
             generation,
-            // The slot may not be synced yet; `LiveLedger::new` begins with synced writes.
             synced,
         })
     }
@@ -213,11 +199,16 @@ impl LedgerFile {
     /// # Errors
     /// The error of the file system. The slot that was synced last is then still intact.
     pub fn write(&mut self, ledger: &Ledger, sync: bool) -> io::Result<()> {
+        let Some(file) = &self.file else {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        };
         self.generation += 1;
         let slot = 1 - self.synced;
-        self.file.write_at(&ledger.pack(self.generation), SLOT * slot)?;
+        let mut bytes = Vec::with_capacity(LEDGER_BYTES);
+        frame::append(b'L', &[&ledger.pack(self.generation)], &mut bytes);
+        file.write_at(&bytes, SLOT * slot)?;
         if sync {
-            self.file.sync()?;
+            file.sync()?;
             self.synced = slot;
         }
         Ok(())
@@ -246,11 +237,20 @@ impl LiveLedger {
         // Both slots are allocated now, so that they can be written when the disk is full.
         file.write(&ledger, true)?;
         file.write(&ledger, true)?;
-        Ok(Self::to_read(file, ledger))
+        Ok(Self::with_file(file, ledger))
     }
 
-    /// Takes the ledger of a store that is only read. Nothing is written to the file.
-    pub fn to_read(file: LedgerFile, ledger: Ledger) -> Self {
+    /// Takes the ledger of a store that is only read. Changes of it fail.
+    pub fn to_read(ledger: Ledger) -> Self {
+        let file = LedgerFile {
+            file: None,
+            generation: 0,
+            synced: 1,
+        };
+        Self::with_file(file, ledger)
+    }
+
+    fn with_file(file: LedgerFile, ledger: Ledger) -> Self {
         Self {
             file,
             durable: ledger,
@@ -368,30 +368,21 @@ mod tests {
         time::Duration,
     };
 
-    use proptest::prelude::*;
-
     use super::*;
     use crate::log::files::Real;
 
-    fn any_ledger() -> impl Strategy<Value = Ledger> {
-        any::<([u64; 5], [u32; 2])>().prop_map(|(numbers, small)| Ledger {
-            next_sequence: numbers[0],
-            games_inserted: numbers[1],
-            positions_inserted: numbers[2],
-            positions_sampled: numbers[3],
-            positions_used: numbers[4],
-            duplicates: small[0].into(),
-            damaged_games: small[1].into(),
-        })
+    fn read(path: &Path) -> LedgerRead {
+        LedgerFile::read(&Real, path).unwrap()
     }
 
-    proptest! {
-        #[test]
-        fn packed_ledgers_unpack_unless_damaged(ledger in any_ledger(), generation: u64, at in 0..LEDGER_BYTES, bit in 0u8..8) {
-            let mut bytes = ledger.pack(generation);
-            prop_assert_eq!(Ledger::unpack(&bytes), Some((ledger, generation)));
-            bytes[at] ^= 1 << bit;
-            prop_assert_eq!(Ledger::unpack(&bytes), None);
+    fn open(path: &Path) -> LedgerFile {
+        LedgerFile::open(&Real, path, &read(path)).unwrap()
+    }
+
+    fn valid(path: &Path) -> Ledger {
+        match read(path) {
+            LedgerRead::Valid { ledger, .. } => ledger,
+            other => panic!("{other:?}"),
         }
     }
 
@@ -399,11 +390,10 @@ mod tests {
     fn if_a_slot_is_damaged_the_synced_one_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
-        let read = || LedgerFile::read(&Real, &path, frame::KNOWN).unwrap();
-        assert_eq!(read(), LedgerRead::New);
+        assert_eq!(read(&path), LedgerRead::New);
         assert!(!path.exists());
-        let mut file = LedgerFile::open(&Real, &path).unwrap();
-        assert_eq!(read(), LedgerRead::New);
+        let mut file = open(&path);
+        assert_eq!(read(&path), LedgerRead::New);
         let numbered = |next_sequence| Ledger {
             next_sequence,
             ..Ledger::new()
@@ -414,36 +404,15 @@ mod tests {
         file.write(&numbered(6), false).unwrap();
         // Writes without a sync never touch the synced slot.
         let bytes = std::fs::read(&path).unwrap();
-        assert_eq!(bytes[..64], synced[..64]);
-        assert_eq!(read(), LedgerRead::Valid(numbered(6)));
+        assert_eq!(bytes[..LEDGER_BYTES], synced[..LEDGER_BYTES]);
+        assert_eq!(valid(&path), numbered(6));
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[4096 + 20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(read(), LedgerRead::Valid(numbered(4)));
+        assert_eq!(valid(&path), numbered(4));
         bytes[20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(read(), LedgerRead::Damaged);
-    }
-
-    #[test]
-    fn a_ledger_of_a_newer_build_is_not_damage() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ledger");
-        let older: Vec<Magic> = frame::KNOWN
-            .iter()
-            .copied()
-            .filter(|magic| magic != b"MnL2")
-            .collect();
-        let mut file = LedgerFile::open(&Real, &path).unwrap();
-        file.write(&Ledger::new(), true).unwrap();
-        let read = |known: &[Magic]| LedgerFile::read(&Real, &path, known).unwrap();
-        assert_eq!(read(&older), LedgerRead::Newer(*b"MnL2"));
-        assert_eq!(read(frame::KNOWN), LedgerRead::Valid(Ledger::new()));
-        // A wrong checksum is damage, whatever the version says.
-        let mut bytes = std::fs::read(&path).unwrap();
-        bytes[10] ^= 1;
-        std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(read(&older), LedgerRead::Damaged);
+        assert_eq!(read(&path), LedgerRead::Damaged);
     }
 
     #[test]
@@ -451,12 +420,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
         let reopen = || {
-            let found = LedgerFile::read(&Real, &path, frame::KNOWN).unwrap();
-            let file = LedgerFile::open(&Real, &path).unwrap();
-            match found {
-                LedgerRead::Valid(ledger) => LiveLedger::new(file, ledger).unwrap(),
-                _ => LiveLedger::new(file, Ledger::new()).unwrap(),
-            }
+            let ledger = match read(&path) {
+                LedgerRead::Valid { ledger, .. } => ledger,
+                _ => Ledger::new(),
+            };
+            LiveLedger::new(open(&path), ledger).unwrap()
         };
         let mut live = reopen();
         let (mut sampled, mut used) = (0, 0);
@@ -518,14 +486,14 @@ mod tests {
         let (begun, begins) = mpsc::sync_channel(1);
         let (permit, permitted) = mpsc::channel();
         let file = LedgerFile {
-            file: Box::new(SlowFile {
+            file: Some(Box::new(SlowFile {
                 begun,
                 permitted: Mutex::new(permitted),
-            }),
+            })),
             generation: 0,
             synced: 1,
         };
-        let ledger = Arc::new(SharedLedger::new(LiveLedger::to_read(file, Ledger::new())));
+        let ledger = Arc::new(SharedLedger::new(LiveLedger::with_file(file, Ledger::new())));
         let sampling = std::thread::spawn({
             let ledger = Arc::clone(&ledger);
             move || ledger.change(|live| live.sampled(100, 0)).unwrap()
@@ -542,26 +510,5 @@ mod tests {
         reading.join().unwrap();
         assert_eq!(read, Ok(0), "the counts before the change");
         assert_eq!(ledger.now().positions_sampled, 100);
-    }
-
-    #[test]
-    fn ledgers_of_the_format_without_uses_are_read() {
-        let mut bytes = [0; LEDGER_BYTES];
-        bytes[..4].copy_from_slice(b"MnL1");
-        for (number, slot) in (1u64..).zip(bytes[4..60].chunks_exact_mut(8)) {
-            slot.copy_from_slice(&number.to_le_bytes());
-        }
-        let crc = checksum(&bytes[..60], &[]);
-        bytes[60..].copy_from_slice(&crc.to_le_bytes());
-        let expected = Ledger {
-            next_sequence: 2,
-            games_inserted: 3,
-            positions_inserted: 4,
-            positions_sampled: 5,
-            positions_used: 5,
-            duplicates: 6,
-            damaged_games: 7,
-        };
-        assert_eq!(Ledger::unpack(&bytes), Some((expected, 1)));
     }
 }

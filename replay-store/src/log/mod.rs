@@ -4,20 +4,16 @@
 //! |---|---|
 //! | [`files`] | the file system, which tests replace by a simulated disk |
 //! | [`room`] | free disk space: games are refused before the disk is full |
-//! | [`frame`] | checksummed frames, so that damage loses only the damaged game |
-//! | [`volume`] | one segment: the games of a range of sequence numbers |
-//! | [`volumes`] | the volumes in order |
+//! | [`frame`] | the frames of a log, so that damage loses only the damaged game |
+//! | [`volume`] | one segment: the games of a range of sequence numbers; the segments in order |
 //! | [`recover`] | opening a volume after any interruption |
 //! | [`ledger`] | counts of inserted and sampled games and positions, which survive every restart |
 //! | [`drawn`] | training batches that were drawn, for learners that resume |
-//! | [`ids`] | ids of stored and retired games, so that no game is stored twice |
 
 pub mod drawn;
 pub mod files;
 pub mod frame;
-pub mod ids;
 pub mod ledger;
 pub mod recover;
 pub mod room;
 pub mod volume;
-pub mod volumes;

@@ -3,8 +3,7 @@
 //!
 //! ```text
 //! file    = commit …
-//! commit  = (part … name)… lost … deleted … ledger · seal     frames: [`crate::log::frame`]
-//! ledger  = [`Ledger::pack`]
+//! commit  = (game name)… lost … deleted … ledger · seal      frames: [`crate::log::frame`]
 //! ```
 //!
 //! A commit is written by one write at the end of the file and synced; its games are acknowledged after that. When a volume is opened,
@@ -22,14 +21,15 @@ use std::{
     sync::Arc,
 };
 
+use durable::frame;
 use parking_lot::{Mutex, RwLock};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{ReadError, VolumeError},
-    formats::{self, Formats},
     log::{
-        files::{self, Files, OpenFile, ReadOnly},
-        frame::{self, Id, LEDGER_BYTES, Magic},
+        files::{self, Files, OpenFile},
+        frame::{Content, Id, LEDGER_BYTES, append_seal},
         ledger::Ledger,
     },
 };
@@ -64,20 +64,18 @@ pub struct Commit<'a> {
     pub ledger: &'a Ledger,
 }
 
-/// Place of a whole game in the file. The frames of its parts are adjacent.
+/// Place of a game's frame in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Offset of the first part's frame, in bytes.
+    /// Offset of the frame in bytes.
     pub offset: u64,
-    /// Total length of the frames in bytes.
+    /// Length of the frame in bytes.
     pub length: u32,
-    /// Number of parts.
-    pub parts: u16,
 }
 
 /// A position at the end of a commit, with the bytes before it. These bytes show whether a file is the one that the position was taken
 /// from.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Position {
     /// Offset in the file, in bytes.
     pub offset: u64,
@@ -94,25 +92,10 @@ pub struct Known {
     pub games: Vec<(u64, Id, Extent)>,
     /// Lost games.
     pub lost: Vec<(u64, Option<Id>)>,
-    /// Deleted games.
-    pub deleted: Vec<u64>,
+    /// Deleted games, with their ids if these are known.
+    pub deleted: Vec<(u64, Option<Id>)>,
     /// The newest sealed ledger.
     pub ledger: Option<Ledger>,
-}
-
-/// A consistent snapshot of the contents of a volume, for its index.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// End of the last commit.
-    pub position: Position,
-    /// One more than the highest sequence number found in the volume; the volume's first number if it is empty.
-    pub next: u64,
-    /// The newest sealed ledger.
-    pub ledger: Option<Ledger>,
-    /// Number of lost games.
-    pub lost: usize,
-    /// Number of deleted games.
-    pub deleted: usize,
 }
 
 /// An open volume.
@@ -120,7 +103,8 @@ pub struct Progress {
 pub struct Volume {
     first: u64,
     folder: PathBuf,
-    file: Box<dyn OpenFile>,
+    /// `None` if the file does not exist yet.
+    file: Option<Box<dyn OpenFile>>,
     contents: RwLock<Contents>,
     /// End of the last commit; locked while the next one is written.
     end: Mutex<Position>,
@@ -144,18 +128,15 @@ impl Contents {
             ..Self::default()
         };
         if let Some(known) = known {
-            contents.names = known
-                .games
-                .iter()
-                .map(|&(sequence, id, _)| (sequence, id))
-                .collect();
-            contents.games = known
-                .games
-                .into_iter()
-                .map(|(sequence, _, extent)| (sequence, extent))
-                .collect();
+            let games = known.games.iter();
+            contents.names = games.map(|&(sequence, id, _)| (sequence, id)).collect();
+            let games = known.games.into_iter();
+            contents.games = games.map(|(sequence, _, extent)| (sequence, extent)).collect();
             contents.lost = known.lost.into_iter().collect();
-            contents.deleted = known.deleted.into_iter().collect();
+            for (sequence, id) in known.deleted {
+                contents.deleted.insert(sequence);
+                contents.names.extend(id.map(|id| (sequence, id)));
+            }
             contents.ledger = known.ledger;
             let last = contents.names.last_key_value().map(|(sequence, _)| *sequence);
             let lost = contents.lost.last_key_value().map(|(sequence, _)| *sequence);
@@ -168,75 +149,47 @@ impl Contents {
     /// beginning of `bytes`.
     ///
     /// # Errors
-    /// The magic of an intact frame that is not among `known`.
-    fn take(&mut self, bytes: &[u8], offset: u64, known: &[Magic]) -> Result<usize, Magic> {
+    /// [`VolumeError::Newer`] for an intact frame that this build does not know.
+    fn take(&mut self, bytes: &[u8], offset: u64) -> Result<usize, VolumeError> {
         let mut done = 0;
         let mut ledger = None;
-        // The game whose parts are being read: its sequence number, its place so far, and the number of parts expected.
-        let mut reading: Option<(u64, Extent, u16)> = None;
-        // Every frame begins with these two bytes.
-        for at in memchr::memmem::find_iter(bytes, b"Mn") {
-            if at < done {
-                continue;
-            }
-            let rest = &bytes[at..];
-            if let Some(newer) = frame::unknown(rest, known) {
-                return Err(newer);
-            }
-            let length = if let Some((part, length)) = frame::decode_part(rest) {
-                let place = offset + at as u64;
-                reading = match reading.take() {
-                    _ if part.part == 0 => {
-                        let extent = Extent {
-                            offset: place,
-                            length: length as u32,
-                            parts: part.parts,
-                        };
-                        Some((part.sequence, extent, 1))
-                    }
-                    Some((sequence, extent, parts))
-                        if sequence == part.sequence
-                            && parts == part.part
-                            && extent.parts == part.parts
-                            && extent.offset + u64::from(extent.length) == place =>
-                    {
-                        let length = extent.length + length as u32;
-                        Some((sequence, Extent { length, ..extent }, parts + 1))
-                    }
-                    _ => None,
-                };
-                if let Some((sequence, extent, parts)) = reading
-                    && parts == extent.parts
-                {
+        for (range, found) in frame::ranges(bytes) {
+            let Ok(found) = found else { continue };
+            done = range.end;
+            let content =
+                Content::of(&found).ok_or_else(|| VolumeError::Newer(format!("frame {}", found.name())))?;
+            match content {
+                Content::Game(sequence, _) => {
+                    let extent = Extent {
+                        offset: offset + range.start as u64,
+                        length: range.len() as u32,
+                    };
                     self.games.insert(sequence, extent);
+                    self.next = self.next.max(sequence + 1);
                 }
-                self.next = self.next.max(part.sequence + 1);
-                length
-            } else if let Some((sequence, id)) = frame::decode_name(rest) {
-                self.names.insert(sequence, id);
-                self.next = self.next.max(sequence + 1);
-                frame::NAME_BYTES
-            } else if let Some((sequence, id)) = frame::decode_lost(rest) {
-                self.lost.insert(sequence, id);
-                self.next = self.next.max(sequence + 1);
-                frame::LOST_BYTES
-            } else if let Some(sequence) = frame::decode_deleted(rest) {
-                self.deleted.insert(sequence);
-                frame::DELETED_BYTES
-            } else if let Some((found, _)) = Ledger::unpack(rest) {
-                ledger = Some((at, found));
-                LEDGER_BYTES
-            } else if let Some(begin) = frame::decode_seal(bytes, at) {
-                if let (Some(begin), Some((place, found))) = (begin, ledger)
-                    && place >= begin
-                {
-                    self.ledger = Some(found);
+                Content::Name(sequence, id) => {
+                    self.names.insert(sequence, id);
+                    self.next = self.next.max(sequence + 1);
                 }
-                frame::SEAL_BYTES
-            } else {
-                continue;
-            };
-            done = at + length;
+                Content::Lost(sequence, id) => {
+                    self.lost.insert(sequence, id);
+                    self.next = self.next.max(sequence + 1);
+                }
+                Content::Deleted(sequence) => {
+                    self.deleted.insert(sequence);
+                }
+                Content::Ledger(found) => ledger = Some((range.start, found)),
+                Content::Seal { length, crc } => {
+                    let begin = range.start.checked_sub(length as usize);
+                    let sealed =
+                        begin.filter(|&begin| frame::checksum(&[], &bytes[begin..range.start]) == crc);
+                    if let (Some(begin), Some((place, found))) = (sealed, ledger)
+                        && place >= begin
+                    {
+                        self.ledger = Some(found);
+                    }
+                }
+            }
         }
         Ok(done)
     }
@@ -247,39 +200,38 @@ impl Volume {
     ///
     /// # Errors
     /// [`VolumeError`] with the file system's message. A damaged file is not an error and is left unchanged.
-    pub fn open(
-        files: &Arc<dyn Files>,
-        folder: &Path,
-        first: u64,
-        known: Option<Known>,
-    ) -> Result<(Self, bool), VolumeError> {
-        let (mut volume, is_known) = Self::read_only(files, folder, first, known, frame::KNOWN)?;
-        volume.make_writable(files.as_ref(), folder)?;
-        Ok((volume, is_known))
+    pub fn open(files: &dyn Files, folder: &Path, first: u64) -> Result<Self, VolumeError> {
+        let (mut volume, _) = Self::read_only(files, folder, first, None)?;
+        volume.make_writable(files)?;
+        Ok(volume)
     }
 
     /// Opens the volume in `folder` without changing anything. A missing file is an empty volume. `known` are the contents that the index
-    /// recorded; they are used if the file still has the bytes at the index's position. The result says whether they were used. `frames`
-    /// are the frames that the build reads.
+    /// recorded; they are used if the file still has the bytes at the index's position. The result says whether they were used.
     ///
     /// # Errors
     /// [`VolumeError::Newer`] if a newer build wrote to the volume, otherwise the file system's error.
     pub fn read_only(
-        files: &Arc<dyn Files>,
+        files: &dyn Files,
         folder: &Path,
         first: u64,
         known: Option<Known>,
-        frames: &[Magic],
     ) -> Result<(Self, bool), VolumeError> {
-        let file = ReadOnly(Arc::clone(files))
-            .open(&folder.join(FILE), true)
-            .map_err(files::volume_error)?;
-        let length = file.length().map_err(files::volume_error)?;
+        let file = match files.open_to_read(&folder.join(FILE)) {
+            Ok(file) => Some(file),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(files::volume_error(error)),
+        };
+        let length = file.as_ref().map_or(Ok(0), |file| file.length());
+        let length = length.map_err(files::volume_error)?;
+        let read = |begin, end| match &file {
+            Some(file) => file.read_range(begin, end).map_err(files::volume_error),
+            None => Ok(Vec::new()),
+        };
         let known = match known {
-            Some(known)
-                if is_from(file.as_ref(), length, &known.position).map_err(files::volume_error)? =>
-            {
-                Some(known)
+            Some(known) if known.position.offset <= length => {
+                let Position { offset, check } = &known.position;
+                (read(offset.saturating_sub(CHECK_BYTES), *offset)? == *check).then_some(known)
             }
             _ => None,
         };
@@ -287,14 +239,8 @@ impl Volume {
         let start = known.as_ref().map_or(0, |known| known.position.offset);
         let mut contents = Contents::new(first, known);
         // The length of a volume is limited (`settings::MAX_VOLUME_BYTES`), and so is the memory of these bytes.
-        let bytes = read_range(file.as_ref(), start, length).map_err(files::volume_error)?;
-        let taken = contents
-            .take(&bytes, start, frames)
-            .map_err(|magic| VolumeError::Newer(format!("frame {}", formats::name(magic))))?;
-        let end = start + taken as u64;
-        drop(bytes);
-        let check =
-            read_range(file.as_ref(), end.saturating_sub(CHECK_BYTES), end).map_err(files::volume_error)?;
+        let end = start + contents.take(&read(start, length)?, start)? as u64;
+        let check = read(end.saturating_sub(CHECK_BYTES), end)?;
         let volume = Self {
             first,
             folder: folder.into(),
@@ -305,23 +251,25 @@ impl Volume {
         Ok((volume, is_known))
     }
 
-    /// Opens the file of a volume for writing, or creates it durably in `folder`.
+    /// Opens the file of a volume for writing, or creates it durably.
     ///
     /// # Errors
     /// [`VolumeError`] with the file system's message.
-    pub fn make_writable(&mut self, files: &dyn Files, folder: &Path) -> Result<(), VolumeError> {
-        files.create_folder(folder).map_err(files::volume_error)?;
-        self.folder = folder.into();
-        self.file = files
-            .open(&folder.join(FILE), true)
-            .map_err(files::volume_error)?;
+    pub fn make_writable(&mut self, files: &dyn Files) -> Result<(), VolumeError> {
+        self.make_file_writable(files).map_err(files::volume_error)
+    }
+
+    fn make_file_writable(&mut self, files: &dyn Files) -> io::Result<()> {
+        files.create_folder(&self.folder)?;
+        let file = files.open(&self.folder.join(FILE), true)?;
         // A killed process may have left bytes that it wrote and did not sync. They are used from here on, so they must be durable.
-        self.file.sync().map_err(files::volume_error)?;
+        file.sync()?;
+        self.file = Some(file);
         if self.end.get_mut().offset == 0 {
             // The file may be new, so that its name is not durable yet.
-            files.sync_folder(folder).map_err(files::volume_error)?;
-            if let Some(parent) = folder.parent() {
-                files.sync_folder(parent).map_err(files::volume_error)?;
+            files.sync_folder(&self.folder)?;
+            if let Some(parent) = self.folder.parent() {
+                files.sync_folder(parent)?;
             }
         }
         Ok(())
@@ -333,30 +281,31 @@ impl Volume {
     /// [`VolumeError`]. After [`VolumeError::Full`] the volume is as it was before. After any other error its state is
     /// unknown, and it must not be written to again.
     pub fn commit(&self, commit: Commit<'_>) -> Result<(), VolumeError> {
-        let bytes = packed(commit)?;
+        let Some(file) = &self.file else {
+            return Err(VolumeError::Broken("the volume has no file".into()));
+        };
+        let bytes = packed(commit);
         let mut end = self.end.lock();
-        if let Err(error) = self.file.write_at(&bytes, end.offset) {
+        if let Err(error) = file.write_at(&bytes, end.offset) {
             let error = files::volume_error(error);
             if error != VolumeError::Full {
                 return Err(error);
             }
             // The part that was written must be removed, because it takes space on the full disk.
-            self.file
-                .set_len(end.offset)
+            file.set_len(end.offset)
                 .map_err(|error| VolumeError::Broken(error.to_string()))?;
             return Err(VolumeError::Full);
         }
         // A lack of space that is reported only by the sync is not treated as a full disk, because it is unknown what has been written.
         // The next process to open the log must not find data in the page cache that is not on the disk.
-        if let Err(error) = self.file.sync() {
-            let undone = self.file.set_len(end.offset);
+        if let Err(error) = file.sync() {
+            let undone = file.set_len(end.offset);
             let left = undone.map_or_else(|error| format!(", nor be undone: {error}"), |()| String::new());
             return Err(VolumeError::Broken(format!(
                 "the commit cannot be made durable: {error}{left}"
             )));
         }
-        // These frames are this build's own.
-        let _ = self.contents.write().take(&bytes, end.offset, frame::KNOWN);
+        self.contents.write().take(&bytes, end.offset)?;
         let check = bytes.len().saturating_sub(CHECK_BYTES as usize);
         *end = Position {
             offset: end.offset + bytes.len() as u64,
@@ -365,37 +314,34 @@ impl Volume {
         Ok(())
     }
 
-    /// Reads a game's record and verifies its checksums.
+    /// Reads a game's record and verifies its checksum.
     ///
     /// # Errors
     /// [`ReadError`]; other games of the volume are not affected.
     pub fn read(&self, sequence: u64) -> Result<Vec<u8>, ReadError> {
-        let (extent, is_named) = {
-            let contents = self.contents.read();
-            let extent = contents.games.get(&sequence).copied();
-            (extent, contents.names.contains_key(&sequence))
+        let contents = self.contents.read();
+        let extent = contents.games.get(&sequence).copied();
+        let is_named = contents.names.contains_key(&sequence);
+        drop(contents);
+        let (Some(Extent { offset, length }), Some(file)) = (extent, &self.file) else {
+            return Err(match is_named {
+                true => ReadError::Damaged("its frame is missing or fails its checksum"),
+                false => ReadError::Missing,
+            });
         };
-        let extent = match extent {
-            Some(extent) => extent,
-            None if is_named => return Err(ReadError::Damaged("a part is missing or fails its checksum")),
-            None => return Err(ReadError::Missing),
-        };
-        let end = extent.offset + u64::from(extent.length);
-        if u64::from(extent.length) > frame::MAX_GAME_BYTES {
-            return Err(ReadError::Damaged("the game is too long"));
+        let bytes = file
+            .read_range(offset, offset + u64::from(length))
+            .map_err(files::volume_error)?;
+        let found = frame::read(&bytes).map_err(|_| ReadError::Damaged("a checksum fails"))?;
+        match Content::of(&found) {
+            Some(Content::Game(found, record)) if found == sequence => Ok(record.to_vec()),
+            _ => Err(ReadError::Damaged("another frame is in its place")),
         }
-        let bytes = read_range(self.file.as_ref(), extent.offset, end).map_err(files::volume_error)?;
-        let mut record = Vec::with_capacity(bytes.len());
-        let mut rest = bytes.as_slice();
-        for number in 0..extent.parts {
-            let (part, length) = frame::decode_part(rest).ok_or(ReadError::Damaged("a checksum fails"))?;
-            if (part.sequence, part.part) != (sequence, number) {
-                return Err(ReadError::Damaged("a part of another game is in its place"));
-            }
-            record.extend_from_slice(part.payload);
-            rest = rest.get(length..).unwrap_or_default();
-        }
-        Ok(record)
+    }
+
+    /// Returns the place of a game; `None` if the volume does not have it.
+    pub fn extent(&self, sequence: u64) -> Option<Extent> {
+        self.contents.read().games.get(&sequence).copied()
     }
 
     /// Returns the id that the log names for this sequence number.
@@ -423,39 +369,24 @@ impl Volume {
         self.contents.read().next
     }
 
-    /// Returns a consistent snapshot of the volume's contents, for its index.
-    pub fn progress(&self) -> Progress {
-        let end = self.end.lock();
-        let contents = self.contents.read();
-        Progress {
-            position: end.clone(),
-            next: contents.next,
-            ledger: contents.ledger,
-            lost: contents.lost.len(),
-            deleted: contents.deleted.len(),
-        }
+    /// Returns the end of the last commit.
+    pub fn position(&self) -> Position {
+        self.end.lock().clone()
     }
 
-    /// Returns at most `limit` whole games with sequence numbers from `from` on, in order.
-    pub fn games_from(&self, from: u64, limit: usize) -> Vec<(u64, Extent)> {
+    /// Returns all lost and all deleted games, with their ids if these are known.
+    pub fn absent(&self) -> [Vec<(u64, Option<Id>)>; 2] {
         let contents = self.contents.read();
-        let games = contents.games.range(from..).take(limit);
-        games.map(|(sequence, extent)| (*sequence, *extent)).collect()
+        let lost = contents.lost.iter().map(|(sequence, id)| (*sequence, *id));
+        let deleted = contents.deleted.iter();
+        let deleted = deleted.map(|sequence| (*sequence, contents.names.get(sequence).copied()));
+        [lost.collect(), deleted.collect()]
     }
 
-    /// Returns all lost games.
-    pub fn all_lost(&self) -> Vec<(u64, Option<Id>)> {
+    /// Returns the number of games that [`Volume::absent`] returns.
+    pub fn count_absent(&self) -> u64 {
         let contents = self.contents.read();
-        contents
-            .lost
-            .iter()
-            .map(|(sequence, id)| (*sequence, *id))
-            .collect()
-    }
-
-    /// Returns the sequence numbers of all deleted games.
-    pub fn all_deleted(&self) -> Vec<u64> {
-        self.contents.read().deleted.iter().copied().collect()
+        (contents.lost.len() + contents.deleted.len()) as u64
     }
 
     /// Returns the first sequence number that belongs to the volume.
@@ -469,79 +400,81 @@ impl Volume {
     }
 }
 
-/// True if the file contains, right before the position, the bytes that were recorded with the position.
-fn is_from(file: &dyn OpenFile, length: u64, position: &Position) -> io::Result<bool> {
-    let begin = position.offset.saturating_sub(CHECK_BYTES);
-    if position.offset > length || position.check.len() as u64 != position.offset - begin {
-        return Ok(false);
-    }
-    Ok(read_range(file, begin, position.offset)? == position.check)
-}
-
-/// Reads the bytes from `begin` up to `end`; fewer if the file ends before.
-fn read_range(file: &dyn OpenFile, begin: u64, end: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; end.saturating_sub(begin) as usize];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        let read = file.read_at(&mut bytes[filled..], begin + filled as u64)?;
-        if read == 0 {
-            break;
-        }
-        filled += read;
-    }
-    bytes.truncate(filled);
-    Ok(bytes)
-}
-
-/// Number of bytes at the end of a log that [`check_end`] reads.
-const END_BYTES: u64 = 256 * 1024;
-
-/// Checks the end of the log in `folder` for frames and records of a newer build, without an index. Every commit ends with a ledger and a
-/// seal, so a build that wrote to the log left its frames at the end.
-///
-/// # Errors
-/// [`VolumeError::Newer`], or the file system's error.
-pub fn check_end(files: &dyn Files, folder: &Path, formats: &Formats) -> Result<(), VolumeError> {
-    let path = folder.join(FILE);
-    if !files.exists(&path) {
-        return Ok(());
-    }
-    let file = files.open_to_read(&path).map_err(files::volume_error)?;
-    let length = file.length().map_err(files::volume_error)?;
-    let bytes = read_range(file.as_ref(), length.saturating_sub(END_BYTES), length);
-    let bytes = bytes.map_err(files::volume_error)?;
-    let mut contents = Contents::default();
-    contents
-        .take(&bytes, 0, formats.frames)
-        .map_err(|magic| VolumeError::Newer(format!("frame {}", formats::name(magic))))?;
-    for extent in contents.games.values() {
-        let first = frame::decode_part(bytes.get(extent.offset as usize..).unwrap_or_default());
-        let version = first.and_then(|(part, _)| part.payload.first());
-        if let Some(version) = version.filter(|version| !formats.records.contains(version)) {
-            return Err(VolumeError::Newer(format!("record version {version}")));
-        }
-    }
-    Ok(())
-}
-
-fn packed(commit: Commit<'_>) -> Result<Vec<u8>, VolumeError> {
-    let size: usize = commit.entries.iter().map(|entry| entry.record.len() + 256).sum();
-    let mut bytes = Vec::with_capacity(size + LEDGER_BYTES);
+fn packed(commit: Commit<'_>) -> Vec<u8> {
+    let size: usize = commit.entries.iter().map(|entry| entry.record.len() + 64).sum();
+    let mut bytes = Vec::with_capacity(size + 2 * LEDGER_BYTES);
     for entry in commit.entries {
-        frame::encode_record(entry.sequence, &entry.record, &mut bytes)
-            .ok_or(VolumeError::TooLong(entry.record.len()))?;
-        bytes.extend_from_slice(&frame::encode_name(entry.sequence, &entry.id));
+        Content::Game(entry.sequence, &entry.record).append(&mut bytes);
+        Content::Name(entry.sequence, entry.id).append(&mut bytes);
     }
-    for (sequence, id) in commit.lost {
-        bytes.extend_from_slice(&frame::encode_lost(*sequence, id.as_ref()));
+    for &(sequence, id) in commit.lost {
+        Content::Lost(sequence, id).append(&mut bytes);
     }
-    for sequence in commit.deleted {
-        bytes.extend_from_slice(&frame::encode_deleted(*sequence));
+    for &sequence in commit.deleted {
+        Content::Deleted(sequence).append(&mut bytes);
     }
-    bytes.extend_from_slice(&commit.ledger.pack(0));
-    let seal = frame::encode_seal(&bytes);
-    bytes.extend_from_slice(&seal);
-    Ok(bytes)
+    Content::Ledger(*commit.ledger).append(&mut bytes);
+    append_seal(&mut bytes);
+    bytes
+}
+
+/// The open volumes in the order of their games, the oldest first. Games are written to the newest volume and read from all; old games
+/// are removed by removing the oldest volume as a whole. A reader holds a reference to a volume while it reads, so that removing the
+/// volume does not disturb it.
+#[derive(Debug, Default)]
+pub struct Volumes {
+    volumes: RwLock<Vec<Arc<Volume>>>,
+}
+
+impl Volumes {
+    /// Adds the newest volume.
+    pub fn push(&self, volume: Volume) {
+        self.volumes.write().push(Arc::new(volume));
+    }
+
+    /// Returns the volume that is written to, which is the newest one.
+    pub fn newest(&self) -> Option<Arc<Volume>> {
+        self.volumes.read().last().map(Arc::clone)
+    }
+
+    /// Returns the sealed volumes, which are no longer written to, oldest first, each with the first sequence number of the next volume.
+    pub fn sealed(&self) -> Vec<(Arc<Volume>, u64)> {
+        let volumes = self.volumes.read();
+        let pairs = volumes.iter().zip(volumes.iter().skip(1));
+        pairs
+            .map(|(volume, next)| (Arc::clone(volume), next.first()))
+            .collect()
+    }
+
+    /// Removes the oldest volume from the list. The volume is closed when its last reader has finished.
+    pub fn remove_oldest(&self) {
+        let mut volumes = self.volumes.write();
+        if !volumes.is_empty() {
+            volumes.remove(0);
+        }
+    }
+
+    /// Removes all volumes from the list, which closes those without readers.
+    pub fn clear(&self) {
+        self.volumes.write().clear();
+    }
+
+    /// Returns the volume whose range contains this sequence number; `None` if the number is before the oldest volume, or there are no
+    /// volumes.
+    pub fn holding(&self, sequence: u64) -> Option<Arc<Volume>> {
+        let volumes = self.volumes.read();
+        let after = volumes.partition_point(|volume| volume.first() <= sequence);
+        let at = after.checked_sub(1)?;
+        volumes.get(at).map(Arc::clone)
+    }
+
+    /// Reads a game's record.
+    ///
+    /// # Errors
+    /// [`ReadError`]; [`ReadError::Missing`] if no volume's range contains the sequence number.
+    pub fn read(&self, sequence: u64) -> Result<Vec<u8>, ReadError> {
+        self.holding(sequence).ok_or(ReadError::Missing)?.read(sequence)
+    }
 }
 
 #[cfg(test)]
@@ -559,9 +492,13 @@ mod tests {
         }
     }
 
-    fn open(folder: &Path, known: Option<Known>) -> (Volume, bool) {
-        let files: Arc<dyn Files> = Arc::new(Real);
-        Volume::open(&files, folder, 1, known).unwrap()
+    fn open(folder: &Path) -> Volume {
+        Volume::open(&Real, folder, 1).unwrap()
+    }
+
+    /// Returns what a scan of the file finds.
+    fn contents(volume: &Volume) -> (Position, u64, Option<Ledger>) {
+        (volume.position(), volume.next(), volume.ledger())
     }
 
     fn commit(volume: &Volume, entries: &[Entry]) {
@@ -583,7 +520,7 @@ mod tests {
             ..Ledger::new()
         };
         let entries = [entry(7, 100), entry(8, 30_000), entry(9, 0)];
-        let (volume, _) = open(&path, None);
+        let volume = open(&path);
         assert_eq!(volume.ledger(), None);
         volume
             .commit(Commit {
@@ -593,10 +530,10 @@ mod tests {
                 ledger: &ledger,
             })
             .unwrap();
-        let progress = volume.progress();
+        let found = contents(&volume);
         drop(volume);
-        let (volume, _) = open(&path, None);
-        assert_eq!(volume.progress(), progress);
+        let volume = open(&path);
+        assert_eq!(contents(&volume), found);
         for entry in &entries {
             assert_eq!(volume.read(entry.sequence).unwrap(), entry.record);
             assert_eq!(volume.name(entry.sequence), Some(entry.id));
@@ -613,14 +550,12 @@ mod tests {
     #[test]
     fn known_contents_replace_the_scan_only_for_the_same_file() {
         let folder = tempfile::tempdir().unwrap();
-        let (volume, _) = open(folder.path(), None);
+        let volume = open(folder.path());
         commit(&volume, &[entry(1, 500), entry(2, 20_000)]);
         let known = || Known {
-            position: volume.progress().position,
-            games: volume
-                .games_from(0, 10)
-                .into_iter()
-                .map(|(sequence, extent)| (sequence, [sequence as u8; 16], extent))
+            position: volume.position(),
+            games: (1..4)
+                .filter_map(|sequence| Some((sequence, volume.name(sequence)?, volume.extent(sequence)?)))
                 .collect(),
             ledger: volume.ledger(),
             ..Known::default()
@@ -628,13 +563,13 @@ mod tests {
         let early = known();
         commit(&volume, &[entry(3, 700)]);
         let late = known();
-        let expected = volume.progress();
+        let expected = contents(&volume);
         drop(volume);
         for known in [early, late] {
             let offset = known.position.offset;
-            let (volume, is_used) = open(folder.path(), Some(known));
+            let (volume, is_used) = Volume::read_only(&Real, folder.path(), 1, Some(known)).unwrap();
             assert!(is_used, "at {offset}");
-            assert_eq!(volume.progress(), expected, "at {offset}");
+            assert_eq!(contents(&volume), expected, "at {offset}");
             for (sequence, bytes) in [(1, 500), (2, 20_000), (3, 700)] {
                 assert_eq!(volume.read(sequence).unwrap(), entry(sequence, bytes).record);
             }
@@ -646,29 +581,30 @@ mod tests {
             },
             ..Known::default()
         };
-        for other in [position(expected.position.offset, 1), position(1 << 30, 0)] {
-            let (volume, is_used) = open(folder.path(), Some(other));
+        for other in [position(expected.0.offset, 1), position(1 << 30, 0)] {
+            let (volume, is_used) = Volume::read_only(&Real, folder.path(), 1, Some(other)).unwrap();
             assert!(!is_used);
-            assert_eq!(volume.progress(), expected);
+            assert_eq!(contents(&volume), expected);
         }
     }
 
     #[test]
     fn a_damaged_byte_costs_only_its_game() {
         let folder = tempfile::tempdir().unwrap();
-        let (volume, _) = open(folder.path(), None);
+        let volume = open(folder.path());
         let entries: Vec<Entry> = (1..40).map(|sequence| entry(sequence, 500)).collect();
         commit(&volume, &entries);
         // A byte of game 17, found by its frame.
         let path = folder.path().join(FILE);
         let bytes = fs::read(&path).unwrap();
-        let frame = frame::encode_parts(17, &entries[16].record).unwrap().remove(0);
+        let mut frame = Vec::new();
+        Content::Game(17, &entries[16].record).append(&mut frame);
         let at = memchr::memmem::find(&bytes, &frame).unwrap();
         let file = Real.open(&path, false).unwrap();
         file.write_at(&[bytes[at + 200] ^ 4], at as u64 + 200).unwrap();
         assert_eq!(volume.read(17), Err(ReadError::Damaged("a checksum fails")));
         drop(volume);
-        let (volume, _) = open(folder.path(), None);
+        let volume = open(folder.path());
         assert!(matches!(volume.read(17), Err(ReadError::Damaged(_))));
         assert_eq!(volume.name(17), Some([17; 16]));
         for entry in entries.iter().filter(|entry| entry.sequence != 17) {
@@ -680,7 +616,7 @@ mod tests {
     fn the_next_commit_overwrites_a_torn_end() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(FILE);
-        let (volume, _) = open(folder.path(), None);
+        let volume = open(folder.path());
         commit(&volume, &[entry(1, 500), entry(2, 500)]);
         let whole = fs::metadata(&path).unwrap().len();
         commit(&volume, &[entry(3, 20_000)]);
@@ -688,11 +624,11 @@ mod tests {
         let bytes = fs::read(&path).unwrap();
         for keep in [whole, whole + 1, whole + 9_000] {
             fs::write(&path, &bytes[..keep as usize]).unwrap();
-            let (volume, _) = open(folder.path(), None);
+            let volume = open(folder.path());
             assert!(volume.read(3).is_err(), "{keep} bytes kept");
             commit(&volume, &[entry(4, 100)]);
             drop(volume);
-            let (volume, _) = open(folder.path(), None);
+            let volume = open(folder.path());
             for (sequence, bytes) in [(1, 500), (2, 500), (4, 100)] {
                 let record = volume.read(sequence).unwrap();
                 assert_eq!(record, entry(sequence, bytes).record, "{keep} bytes kept");

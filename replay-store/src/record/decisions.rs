@@ -16,9 +16,8 @@ use proto::{
 
 use super::{
     decoded::Numbers,
-    error::DecodeError,
     planes,
-    reader::Reader,
+    sections::{DecodeError, Reader},
     validate::{Refusal, VALUE_SLACK},
 };
 
@@ -52,7 +51,7 @@ pub(super) fn check(ply: u32, decision: &Decision<'_>, visited: usize, least: f3
         ("decisions.unvisited_priors", decision.unvisited_priors),
     ] {
         if !priors.iter().all(is_prior) {
-            return refuse(field, "has a prior that is no probability".into());
+            return refuse(field, "has a prior outside of [0, 1]".into());
         }
     }
     let actions = visited + decision.unvisited.len();

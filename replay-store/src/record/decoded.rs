@@ -6,7 +6,7 @@ use proto::{
     v1::{Batch, Game},
 };
 
-use crate::record::{decisions::Kept, surprise::Surprise};
+use crate::record::decisions::Kept;
 
 /// A column of numbers, which take two bytes each if all of them fit, and otherwise four.
 #[derive(Debug)]
@@ -70,9 +70,6 @@ pub struct Decoded {
     is_undecided: bool,
     /// Search results, if they are recorded.
     decisions: Option<Kept>,
-    /// Sum of the weights of all positions up to and including each position, ascending to 1. Empty if all positions have the same
-    /// weight.
-    weights: Box<[f32]>,
 }
 
 impl Decoded {
@@ -80,7 +77,7 @@ impl Decoded {
     ///
     /// # Errors
     /// [`ColumnError`] if the lengths of the game's columns do not add up.
-    pub fn new(game: &Game, surprise: &Surprise) -> Result<Self, ColumnError> {
+    pub fn new(game: &Game) -> Result<Self, ColumnError> {
         let mut positions = Vec::new();
         let mut rows = Vec::new();
         let mut visit_actions = Vec::new();
@@ -122,7 +119,6 @@ impl Decoded {
             Kept::new(found.map(|(_, decision)| decision))
         });
         Ok(Self {
-            weights: weights(game, &positions, surprise),
             positions: positions.into(),
             rows: Numbers::new(rows),
             visit_actions: Numbers::new(visit_actions),
@@ -138,20 +134,10 @@ impl Decoded {
         self.positions.len() as u32
     }
 
-    /// Returns the position at a place in the game's weighted distribution, given as a fraction of 2^64; `None` if all positions have the
-    /// same weight.
-    pub fn choose(&self, within: u64) -> Option<u32> {
-        let place = within as f64 / 2f64.powi(64);
-        let last = self.weights.len().checked_sub(1)?;
-        let at = self.weights.partition_point(|&sum| f64::from(sum) <= place);
-        Some(at.min(last) as u32)
-    }
-
     /// Returns the memory that the game takes, in bytes.
     pub fn bytes(&self) -> usize {
         size_of::<Self>()
             + size_of_val(&*self.positions)
-            + size_of_val(&*self.weights)
             + self.rows.bytes()
             + self.visit_actions.bytes()
             + self.visits.bytes()
@@ -218,44 +204,6 @@ impl Decoded {
     }
 }
 
-/// Returns the game's own distribution over its trainable positions, as sums that ascend to 1.
-fn weights(game: &Game, positions: &[Position], surprise: &Surprise) -> Box<[f32]> {
-    if surprise.is_off() || positions.is_empty() {
-        return Box::default();
-    }
-    let policy: Vec<f32> = positions
-        .iter()
-        .map(|position| {
-            game.policy_surprises
-                .get(position.ply as usize)
-                .copied()
-                .unwrap_or(0.0)
-        })
-        .collect();
-    let value: Vec<f32> = positions
-        .iter()
-        .map(|position| (position.result - position.value).abs())
-        .collect();
-    let mut weights = vec![0.0f64; positions.len()];
-    let mut rest = 1.0;
-    for (share, surprises) in [(surprise.policy, &policy), (surprise.value, &value)] {
-        let sum: f64 = surprises.iter().map(|&surprise| f64::from(surprise)).sum();
-        // A share is spread evenly if no position was surprising or surprise was not measured.
-        if share > 0.0 && sum > 0.0 && sum.is_finite() {
-            rest -= f64::from(share);
-            for (weight, &surprise) in weights.iter_mut().zip(surprises) {
-                *weight += f64::from(share) * f64::from(surprise) / sum;
-            }
-        }
-    }
-    let mut sum = 0.0;
-    weights
-        .iter()
-        .map(|weight| {
-            sum += weight + rest.max(0.0) / positions.len() as f64;
-            sum as f32
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -277,7 +225,7 @@ mod tests {
         game.visits.drain(dropped);
         game.visit_counts[2] = 0;
 
-        let decoded = Decoded::new(&game, &Surprise::default()).unwrap();
+        let decoded = Decoded::new(&game).unwrap();
         assert_eq!(decoded.positions(), 29);
         let mut batch = Batch::default();
         for position in 0..29 {
@@ -305,50 +253,6 @@ mod tests {
             assert_eq!(batch.results[at], sign);
             assert_eq!(batch.root_values[at], game.root_values[ply as usize]);
         }
-    }
-
-    /// The weights are KataGo's: one share is spread evenly, one by policy surprise and one by value surprise.
-    #[test]
-    fn surprising_positions_are_chosen_more_often() {
-        let mut game = synthetic::game(3, 20);
-        game.policy_surprises = (0..20).map(|ply| if ply % 5 == 0 { 2.0 } else { 0.5 }).collect();
-        let shares = Surprise {
-            policy: 0.5,
-            value: 0.1,
-        };
-        let decoded = Decoded::new(&game, &shares).unwrap();
-        let draws = 40_000u64;
-        let mut counts = [0u32; 20];
-        for draw in 0..draws {
-            // The numbers are spread evenly over the whole range.
-            let within = (u128::from(draw) * (1 << 64) / u128::from(draws)) as u64;
-            counts[decoded.choose(within).unwrap() as usize] += 1;
-        }
-        let sum: f32 = game.policy_surprises.iter().sum();
-        let off: Vec<f32> = decoded
-            .positions
-            .iter()
-            .map(|position| (position.result - position.value).abs())
-            .collect();
-        let off_sum: f32 = off.iter().sum();
-        for (ply, &count) in counts.iter().enumerate() {
-            let expected = 0.4 / 20.0 + 0.5 * game.policy_surprises[ply] / sum + 0.1 * off[ply] / off_sum;
-            let found = count as f32 / draws as f32;
-            assert!(
-                (found - expected).abs() < 1e-3,
-                "{ply}: {found}, {expected} expected"
-            );
-        }
-        assert_eq!(decoded.choose(u64::MAX), Some(19));
-        // Without surprises recorded, that share is spread evenly.
-        game.policy_surprises.clear();
-        let only_policy = Surprise {
-            policy: 1.0,
-            value: 0.0,
-        };
-        let decoded = Decoded::new(&game, &only_policy).unwrap();
-        assert_eq!(decoded.choose(u64::MAX / 40 * 19), Some(9));
-        assert_eq!(Decoded::new(&game, &Surprise::default()).unwrap().choose(0), None);
     }
 
     /// Returns random columns for some plies of a game: the player who acts, and visits at the trainable positions.
@@ -382,7 +286,7 @@ mod tests {
         let mut expected = Recorder::default();
         kept.iter().for_each(|&ply| expected.copy(&all[ply]));
         let found = |game: &Game| {
-            let decoded = Decoded::new(game, &Surprise::default()).unwrap();
+            let decoded = Decoded::new(game).unwrap();
             let mut recorder = Recorder::default();
             for position in 0..decoded.positions() {
                 assert!(decoded.append_decision(position, &mut recorder));
@@ -403,7 +307,7 @@ mod tests {
         let mut game = synthetic::game(3, 4);
         (game.result, game.score) = (3, 0.0);
         let batch = |game: &Game| {
-            let decoded = Decoded::new(game, &Surprise::default()).unwrap();
+            let decoded = Decoded::new(game).unwrap();
             let mut batch = Batch::default();
             (0..4).for_each(|position| assert!(decoded.append(position, 1, &mut batch)));
             batch
@@ -426,7 +330,7 @@ mod tests {
         let mut game = synthetic::game(3, 2);
         game.rows = vec![1_000_000, 2, 3];
         game.row_lengths = vec![1, 2];
-        let decoded = Decoded::new(&game, &Surprise::default()).unwrap();
+        let decoded = Decoded::new(&game).unwrap();
         let mut batch = Batch::default();
         assert!(decoded.append(1, 5, &mut batch) && decoded.append(0, 5, &mut batch));
         assert_eq!(batch.rows, [2, 3, 1_000_000]);

@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use proto::v1::{Game, GameFilter};
 
+use crate::window::catalog::{Listed, Texts};
+
 /// A filter, which is applied to the head of every game.
 #[derive(Clone, Debug, Default)]
 pub struct Filter(GameFilter);
@@ -31,23 +33,7 @@ impl Filter {
         &self.0.ids
     }
 
-    /// Returns the models of which at least one must have evaluated positions of the game; empty if any model will do.
-    pub fn models(&self) -> &[String] {
-        &self.0.model_versions
-    }
-
-    /// Returns the actors of which one must have played the game; empty if any actor will do.
-    pub fn actors(&self) -> &[String] {
-        &self.0.actors
-    }
-
-    /// Returns the endings of which the game must have one; empty if any ending will do.
-    pub fn endings(&self) -> &[String] {
-        &self.0.endings
-    }
-
-    /// Returns the smallest and the largest number of positions.
-    pub fn positions(&self) -> (u64, u64) {
+    fn positions(&self) -> (u64, u64) {
         let most = match self.0.max_positions {
             0 => u64::MAX,
             most => most.into(),
@@ -56,12 +42,27 @@ impl Filter {
     }
 
     /// Returns the earliest and the latest time at which the game may have ended, in milliseconds since the Unix epoch.
-    pub fn finished(&self) -> (u64, u64) {
+    fn finished(&self) -> (u64, u64) {
         let last = match self.0.finished_before_ms {
             0 => u64::MAX,
             before => before - 1,
         };
         (self.0.finished_from_ms, last)
+    }
+
+    /// True if the filter may select a game with these values. Ids and builds are not compared.
+    pub fn fits_listed(&self, listed: &Listed) -> bool {
+        let Self(filter) = self;
+        let Texts {
+            models,
+            actor,
+            ending,
+        } = &*listed.texts;
+        among(&filter.model_versions, |wanted| models.contains(wanted))
+            && among(&filter.actors, |wanted| wanted == actor)
+            && among(&filter.endings, |wanted| wanted == ending)
+            && within(self.positions(), listed.positions.into())
+            && within(self.finished(), listed.finished_at_ms)
     }
 
     /// True if the filter selects every game.
@@ -72,26 +73,27 @@ impl Filter {
     /// True if the filter selects this game. Only fields in the head of a record are compared.
     pub fn fits(&self, id: &[u8], positions: u32, game: &Game) -> bool {
         let Self(filter) = self;
-        let among = |wanted: &[String], fits: &dyn Fn(&str) -> bool| {
-            wanted.is_empty() || wanted.iter().any(|wanted| fits(wanted))
-        };
         let (version, _) = game.build.split_once('+').unwrap_or((&game.build, ""));
         (filter.ids.is_empty()
             || filter
                 .ids
                 .binary_search_by(|wanted| wanted.as_ref().cmp(id))
                 .is_ok())
-            && among(&filter.model_versions, &|wanted| {
-                game.model_versions.iter().any(|version| version == wanted)
+            && among(&filter.model_versions, |wanted| {
+                game.model_versions.contains(wanted)
             })
-            && among(&filter.builds, &|wanted| {
-                wanted == game.build || wanted == version
+            && among(&filter.builds, |wanted| {
+                *wanted == game.build || wanted == version
             })
-            && among(&filter.actors, &|wanted| wanted == game.actor)
-            && among(&filter.endings, &|wanted| wanted == game.ending)
+            && among(&filter.actors, |wanted| *wanted == game.actor)
+            && among(&filter.endings, |wanted| *wanted == game.ending)
             && within(self.positions(), positions.into())
             && within(self.finished(), game.finished_at_ms)
     }
+}
+
+fn among(wanted: &[String], fits: impl Fn(&String) -> bool) -> bool {
+    wanted.is_empty() || wanted.iter().any(fits)
 }
 
 fn within((low, high): (u64, u64), value: u64) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! record  = version u8 · id [16] · head · columns
-//! head    = section: counts, and the message without columns and id (summary() reads no further)
+//! head    = section: flags, counts, and the message without columns and id (summary() reads no further)
 //! columns = section: movers, actions, model of each position
 //!         · section: rows, as edits of earlier rows ([`rows`])
 //!         · section: visit counts and visited actions
@@ -12,34 +12,151 @@
 //! section = plain length varint · packed length varint · zstd frame
 //! ```
 //!
-//! Numbers are LEB128 ([`reader`]) or byte planes ([`planes`]). A record has no checksum; the checksums are in the frames of the log
-//! ([`crate::log::frame`]). Decoding nevertheless accepts any bytes, and returns a game or a [`DecodeError`]. A new column needs a new
-//! version, and old versions stay readable. Version 1 has no search results and is otherwise equal.
+//! Numbers are LEB128 ([`sections`]) or byte planes ([`planes`]). A record has no checksum; the checksums are in the frames of the log
+//! ([`crate::log::frame`]). Decoding nevertheless accepts any bytes, and returns a game or a [`DecodeError`]. A field of the message that is not
+//! a column is a part of the head without a change of this code. A new column needs a new version.
 
 mod decisions;
 pub mod decoded;
-mod error;
 pub mod filter;
-mod head;
 mod planes;
-mod reader;
 mod rows;
-mod section;
-pub mod surprise;
+mod sections;
 pub mod validate;
 
-use proto::{columns::Lengths, v1::Game};
+use prost::Message as _;
+use proto::{
+    columns::Lengths,
+    v1::{Decisions, Game},
+};
 
-pub use error::{DecodeError, MAX_POSITIONS, MAX_VALUES};
-use head::Columns;
-pub use head::Summary;
-use reader::Reader;
+pub use sections::{DecodeError, MAX_POSITIONS, MAX_VALUES};
+use sections::{Reader, put_varint};
 
-/// Version of records that this build writes.
-pub const VERSION: u8 = 2;
+/// Version of records.
+pub const VERSION: u8 = 1;
 
-/// Versions of records that this build reads.
-pub const VERSIONS: &[u8] = &[1, VERSION];
+/// Summary of a game for lists.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The game's id.
+    pub id: [u8; 16],
+    /// Number of recorded positions.
+    pub positions: u32,
+    /// Number of positions with visit counts, which are the ones that can be sampled.
+    pub trainable: u32,
+    /// The message without its per-position fields and its id.
+    pub game: Game,
+}
+
+impl Summary {
+    /// Returns the id of the game that this one replaces, if any.
+    pub fn replaces(&self) -> Option<[u8; 16]> {
+        self.game.replaces.as_ref().try_into().ok()
+    }
+}
+
+/// Lengths of the columns.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    positions: usize,
+    trainable: usize,
+    row_values: usize,
+    visit_entries: usize,
+    models_of_position: usize,
+    /// Number of unvisited actions of all positions, if the game has search results.
+    unvisited_entries: Option<usize>,
+    varying_rows: bool,
+}
+
+/// A head that was read.
+struct Head {
+    counts: Counts,
+    game: Game,
+}
+
+const VARYING_ROWS: u8 = 1;
+const HAS_MODELS: u8 = 2;
+const HAS_DECISIONS: u8 = 4;
+
+/// The columns of a game, without its other fields.
+struct Columns {
+    actions: Vec<u32>,
+    movers: bytes::Bytes,
+    rows: Vec<u32>,
+    row_lengths: Vec<u32>,
+    visit_counts: Vec<u32>,
+    visit_actions: Vec<u32>,
+    visits: Vec<u32>,
+    root_values: Vec<f32>,
+    model_of_position: Vec<u32>,
+    decisions: Option<Decisions>,
+}
+
+impl Columns {
+    /// Removes the columns from a message and returns them.
+    fn take(game: &mut Game) -> Self {
+        use std::mem::take;
+
+        Self {
+            actions: take(&mut game.actions),
+            movers: take(&mut game.movers),
+            rows: take(&mut game.rows),
+            row_lengths: take(&mut game.row_lengths),
+            visit_counts: take(&mut game.visit_counts),
+            visit_actions: take(&mut game.visit_actions),
+            visits: take(&mut game.visits),
+            root_values: take(&mut game.root_values),
+            model_of_position: take(&mut game.model_of_position),
+            decisions: take(&mut game.decisions),
+        }
+    }
+}
+
+/// Appends the head of a game whose columns and id were removed.
+fn put_head(rest: &Game, columns: &Columns, out: &mut Vec<u8>) {
+    let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+    out.push(
+        flag(!columns.row_lengths.is_empty(), VARYING_ROWS)
+            | flag(!columns.model_of_position.is_empty(), HAS_MODELS)
+            | flag(columns.decisions.is_some(), HAS_DECISIONS),
+    );
+    let trainable = columns.visit_counts.iter().filter(|&&count| count > 0).count();
+    for count in [
+        columns.actions.len(),
+        trainable,
+        columns.rows.len(),
+        columns.visit_actions.len(),
+    ] {
+        put_varint(count as u64, out);
+    }
+    if let Some(decisions) = &columns.decisions {
+        put_varint(decisions.unvisited_actions.len() as u64, out);
+    }
+    out.extend_from_slice(&rest.encode_to_vec());
+}
+
+/// Reads a head, which takes all of `plain`.
+fn take_head(plain: &[u8]) -> Result<Head, DecodeError> {
+    let mut reader = Reader::new(plain);
+    let flags = reader.byte()?;
+    let positions = reader.count(MAX_POSITIONS)?;
+    let counts = Counts {
+        positions,
+        trainable: reader.count(positions)?,
+        row_values: reader.count(MAX_VALUES)?,
+        visit_entries: reader.count(MAX_VALUES)?,
+        unvisited_entries: match flags & HAS_DECISIONS {
+            0 => None,
+            _ => Some(reader.count(MAX_VALUES)?),
+        },
+        models_of_position: if flags & HAS_MODELS == 0 { 0 } else { positions },
+        varying_rows: flags & VARYING_ROWS != 0,
+    };
+    let game = Game::decode(reader.rest())
+        .map_err(|_| DecodeError::Damaged("the head of the record is not valid protobuf"))?;
+    Ok(Head { counts, game })
+}
 
 /// Packs a game that [`crate::record::validate::check`] has accepted.
 ///
@@ -51,8 +168,8 @@ pub fn encode(mut game: Game) -> std::io::Result<Vec<u8>> {
     let mut record = Vec::with_capacity(256 + 64 * columns.actions.len());
     record.push(VERSION);
     record.extend((0..16).map(|at| id.get(at).copied().unwrap_or(0)));
-    section::with_packer(|packer| {
-        packer.put(&mut record, |plain| head::put(&game, &columns, plain))?;
+    sections::with_packer(|packer| {
+        packer.put(&mut record, |plain| put_head(&game, &columns, plain))?;
         packer.put(&mut record, |plain| {
             plain.extend_from_slice(&columns.movers);
             planes::put(&columns.actions, plain);
@@ -96,56 +213,44 @@ pub fn decode(record: &[u8]) -> Result<Game, DecodeError> {
     let mut game = head.game;
     game.id = id.to_vec().into();
 
-    let plain = unpacker.take(&mut reader)?;
-    let mut section = Reader::new(plain);
-    game.movers = section.take(counts.positions)?.to_vec().into();
-    game.actions = planes::take(&mut section, counts.positions)?;
-    game.model_of_position = planes::take(&mut section, counts.models_of_position)?;
-    section.end()?;
-
-    let plain = unpacker.take(&mut reader)?;
-    let mut section = Reader::new(plain);
-    if counts.varying_rows {
-        game.row_lengths = planes::take(&mut section, counts.positions)?;
-    }
-    game.rows = take_rows(&mut section, &game, counts.row_values)?;
-    section.end()?;
-
-    let plain = unpacker.take(&mut reader)?;
-    let mut section = Reader::new(plain);
-    game.visit_counts = planes::take(&mut section, counts.positions)?;
-    game.visit_actions = planes::take(&mut section, counts.visit_entries)?;
-    section.end()?;
-
-    let plain = unpacker.take(&mut reader)?;
-    let mut section = Reader::new(plain);
-    game.visits = planes::take(&mut section, counts.visit_entries)?;
-    section.end()?;
-
-    let plain = unpacker.take(&mut reader)?;
-    let mut section = Reader::new(plain);
-    game.root_values = planes::take_floats(&mut section, counts.positions)?;
-    section.end()?;
-
+    unpacker.section(&mut reader, |section| {
+        game.movers = section.take(counts.positions)?.to_vec().into();
+        game.actions = planes::take(section, counts.positions)?;
+        game.model_of_position = planes::take(section, counts.models_of_position)?;
+        Ok(())
+    })?;
+    unpacker.section(&mut reader, |section| {
+        if counts.varying_rows {
+            game.row_lengths = planes::take(section, counts.positions)?;
+        }
+        game.rows = take_rows(section, &game, counts.row_values)?;
+        Ok(())
+    })?;
+    unpacker.section(&mut reader, |section| {
+        game.visit_counts = planes::take(section, counts.positions)?;
+        game.visit_actions = planes::take(section, counts.visit_entries)?;
+        Ok(())
+    })?;
+    game.visits = unpacker.section(&mut reader, |section| planes::take(section, counts.visit_entries))?;
+    game.root_values = unpacker.section(&mut reader, |section| {
+        planes::take_floats(section, counts.positions)
+    })?;
     if let Some(unvisited) = counts.unvisited_entries {
-        let plain = unpacker.take(&mut reader)?;
-        let mut section = Reader::new(plain);
-        let mut found = decisions::take_names(&mut section, counts.positions, unvisited)?;
-        section.end()?;
-
-        let plain = unpacker.take(&mut reader)?;
-        let mut section = Reader::new(plain);
-        decisions::take_numbers(&mut section, &mut found, counts.visit_entries)?;
-        section.end()?;
+        let mut found = unpacker.section(&mut reader, |section| {
+            decisions::take_names(section, counts.positions, unvisited)
+        })?;
+        unpacker.section(&mut reader, |section| {
+            decisions::take_numbers(section, &mut found, counts.visit_entries)
+        })?;
         if Lengths::Varying(&found.unvisited_counts).total(counts.positions) != unvisited as u64 {
-            return Err(DecodeError::Number);
+            return Err(DecodeError::NUMBER);
         }
         game.decisions = Some(found);
     }
 
     reader.end()?;
     if Lengths::Varying(&game.visit_counts).total(counts.positions) != counts.visit_entries as u64 {
-        return Err(DecodeError::Number);
+        return Err(DecodeError::NUMBER);
     }
     Ok(game)
 }
@@ -158,7 +263,7 @@ fn take_rows(section: &mut Reader<'_>, game: &Game, values: usize) -> Result<Vec
         Lengths::Varying(&game.row_lengths)
     };
     if lengths.total(positions) != values as u64 {
-        return Err(DecodeError::Number);
+        return Err(DecodeError::NUMBER);
     }
     rows::take(section, &lengths, &game.movers, values)
 }
@@ -177,15 +282,15 @@ pub fn summary(record: &[u8]) -> Result<Summary, DecodeError> {
     })
 }
 
-fn open(record: &[u8]) -> Result<(Reader<'_>, section::Unpacker, [u8; 16], head::Head), DecodeError> {
+fn open(record: &[u8]) -> Result<(Reader<'_>, sections::Unpacker, [u8; 16], Head), DecodeError> {
     let mut reader = Reader::new(record);
     match reader.byte()? {
-        version if VERSIONS.contains(&version) => {}
+        VERSION => {}
         other => return Err(DecodeError::Version(other)),
     }
     let id = reader.array()?;
-    let mut unpacker = section::Unpacker::default();
-    let head = head::take(unpacker.take(&mut reader)?)?;
+    let mut unpacker = sections::Unpacker::default();
+    let head = take_head(unpacker.take(&mut reader)?)?;
     Ok((reader, unpacker, id, head))
 }
 

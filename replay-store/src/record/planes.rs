@@ -4,7 +4,7 @@
 
 use half::f16;
 
-use super::{error::DecodeError, reader::Reader};
+use super::sections::{DecodeError, Reader};
 
 /// Appends `values`: a byte with the number of planes, then the planes.
 pub(crate) fn put(values: &[u32], out: &mut Vec<u8>) {
@@ -20,9 +20,9 @@ pub(crate) fn put(values: &[u32], out: &mut Vec<u8>) {
 pub(crate) fn take(reader: &mut Reader<'_>, count: usize) -> Result<Vec<u32>, DecodeError> {
     let planes = reader.byte()?;
     if planes > 4 {
-        return Err(DecodeError::Number);
+        return Err(DecodeError::NUMBER);
     }
-    let bytes = reader.take(count.checked_mul(planes.into()).ok_or(DecodeError::Number)?)?;
+    let bytes = reader.take(count.checked_mul(planes.into()).ok_or(DecodeError::NUMBER)?)?;
     let mut values = match bytes.get(..count) {
         Some(low) => low.iter().map(|&byte| u32::from(byte)).collect(),
         None => vec![0; count],
@@ -62,9 +62,9 @@ pub(crate) fn put_floats(values: &[f32], out: &mut Vec<u8>) {
 pub(crate) fn take_floats(reader: &mut Reader<'_>, count: usize) -> Result<Vec<f32>, DecodeError> {
     let width = reader.byte()?;
     if width != HALVES && width != SINGLES {
-        return Err(DecodeError::Number);
+        return Err(DecodeError::NUMBER);
     }
-    let bytes = reader.take(count.checked_mul(width.into()).ok_or(DecodeError::Number)?)?;
+    let bytes = reader.take(count.checked_mul(width.into()).ok_or(DecodeError::NUMBER)?)?;
     let plane = |at: usize| bytes.get(at * count..(at + 1) * count).unwrap_or(&[]);
     let pairs = plane(0).iter().zip(plane(1));
     Ok(if width == HALVES {

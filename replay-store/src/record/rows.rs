@@ -7,7 +7,10 @@
 
 use proto::columns::Lengths;
 
-use super::{error::DecodeError, planes, reader::Reader};
+use super::{
+    planes,
+    sections::{DecodeError, Reader, put_varint},
+};
 
 /// Maximum distance at which a value is searched for in the reference row.
 const REACH: usize = 12;
@@ -35,7 +38,7 @@ impl Reference {
         match code {
             0 => Ok(Self::Previous),
             1 => Ok(Self::SameMover),
-            _ => Err(DecodeError::Number),
+            _ => Err(DecodeError::NUMBER),
         }
     }
 }
@@ -87,8 +90,8 @@ pub(crate) fn put(rows: &[u32], lengths: &Lengths<'_>, movers: &[u8], out: &mut 
         (Reference::Previous, previous)
     };
     out.push(reference.code());
-    super::reader::put_varint(chosen.copies.len() as u64, out);
-    super::reader::put_varint(chosen.literals.len() as u64, out);
+    put_varint(chosen.copies.len() as u64, out);
+    put_varint(chosen.literals.len() as u64, out);
     planes::put(&chosen.copies, out);
     planes::put(&chosen.skips, out);
     planes::put(&chosen.inserts, out);
@@ -159,25 +162,25 @@ pub(crate) fn take(
         let end = begin + lengths.get(number);
         let (mut from, to) = tracker.next(mover, (begin, end));
         while rows.len() < end {
-            let ((copy, skip), insert) = steps.next().ok_or(DecodeError::Short)?;
+            let ((copy, skip), insert) = steps.next().ok_or(DecodeError::SHORT)?;
             let (copy, skip, insert) = (copy as usize, skip as usize, insert as usize);
             let left = end - rows.len();
             if copy > to - from || copy > left || insert > left - copy || copy + insert == 0 && skip == 0 {
-                return Err(DecodeError::Edit);
+                return Err(DecodeError::Damaged("a row edit in the record leaves its row"));
             }
             rows.extend_from_within(from..from + copy);
             from += copy;
-            let (inserted, rest) = literals.split_at_checked(insert).ok_or(DecodeError::Short)?;
+            let (inserted, rest) = literals.split_at_checked(insert).ok_or(DecodeError::SHORT)?;
             rows.extend_from_slice(inserted);
             literals = rest;
             if skip > to - from {
-                return Err(DecodeError::Edit);
+                return Err(DecodeError::Damaged("a row edit in the record leaves its row"));
             }
             from += skip;
         }
     }
     if steps.next().is_some() || !literals.is_empty() || rows.len() != total {
-        return Err(DecodeError::Trailing);
+        return Err(DecodeError::TRAILING);
     }
     Ok(rows)
 }

@@ -9,6 +9,7 @@ use proto::{
 use crate::{
     error::UnknownLayout,
     record::{MAX_POSITIONS, MAX_VALUES, decisions},
+    window::catalog::{Labels, Listed},
 };
 
 /// Maximum length of the short texts (name, ending, actor, build, one model version) in bytes.
@@ -20,7 +21,7 @@ const MAX_VERSIONS: usize = 4096;
 /// Amount by which rounding may move a value out of its range. The learner accepts it too.
 pub(super) const VALUE_SLACK: f32 = 1e-3;
 
-/// Error: a game is refused for good, so that sending it again does not help.
+/// Error: a game is refused permanently, so that sending it again does not help.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {problem}")]
 pub struct Refusal {
@@ -31,7 +32,7 @@ pub struct Refusal {
 }
 
 /// Properties of a valid game.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Checked {
     /// Id of the game.
     pub id: [u8; 16],
@@ -41,6 +42,8 @@ pub struct Checked {
     pub trainable: u32,
     /// Id of the game that this one replaces, if any.
     pub replaces: Option<[u8; 16]>,
+    /// Values by which the game is listed.
+    pub listed: Listed,
 }
 
 /// The game and representation of a store, against which games are checked.
@@ -100,6 +103,7 @@ impl Validator {
             positions: positions as u32,
             trainable,
             replaces,
+            listed: Labels::default().listed(game, positions as u32),
         })
     }
 
@@ -162,7 +166,7 @@ impl Validator {
                     Some(mark) if *mark == ply + 1 => {
                         return Err(Refusal {
                             field,
-                            problem: format!("policy index {action} stands twice at position {ply}"),
+                            problem: format!("duplicate policy index {action} at position {ply}"),
                         });
                     }
                     Some(mark) => *mark = ply + 1,
@@ -337,7 +341,7 @@ fn values(game: &Game, players: u8, least: f32) -> Result<(), Refusal> {
         });
     }
     require(is_value(game.score), "score", || {
-        format!("{} is no value in [{least}, 1]", game.score)
+        format!("{} is not in [{least}, 1]", game.score)
     })?;
     require((0.0..=1.0).contains(&game.discount), "discount", || {
         format!("{}, a discount is above 0 and at most 1", game.discount)

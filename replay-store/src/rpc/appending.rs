@@ -9,7 +9,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Status, Streaming};
 
-use super::status::shutting_down;
+use super::shutting_down;
 use crate::{
     error::StoreFailed, record, settings::MAX_UNACKNOWLEDGED, store::Store, store::append::Verdict,
     store::shared::State,

@@ -7,7 +7,6 @@
 
 mod appending;
 mod sampling;
-mod status;
 
 use std::sync::Arc;
 
@@ -23,13 +22,12 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
 
-use self::status::shutting_down;
 use crate::{
-    index::{IndexError, entry::Place, page::Cursor},
     log::frame::Id,
     record::filter::Filter,
     settings::{MAX_GAME_BYTES, MAX_KNOWN_IDS, MAX_LISTED},
     store::{DeleteError, GetError, Store, listing::Listing},
+    window::catalog::{Cursor, Place},
 };
 
 /// Number of games that one step of `Export` reads, and number of games that may wait for the client.
@@ -168,10 +166,6 @@ impl ReplayStore for Rpc {
             after: parse_cursor(sort, &cursor)?,
         };
         let page = self.blocking(move |store| store.page(&listing, &filter)).await?;
-        let page = page.map_err(|error| match error {
-            IndexError::Off => Status::failed_precondition(error.to_string()),
-            IndexError::Damaged(_) | IndexError::Behind { .. } => Status::unavailable(error.to_string()),
-        })?;
         Ok(Response::new(ListGamesReply {
             games: page.games,
             next_cursor: page.next.map(Cursor::pack).unwrap_or_default().into(),
@@ -285,6 +279,11 @@ impl ReplayStore for Rpc {
         });
         Ok(Response::new(ReceiverStream::new(stream)))
     }
+}
+
+/// Returns the status with which streams end on shutdown. Clients then connect again.
+fn shutting_down() -> Status {
+    Status::unavailable("the replay store is shutting down")
 }
 
 fn invalid_id(id: &[u8]) -> Status {

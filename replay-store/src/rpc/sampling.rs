@@ -8,7 +8,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use super::status::shutting_down;
+use super::shutting_down;
 use crate::{
     log::drawn::BatchKey,
     settings::MAX_BATCH_POSITIONS,

@@ -1,10 +1,10 @@
-//! A game that is being stored, and the message that its sender receives.
+//! Commands to the writer thread: a game that is being stored, with the message that its sender receives, and others.
 
 use bytes::Bytes;
 use proto::v1::AppendAck;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
-use crate::{log::frame::Id, record::validate::Checked};
+use crate::{error::VolumeError, log::frame::Id, record::validate::Checked};
 
 /// Outcome of an appended game.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Returns a refusal for good, so that the sender does not send the game again.
+    /// Returns a permanent refusal, so that the sender does not send the game again.
     pub fn refused(reason: impl ToString) -> Self {
         Self::Refused {
             reason: reason.to_string(),
@@ -72,4 +72,25 @@ impl Pending {
     pub fn id(&self) -> Id {
         self.checked.id
     }
+}
+
+/// A command to the writer.
+pub enum Command {
+    /// Makes a game durable.
+    Append(Pending),
+    /// Deletes games. The reply is sent when the deletion is durable.
+    Delete(Vec<u64>, oneshot::Sender<Result<Deleted, VolumeError>>),
+    /// Reports that more volumes are in the archive, so that retired ones can be removed.
+    Archived,
+    /// Commits the waiting games and closes the store.
+    Close,
+}
+
+/// Counts of what a deletion removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    /// Number of games.
+    pub games: u64,
+    /// Number of their positions with visit counts.
+    pub positions: u64,
 }

@@ -1,7 +1,7 @@
 //! Archives sealed volumes, one after the other. A volume may be removed only when all its games are archived.
 //!
-//! `archived/<first sequence number>` records that a volume is archived, and where: after a change of the archive everything is written
-//! again. A crash between the two writes causes a second write of the same file. Failed writes and failed reads are repeated without end.
+//! `archived.json` records which volumes are archived, and where: after a change of the archive everything is written again. A crash
+//! between the two writes causes a second write of the same file. Failed writes and failed reads are repeated without end.
 //! Meanwhile no volume is removed, and the limit of the disk ([`crate::log::room`]) bounds their size. A volume with a damaged game is
 //! not archived: it stays until the next opening of the store has recorded the game as lost.
 
@@ -14,23 +14,40 @@ use std::{
 
 use bytes::Bytes;
 use proto::v1::Game;
+use serde::{Deserialize, Serialize};
 use service::backoff::Backoff;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    error::{ReadError, VolumeError},
+    error::ReadError,
     exchange::{
         archive::{ArchiveError, Header, Writer},
         archive_store::ArchiveStore,
     },
     log::volume::Volume,
     record,
-    store::{archived, command::Command, shared::Shared},
+    store::{append::Command, shared::Shared},
 };
 
 /// Number of reads after which a game with a wrong checksum counts as damaged.
 const DAMAGED_READS: u32 = 3;
+
+/// File that records the archived volumes.
+const FILE: &str = "archived.json";
+
+/// Version of [`FILE`].
+const VERSION: u32 = 1;
+
+/// The archived volumes, as [`FILE`] records them.
+#[derive(Debug, Serialize, Deserialize)]
+struct Archived {
+    version: u32,
+    /// Location of the archive.
+    archive: String,
+    /// First sequence numbers of the volumes.
+    volumes: BTreeSet<u64>,
+}
 
 /// Result of an attempt to archive a volume.
 enum Outcome {
@@ -44,20 +61,17 @@ enum Outcome {
 /// Error: a volume cannot be packed for the archive.
 #[derive(Debug, thiserror::Error)]
 enum PackError {
-    /// The disk reported an error.
-    #[error("reading game {sequence}: {error}")]
-    Read { sequence: u64, error: VolumeError },
     /// The game was read and is damaged.
     #[error("game {sequence} is damaged: {reason}")]
     Damaged { sequence: u64, reason: String },
-    /// The archive file cannot be made.
+    /// The disk reported an error, or the archive file cannot be made.
     #[error("{0}")]
-    Archive(ArchiveError),
+    Failed(String),
 }
 
 impl From<ArchiveError> for PackError {
     fn from(error: ArchiveError) -> Self {
-        Self::Archive(error)
+        Self::Failed(error.to_string())
     }
 }
 
@@ -69,7 +83,7 @@ fn present(volume: &Volume, end: u64) -> impl Iterator<Item = u64> {
 /// Reads a game.
 fn read(volume: &Volume, sequence: u64) -> Result<Game, PackError> {
     let record = volume.read(sequence).map_err(|error| match error {
-        ReadError::Volume(error) => PackError::Read { sequence, error },
+        ReadError::Volume(error) => PackError::Failed(format!("reading game {sequence}: {error}")),
         ReadError::Missing | ReadError::Damaged(_) => PackError::Damaged {
             sequence,
             reason: error.to_string(),
@@ -149,28 +163,32 @@ impl Archiver {
     }
 
     async fn run(&self, shutdown: &CancellationToken) {
-        // First sequence numbers of the volumes that this process has archived, or cannot archive because of damage.
-        let (mut archived, mut damaged) = (BTreeSet::new(), BTreeSet::new());
+        let mut archived = self.archived();
+        // Volumes that this process cannot archive because of damage.
+        let mut damaged = BTreeSet::new();
         loop {
             let sealed = self.shared.volumes.sealed();
-            archived.extend(
-                sealed
-                    .iter()
-                    .map(|(volume, _)| volume.first())
-                    .filter(|&first| self.is_archived(first)),
-            );
             self.set_archived_to(&sealed, &archived).await;
             self.shared.metrics.unarchived(self.shared.unarchived());
-            let next = sealed.into_iter().find(|(volume, _)| {
+            let next = sealed.iter().find(|(volume, _)| {
                 !archived.contains(&volume.first()) && !damaged.contains(&volume.first())
             });
             let Some((volume, end)) = next else {
                 self.shared.sealed.notified().await;
                 continue;
             };
-            match self.archive(&volume, end, shutdown).await {
-                Outcome::Archived => archived.insert(volume.first()),
-                Outcome::Damaged => damaged.insert(volume.first()),
+            match self.archive(volume, *end, shutdown).await {
+                Outcome::Archived => {
+                    archived.insert(volume.first());
+                    archived.retain(|first| sealed.iter().any(|(volume, _)| volume.first() == *first));
+                    // A failed write is not an error of archiving: the disk may be full, and that is a reason to remove the volume.
+                    if let Err(error) = self.remember(&archived) {
+                        tracing::warn!(first = volume.first(), %error, "cannot record that a volume is in the archive");
+                    }
+                }
+                Outcome::Damaged => {
+                    damaged.insert(volume.first());
+                }
                 Outcome::Closed => return,
             };
         }
@@ -216,10 +234,6 @@ impl Archiver {
             };
             let reason = match written {
                 Ok((bytes, games)) => {
-                    // A failed write is not an error of archiving: the disk may be full, and that is a reason to remove the volume.
-                    if let Err(error) = self.remember(first) {
-                        tracing::warn!(first, %error, "cannot remember that a volume is in the archive");
-                    }
                     self.shared.metrics.archived(bytes);
                     tracing::info!(first, last, games, bytes, "a sealed volume is in the archive");
                     return Outcome::Archived;
@@ -275,23 +289,25 @@ impl Archiver {
         );
     }
 
-    fn is_archived(&self, first: u64) -> bool {
+    /// Returns the first sequence numbers of the volumes that are in this archive.
+    fn archived(&self) -> BTreeSet<u64> {
         let Shared { files, settings, .. } = &*self.shared;
-        archived::is_archived(
-            files.as_ref(),
-            &settings.folder,
-            first,
-            self.archive_store.location(),
-        )
+        let text = files.read(&settings.folder.join(FILE)).unwrap_or_default();
+        match serde_json::from_slice::<Archived>(&text) {
+            Ok(found) if found.version == VERSION && found.archive == self.archive_store.location() => {
+                found.volumes
+            }
+            _ => BTreeSet::new(),
+        }
     }
 
-    fn remember(&self, first: u64) -> io::Result<()> {
+    fn remember(&self, volumes: &BTreeSet<u64>) -> io::Result<()> {
         let Shared { files, settings, .. } = &*self.shared;
-        archived::remember(
-            files.as_ref(),
-            &settings.folder,
-            first,
-            self.archive_store.location(),
-        )
+        let text = serde_json::to_vec(&Archived {
+            version: VERSION,
+            archive: self.archive_store.location().into(),
+            volumes: volumes.clone(),
+        })?;
+        files.replace(&settings.folder.join(FILE), &text)
     }
 }

@@ -7,29 +7,23 @@ use serde::{Deserialize, Serialize};
 use crate::{
     error::OpenError,
     log::files::{Files, LockGuard},
+    settings::Settings,
 };
 
-/// Version of `store.json` that this build writes. It stands for the whole folder: a change of any frame or file raises it, so that an
-/// older build refuses the folder at once. Version 1 has frames whose checksums do not cover the magic. Version 2 has records without
-/// search results.
-const FORMAT: u32 = 3;
-
-/// Versions of `store.json` that this build reads.
-pub const FORMATS: &[u32] = &[1, 2, FORMAT];
+/// Version of `store.json`. It is the version of the whole folder: a change of any frame or file raises it, so that an older build refuses
+/// the folder at once.
+const VERSION: u32 = 1;
 
 /// The game and representation of all positions in a store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// Version of the folder's format.
-    pub format: u32,
+    /// Version of the folder.
+    pub version: u32,
     /// The game's name.
     pub game: String,
     /// The representation options of its rows.
     pub options: u32,
-    /// Row length, which earlier builds took from the first game. Rows are checked against the game's row layout.
-    #[serde(default, rename = "row_length", skip_serializing)]
-    _row_length: Option<u32>,
     /// Name of the store's folder in an archive. Drawn at random when the store is first opened with an archive, so that stores do not
     /// share names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -40,17 +34,11 @@ impl Identity {
     /// Returns the identity of a store without games.
     pub fn new(game: &str, options: u32) -> Self {
         Self {
-            format: FORMAT,
+            version: VERSION,
             game: game.into(),
             options,
-            _row_length: None,
             archive_name: None,
         }
-    }
-
-    /// Raises the format to the version that this build writes. Returns true if the version was older.
-    pub fn upgrade(&mut self) -> bool {
-        std::mem::replace(&mut self.format, FORMAT) < FORMAT
     }
 
     /// Writes the identity atomically and durably.
@@ -72,26 +60,16 @@ pub struct Claim {
     _lock: Option<Box<dyn LockGuard>>,
 }
 
-/// The store that a folder is expected to contain.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    /// Name of the game.
-    pub game: &'a str,
-    /// Representation options of the rows.
-    pub options: u32,
-    /// Versions of `store.json` that the build reads.
-    pub formats: &'a [u32],
-}
-
 /// Locks a store's folder for writing, creates it if it does not exist, and reads its identity.
 ///
 /// # Errors
 /// [`OpenError`] if the folder is in use, or holds something else, another game or a newer format. Nothing is changed then.
-pub fn claim(files: &dyn Files, folder: &Path, wanted: Wanted<'_>) -> Result<(Claim, Identity), OpenError> {
+pub fn claim(files: &dyn Files, settings: &Settings) -> Result<(Claim, Identity), OpenError> {
+    let folder = settings.folder.as_path();
     let file = folder.join(FILE);
     let is_store = files.exists(&file);
     if is_store {
-        read(files, folder, wanted)?;
+        read(files, settings)?;
     } else if files.exists(folder) {
         let entries = files.list(folder).map_err(OpenError::io(folder))?;
         let is_known = |name: &std::ffi::OsStr| [LOCK, FILE, "store.new"].iter().any(|known| name == *known);
@@ -114,9 +92,9 @@ pub fn claim(files: &dyn Files, folder: &Path, wanted: Wanted<'_>) -> Result<(Cl
         folder: folder.into(),
     })?;
     let identity = if is_store {
-        read(files, folder, wanted)?
+        read(files, settings)?
     } else {
-        let identity = Identity::new(wanted.game, wanted.options);
+        let identity = Identity::new(&settings.game, settings.options);
         identity.save(files, folder).map_err(OpenError::io(&file))?;
         identity
     };
@@ -128,11 +106,8 @@ pub fn claim(files: &dyn Files, folder: &Path, wanted: Wanted<'_>) -> Result<(Cl
 ///
 /// # Errors
 /// [`OpenError`] as for [`claim`], and if there is no store.
-pub fn claim_to_read(
-    files: &dyn Files,
-    folder: &Path,
-    wanted: Wanted<'_>,
-) -> Result<(Claim, Identity), OpenError> {
+pub fn claim_to_read(files: &dyn Files, settings: &Settings) -> Result<(Claim, Identity), OpenError> {
+    let folder = settings.folder.as_path();
     let lock_path = folder.join(LOCK);
     let lock = match files.exists(&lock_path) {
         true => Some(
@@ -145,36 +120,49 @@ pub fn claim_to_read(
         ),
         false => None,
     };
-    let identity = read(files, folder, wanted)?;
+    let identity = read(files, settings)?;
     Ok((Claim { _lock: lock }, identity))
 }
 
-/// Reads the identity of the store in `folder`.
-fn read(files: &dyn Files, folder: &Path, wanted: Wanted<'_>) -> Result<Identity, OpenError> {
+/// Reads the identity of the store in the folder.
+fn read(files: &dyn Files, settings: &Settings) -> Result<Identity, OpenError> {
     #[derive(Deserialize)]
-    struct Format {
-        format: u32,
+    struct Versions {
+        version: Option<u32>,
+        /// Version in the folders of builds before release 0.1.
+        format: Option<u32>,
     }
 
-    let file = folder.join(FILE);
+    let file = settings.folder.join(FILE);
     let damaged = |problem: serde_json::Error| OpenError::Identity {
         file: file.clone(),
         problem: problem.to_string(),
     };
     let text = files.read(&file).map_err(OpenError::io(&file))?;
-    let Format { format } = serde_json::from_slice(&text).map_err(damaged)?;
-    if !wanted.formats.contains(&format) {
-        return Err(OpenError::Newer {
-            path: file.clone(),
-            found: format!("format {format}"),
-        });
+    match serde_json::from_slice(&text).map_err(damaged)? {
+        Versions {
+            version: Some(VERSION),
+            ..
+        } => {}
+        Versions {
+            version: None,
+            format: Some(_),
+        } => {
+            return Err(OpenError::Earlier {
+                folder: settings.folder.clone(),
+            });
+        }
+        Versions { version, .. } => {
+            let found = version.map_or_else(|| "no version".into(), |version| format!("version {version}"));
+            return Err(OpenError::Newer { path: file, found });
+        }
     }
     let identity: Identity = serde_json::from_slice(&text).map_err(damaged)?;
-    if (identity.game.as_str(), identity.options) != (wanted.game, wanted.options) {
+    if (identity.game.as_str(), identity.options) != (&settings.game, settings.options) {
         return Err(OpenError::OtherGame {
-            folder: folder.into(),
+            folder: settings.folder.clone(),
             stored: format!("{} (options {})", identity.game, identity.options),
-            asked: format!("{} (options {})", wanted.game, wanted.options),
+            requested: format!("{} (options {})", settings.game, settings.options),
         });
     }
     Ok(identity)
@@ -188,12 +176,9 @@ mod tests {
     use crate::log::files::Real;
 
     fn claim(folder: &Path, game: &str, options: u32) -> Result<(Claim, Identity), OpenError> {
-        let wanted = Wanted {
-            game,
-            options,
-            formats: FORMATS,
-        };
-        super::claim(&Real, folder, wanted)
+        let mut settings = Settings::from_config(&config::RunConfig::default());
+        (settings.folder, settings.game, settings.options) = (folder.into(), game.into(), options);
+        super::claim(&Real, &settings)
     }
 
     #[test]
@@ -212,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_damaged_and_newer_folders_are_named_and_left_alone() {
+    fn foreign_damaged_earlier_and_newer_folders_are_named_and_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path();
         fs::write(path.join("thesis.tex"), "years of work").unwrap();
@@ -222,10 +207,13 @@ mod tests {
         fs::write(path.join(FILE), "{\"format\":").unwrap();
         let error = claim(path, "chess", 0).unwrap_err();
         assert!(matches!(error, OpenError::Identity { .. }), "{error}");
-        fs::write(path.join(FILE), "{\"format\":4,\"shards\":3}").unwrap();
+        fs::write(path.join(FILE), "{\"version\":4,\"shards\":3}").unwrap();
         let error = claim(path, "chess", 0).unwrap_err();
         assert!(matches!(error, OpenError::Newer { .. }), "{error}");
-        assert!(error.to_string().contains("format 4"), "{error}");
+        assert!(error.to_string().contains("version 4"), "{error}");
+        fs::write(path.join(FILE), "{\"format\":3,\"game\":\"chess\",\"options\":0}").unwrap();
+        let error = claim(path, "chess", 0).unwrap_err();
+        assert!(matches!(error, OpenError::Earlier { .. }), "{error}");
         assert_eq!(fs::read_dir(path).unwrap().count(), 2, "no lock file is made");
     }
 }

@@ -4,17 +4,15 @@
 //! |---|---|
 //! | [`open`] | opening a store: reads every volume, fills the window, finds lost games |
 //! | [`identity`] | the game and representation of a folder, and the lock that excludes a second process |
-//! | [`append`], [`command`], [`writer`] | storing games: the queue, and the thread that writes |
+//! | [`append`], [`writer`] | storing games: the queue, and the thread that writes |
 //! | [`sampling`] | drawing batches |
 //! | [`reading`] | games by id and by filter |
-//! | [`listing`] | pages of games in an order, from the index |
-//! | [`archiver`], [`archived`] | writing sealed volumes to the archive |
+//! | [`listing`] | pages of games in an order |
+//! | [`archiver`] | writing sealed volumes to the archive |
 //! | [`shared`] | the parts that the threads of a store share |
 
 pub mod append;
-pub mod archived;
 pub mod archiver;
-pub mod command;
 pub mod identity;
 pub mod listing;
 pub mod open;
@@ -37,8 +35,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use crate::{
     damage::{Damage, Loss},
     error::{OpenError, StoreFailed, VolumeError},
-    formats::Formats,
-    index::follow::Following,
+    index::{Index, Indexing},
     log::{
         files::{Files, Real},
         frame::Id,
@@ -52,9 +49,8 @@ use crate::{
     settings::{MAX_COMMIT_GAMES, MAX_QUEUED_KIB, MAX_RECORD_BYTES, Settings},
     window::uses_bound::UsesBound,
 };
-use append::{Pending, Reply, Verdict};
+use append::{Command, Deleted, Pending, Reply, Verdict};
 use archiver::{Archiver, Archiving};
-use command::{Command, Deleted};
 use identity::Claim;
 use shared::{Shared, State};
 use writer::Writer;
@@ -71,8 +67,8 @@ pub struct Store {
     writer: Mutex<Option<JoinHandle<()>>>,
     /// The archiver thread; `None` without an archive.
     archiver: Mutex<Option<Archiving>>,
-    /// The thread that keeps the index up with the log.
-    indexer: Mutex<Option<Following>>,
+    /// The thread that writes the index.
+    indexer: Mutex<Option<Indexing>>,
     /// Lock of a store that is open for reading. If the store is open for writing, the writer has the lock.
     reading: Option<Claim>,
     damage: Damage,
@@ -84,20 +80,17 @@ pub struct Opening {
     pub files: Arc<dyn Files>,
     /// Measures the space on the disk.
     pub probe: Box<dyn Probe>,
-    /// Versions of files that the build reads.
-    pub formats: Formats,
-    /// True if a damaged store is mended, false if it is refused.
-    pub mends: bool,
+    /// True if a damaged store is repaired, false if it is refused.
+    pub repairs: bool,
 }
 
 impl Opening {
-    /// Opens the files in `folder` with all formats of this build.
+    /// Opens the files in `folder` and repairs damage.
     pub fn of(folder: &Path) -> Self {
         Self {
             files: Arc::new(Real),
             probe: Box::new(FileSystem::new(folder)),
-            formats: Formats::THIS_BUILD,
-            mends: true,
+            repairs: true,
         }
     }
 }
@@ -114,7 +107,7 @@ pub enum DeleteError {
 }
 
 impl Store {
-    /// Opens the store that `settings` describe, or creates it. Mends damage.
+    /// Opens the store that `settings` describe, or creates it. Repairs damage.
     ///
     /// # Errors
     /// [`OpenError`]
@@ -123,21 +116,18 @@ impl Store {
         Self::open_with(settings, opening)
     }
 
-    /// Opens an existing store for reading. Nothing on the disk is changed, damage is not mended, and nothing can be stored,
+    /// Opens an existing store for reading. Nothing on the disk is changed, damage is not repaired, and nothing can be stored,
     /// sampled or deleted. Every game is read once.
     ///
     /// # Errors
     /// [`OpenError`]
     pub fn open_to_read(settings: Settings) -> Result<Self, OpenError> {
-        let Opening { files, formats, .. } = Opening::of(&settings.folder);
-        let opened = open::open_to_read(settings, files, &formats)?;
+        let opened = open::open_to_read(settings, Arc::new(Real))?;
         // Without a receiver the queue refuses every game.
         let (queue, _) = mpsc::channel(1);
-        let store = Self::new(Arc::new(opened.shared), queue, opened.damage);
-        store.start_indexer()?;
         Ok(Self {
             reading: Some(opened.claim),
-            ..store
+            ..Self::new(Arc::new(opened.shared), queue, opened.damage)
         })
     }
 
@@ -147,7 +137,7 @@ impl Store {
     /// [`OpenError`]
     pub fn open_with(settings: Settings, opening: Opening) -> Result<Self, OpenError> {
         let room = Room::new(opening.probe, settings.max_disk_bytes, settings.min_free_bytes);
-        let opened = open::open(settings, opening.files, &opening.formats, opening.mends)?;
+        let opened = open::open(settings, opening.files, opening.repairs)?;
         let shared = Arc::new(opened.shared);
         let (queue, waiting) = mpsc::channel(MAX_COMMIT_GAMES);
         let archive_name = opened.identity.archive_name.clone();
@@ -179,13 +169,14 @@ impl Store {
             }
             _ => None,
         };
-        let store = Self {
+        let indexer = shared.index.as_ref().map(Index::start).transpose();
+        let indexer = indexer.map_err(OpenError::io("replay-indexer"))?;
+        Ok(Self {
             archiver: Mutex::new(archiver),
             writer: Mutex::new(Some(writer)),
+            indexer: Mutex::new(indexer),
             ..Self::new(shared, queue, opened.damage)
-        };
-        store.start_indexer()?;
-        Ok(store)
+        })
     }
 
     /// Returns a store without threads.
@@ -200,15 +191,6 @@ impl Store {
             reading: None,
             damage,
         }
-    }
-
-    /// Starts the thread that keeps the index up with the log, if there is an index.
-    fn start_indexer(&self) -> Result<(), OpenError> {
-        if let Some(index) = &self.shared.index {
-            let following = Following::start(Arc::clone(index), Arc::clone(&self.shared.volumes));
-            *self.indexer.lock() = Some(following.map_err(OpenError::io("replay-indexer"))?);
-        }
-        Ok(())
     }
 
     /// Returns the settings.
@@ -303,10 +285,10 @@ impl Store {
         told.await.map_err(|_| self.stopped())
     }
 
-    /// Returns, for each id, whether the store would treat a game with this id as a duplicate: the game is stored, retired or deleted.
+    /// Returns, for each id, whether the store would treat a game with this id as a duplicate: the game is in one of the volumes.
     pub fn are_known(&self, ids: &[Id]) -> Vec<bool> {
         let known = self.shared.known_ids.read();
-        ids.iter().map(|id| known.sequence(id).is_some()).collect()
+        ids.iter().map(|id| known.contains_key(id)).collect()
     }
 
     /// Returns the counts of waiting batches and games.
@@ -365,12 +347,6 @@ impl Store {
             stored_bytes: window.bytes(),
             oldest_sequence,
             newest_sequence,
-            sampled_window_positions: self
-                .shared
-                .settings
-                .sampling
-                .newest(ledger.positions_inserted)
-                .min(window.positions()),
             appends_held: self.shared.uses_bound.has_waiting_games(),
             samples_held: self.shared.uses_bound.has_waiting_batches(),
             held_out_positions: window.held_out(),

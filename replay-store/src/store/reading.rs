@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 
-use proto::v1::{Game, GameSummary, StoredGame};
+use bytes::Bytes;
+use proto::v1::{Game, GameSort, GameSummary, StoredGame};
 
-use super::Store;
+use super::{Store, listing::Listing};
 use crate::{
     error::ReadError,
-    index::entry,
     log::frame::Id,
     record::{self, filter::Filter},
+    window::catalog::{self, Place},
 };
 
 /// Error: a game cannot be returned.
@@ -33,8 +34,19 @@ pub enum GetError {
 
 impl Store {
     pub(super) fn read(&self, sequence: u64) -> Result<Game, GetError> {
-        self.record(sequence)
-            .and_then(|record| decoded_or_damaged(sequence, record::decode(&record)))
+        let record = self.record(sequence)?;
+        record::decode(&record).map_err(|error| GetError::Damaged {
+            sequence,
+            reason: error.to_string(),
+        })
+    }
+
+    /// Returns the sequence numbers of the known games among these ids.
+    pub(super) fn known(&self, ids: &[Bytes]) -> HashSet<u64> {
+        let known = self.shared.known_ids.read();
+        ids.iter()
+            .filter_map(|id| known.get(<&Id>::try_from(id.as_ref()).ok()?).copied())
+            .collect()
     }
 
     pub(super) fn record(&self, sequence: u64) -> Result<Vec<u8>, GetError> {
@@ -56,12 +68,8 @@ impl Store {
     /// # Errors
     /// [`GetError`]
     pub fn get(&self, id: &Id) -> Result<Game, GetError> {
-        let sequence = self
-            .shared
-            .known_ids
-            .read()
-            .sequence(id)
-            .ok_or(GetError::Unknown)?;
+        let sequence = self.shared.known_ids.read().get(id).copied();
+        let sequence = sequence.ok_or(GetError::Unknown)?;
         if !self.shared.window.read().holds(sequence) {
             return Err(GetError::Retired);
         }
@@ -75,22 +83,21 @@ impl Store {
     /// Returns the window's games that the filter selects, as sequence numbers and numbers of positions with visit counts. The filter
     /// must not be empty. Blocks on the disk.
     pub fn find(&self, filter: &Filter) -> Vec<(u64, u32)> {
+        let wanted = match filter.ids() {
+            [] => None,
+            ids => Some(self.known(ids)),
+        };
         let slots: Vec<(u64, u32)> = {
             let window = self.shared.window.read();
-            let all = window
+            window
                 .from(0)
-                .map(|slot| (slot.sequence, slot.trainable + slot.held_out));
-            match filter.ids() {
-                [] => all.collect(),
-                ids => {
-                    let known = self.shared.known_ids.read();
-                    let wanted: HashSet<u64> = ids
-                        .iter()
-                        .filter_map(|id| known.sequence(&id.as_ref().try_into().ok()?))
-                        .collect();
-                    all.filter(|(sequence, _)| wanted.contains(sequence)).collect()
-                }
-            }
+                .filter(|slot| {
+                    wanted
+                        .as_ref()
+                        .is_none_or(|wanted| wanted.contains(&slot.sequence))
+                })
+                .map(|slot| (slot.sequence, slot.trainable + slot.held_out))
+                .collect()
         };
         slots
             .into_iter()
@@ -108,42 +115,25 @@ impl Store {
     /// ascending order, or with `newest_first` the newest ones before it (0: from the newest) in descending order. Games that cannot be
     /// read are marked as unreadable and left out. Blocks on the disk.
     pub fn list(&self, after: u64, limit: usize, newest_first: bool, filter: &Filter) -> Vec<GameSummary> {
-        // With a filter, every game may have to be read.
-        let most = if filter.is_empty() { limit } else { usize::MAX };
-        let sequences: Vec<u64> = {
-            let window = self.shared.window.read();
-            let slots = window.from(if newest_first { 0 } else { after.saturating_add(1) });
-            if newest_first {
-                slots
-                    .rev()
-                    .map(|slot| slot.sequence)
-                    .filter(|&sequence| after == 0 || sequence < after)
-                    .take(most)
-                    .collect()
-            } else {
-                slots.map(|slot| slot.sequence).take(most).collect()
-            }
+        let mut listing = Listing {
+            sort: GameSort::Sequence,
+            descending: newest_first,
+            limit,
+            after: (after > 0).then_some(Place {
+                value: 0,
+                sequence: after,
+            }),
         };
-        sequences
-            .into_iter()
-            .filter_map(|sequence| {
-                let found = self
-                    .record(sequence)
-                    .and_then(|record| decoded_or_damaged(sequence, record::summary(&record)));
-                match found {
-                    Ok(found) => filter
-                        .fits(&found.id, found.positions, &found.game)
-                        .then(|| summary(sequence, found)),
-                    Err(GetError::Damaged { reason, .. }) => {
-                        self.shared.mark_unreadable(sequence, &reason);
-                        None
-                    }
-                    // The game has left the window in the meantime.
-                    Err(GetError::Retired | GetError::Unknown) => None,
-                }
-            })
-            .take(limit)
-            .collect()
+        let mut games = Vec::new();
+        loop {
+            let page = self.page(&listing, filter);
+            games.extend(page.games);
+            listing.limit = limit - games.len();
+            match page.next {
+                Some(next) if listing.limit > 0 => listing.after = Some(next.place),
+                _ => return games,
+            }
+        }
     }
 
     /// Returns the next part of an export: of the next `limit` games from sequence number `from` to `to`, oldest first, those that the
@@ -202,17 +192,9 @@ pub struct Exported {
     pub unreadable: u64,
 }
 
-fn decoded_or_damaged<T>(sequence: u64, decoded: Result<T, record::DecodeError>) -> Result<T, GetError> {
-    decoded.map_err(|error| GetError::Damaged {
-        sequence,
-        reason: error.to_string(),
-    })
-}
-
 pub(super) fn summary(sequence: u64, summary: record::Summary) -> GameSummary {
-    let surprise = entry::surprise(&summary);
     GameSummary {
-        surprise,
+        surprise: catalog::surprise(&summary.game),
         id: summary.id.to_vec().into(),
         sequence,
         game: summary.game.game,

@@ -93,7 +93,6 @@ impl Store {
             .map(|drawn| Pick {
                 sequence: drawn.sequence,
                 position: drawn.position,
-                within: 0,
             })
             .collect();
         // A deleted game is still in its volume.
@@ -161,21 +160,13 @@ impl Store {
             if !bounds.may_sample(&ledger, left, positions as u64) {
                 return Err(SampleError::Held);
             }
-            let sampling = &self.shared.settings.sampling;
-            let newest = sampling.newest(ledger.positions_inserted);
-            let within = !sampling.surprise.is_off();
-            let mut picks = {
+            let picks = {
                 let window = self.shared.window.read();
-                sampler::draw(&window, newest, within, seed, number, positions).ok_or(SampleError::Empty)?
+                sampler::draw(&window, seed, number, positions).ok_or(SampleError::Empty)?
             };
             let Some(games) = self.decoded(&picks) else {
                 continue;
             };
-            for (pick, game) in picks.iter_mut().zip(&games) {
-                if let Some(position) = game.choose(pick.within) {
-                    pick.position = position;
-                }
-            }
             let Some(batch) = sampler::assemble(&picks, &games, with_decisions) else {
                 return Err(SampleError::Unreadable);
             };
@@ -252,19 +243,15 @@ impl Store {
     }
 
     fn decode(&self, sequence: u64) -> Option<Decoded> {
-        match self.read(sequence) {
-            Ok(game) => match Decoded::new(&game, &self.shared.settings.sampling.surprise) {
-                Ok(decoded) => Some(decoded),
-                Err(error) => {
-                    self.shared.mark_unreadable(sequence, &error.to_string());
-                    None
-                }
-            },
-            Err(GetError::Damaged { reason, .. }) => {
-                self.shared.mark_unreadable(sequence, &reason);
-                None
-            }
-            Err(GetError::Unknown | GetError::Retired) => None,
+        let read = self.read(sequence).and_then(|game| {
+            Decoded::new(&game).map_err(|error| GetError::Damaged {
+                sequence,
+                reason: error.to_string(),
+            })
+        });
+        if let Err(GetError::Damaged { reason, .. }) = &read {
+            self.shared.mark_unreadable(sequence, reason);
         }
+        read.ok()
     }
 }

@@ -1,7 +1,7 @@
 //! State that the threads of a store share.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
     sync::{
         Arc,
@@ -11,16 +11,17 @@ use std::{
 };
 
 use parking_lot::{Mutex, RwLock};
+use proto::ids::hex;
 use tokio::sync::{Notify, watch};
 
 use crate::{
     error::StoreFailed,
     index::Index,
-    log::{drawn::DrawnBatches, files::Files, ids::KnownIds, ledger::SharedLedger, volumes::Volumes},
+    log::{drawn::DrawnBatches, files::Files, frame::Id, ledger::SharedLedger, volume::Volumes},
     metrics::Metrics,
     record::validate::Validator,
     settings::Settings,
-    window::{Window, cache::Cache, uses_bound::UsesBound},
+    window::{Window, cache::Cache, catalog::Catalog, uses_bound::UsesBound},
 };
 
 /// State of a store.
@@ -38,8 +39,8 @@ pub enum State {
 /// Interval at which a lack of disk space is logged.
 const ROOM_WARNING: Duration = Duration::from_secs(60);
 
-/// Shared state of an open store. Locks are held briefly. Those of `drawn`, of the writes of the ledger and of the known ids are held during
-/// disk access, and are therefore not taken on async threads.
+/// Shared state of an open store. Locks are held briefly. Those of `drawn` and of the writes of the ledger are held during disk
+/// access, and are therefore not taken on async threads.
 #[derive(Debug)]
 pub struct Shared {
     /// The disk.
@@ -49,15 +50,18 @@ pub struct Shared {
     /// Checks games before they are stored.
     pub validator: Validator,
     /// The volumes.
-    pub volumes: Arc<Volumes>,
+    pub volumes: Volumes,
     /// Index of the log; `None` if the store was opened without one.
     pub index: Option<Arc<Index>>,
     /// Prometheus metrics.
-    pub metrics: Arc<Metrics>,
+    pub metrics: Metrics,
     /// Games that batches are drawn from.
     pub window: RwLock<Window>,
-    /// Ids of all known games.
-    pub known_ids: RwLock<KnownIds>,
+    /// Sequence numbers of the games in the volumes by their ids, deleted games included. An actor sends a game again if the
+    /// acknowledgement was lost; a game whose id is here is not stored twice.
+    pub known_ids: RwLock<HashMap<Id, u64>>,
+    /// Values by which games are listed.
+    pub catalog: RwLock<Catalog>,
     /// Cache of decoded games.
     pub cache: Cache,
     /// The ledger.
@@ -81,14 +85,6 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Tells the index that the log has changed.
-    pub fn notify_index(&self) {
-        if let Some(index) = &self.index {
-            index.notify();
-            self.metrics.index_rebuilt(index.rebuilt());
-        }
-    }
-
     /// Reports the size of the window to the metrics.
     pub fn report_window(&self, window: &Window) {
         self.metrics
@@ -109,13 +105,11 @@ impl Shared {
             self.metrics.damaged(1);
             let volume = self.volumes.holding(sequence);
             if let (Some(index), Some(volume)) = (&self.index, &volume) {
-                index.distrust(volume.first());
+                index.forget(volume.first());
+                self.metrics.index_rebuilt(index.discarded());
             }
             let id = volume.and_then(|volume| volume.name(sequence));
-            let id = id.map_or_else(
-                || "unknown".to_owned(),
-                |id| format!("{:032x}", u128::from_be_bytes(id)),
-            );
+            let id = id.map_or_else(|| "unknown".to_owned(), |id| hex(&id));
             tracing::error!(
                 sequence,
                 id,
@@ -135,7 +129,7 @@ impl Shared {
         sealed.iter().filter(|(_, end)| *end > to).count()
     }
 
-    /// Stops the store for good.
+    /// Stops the store permanently.
     pub fn fail(&self, failure: StoreFailed) {
         self.state.send_if_modified(|state| {
             let is_first = *state == State::Running;

@@ -1,7 +1,7 @@
 //! The writer thread: takes queued games of all streams and commits them to the log in groups.
 //!
 //! A game is acknowledged and enters the window after its group is flushed. If a write or a flush fails, the state of the log is unknown,
-//! even if a second `fsync` succeeds. The thread then stops for good: queued games are not acknowledged, the store reports the failure, and
+//! even if a second `fsync` succeeds. The thread then stops permanently: queued games are not acknowledged, the store reports the failure, and
 //! the process ends with an error. The next opening recovers what was written. A full disk is not a failure: the incomplete write is
 //! undone, the games are refused temporarily, and the store continues. A lack of file descriptors is not a failure either: games are
 //! refused temporarily while a new volume is needed and cannot be started.
@@ -13,7 +13,7 @@ use std::{
     time::Instant,
 };
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 
 use crate::{
     error::{StoreFailed, VolumeError},
@@ -21,16 +21,13 @@ use crate::{
         files,
         frame::Id,
         ledger::{Ledger, LiveLedger},
-        recover,
+        recover::{self, Row},
         room::Room,
         volume::{Commit, Entry, Volume},
     },
-    record,
     settings::{MAX_COMMIT_BYTES, MAX_COMMIT_GAMES, MAX_VOLUME_BYTES},
     store::{
-        append::{Pending, Verdict},
-        archived,
-        command::{Command, Deleted},
+        append::{Command, Deleted, Pending, Verdict},
         identity::Claim,
         shared::{Fill, Shared, volume_folder, volumes_folder},
     },
@@ -75,20 +72,20 @@ impl Writer {
             let Some(command) = queue.blocking_recv() else {
                 break;
             };
-            let mut control = sort_command(command, &mut waiting);
+            let mut control = take_game(command, &mut waiting);
             let mut bytes: usize = waiting.iter().map(|pending| pending.record.len()).sum();
             while control.is_none() && bytes < MAX_COMMIT_BYTES && waiting.len() < MAX_COMMIT_GAMES {
                 let Ok(command) = queue.try_recv() else {
                     break;
                 };
-                control = sort_command(command, &mut waiting);
+                control = take_game(command, &mut waiting);
                 bytes += waiting.last().map_or(0, |pending| pending.record.len());
             }
             self.commit(std::mem::take(&mut waiting))?;
             match control {
-                Some(Control::Close) => is_closing = true,
-                Some(Control::Archived) => self.remove_retired()?,
-                Some(Control::Delete(sequences, reply)) => {
+                Some(Command::Close) => is_closing = true,
+                Some(Command::Archived) => self.remove_retired()?,
+                Some(Command::Delete(sequences, reply)) => {
                     let deleted = self.delete(sequences);
                     let failure = deleted
                         .as_ref()
@@ -101,7 +98,7 @@ impl Writer {
                         return Err(failed("deleting games")(error));
                     }
                 }
-                None => {}
+                Some(Command::Append(_)) | None => {}
             }
         }
         queue.close();
@@ -137,7 +134,6 @@ impl Writer {
             .map(|game| held_out.split(&game.checked.id, game.checked.trainable))
             .collect();
         ledger.positions_inserted += uses.iter().map(|uses| u64::from(uses.trainable)).sum::<u64>();
-        let replaced: Vec<Id> = games.iter().filter_map(|game| game.checked.replaces).collect();
         let mut senders = Vec::with_capacity(games.len());
         let mut entries = Vec::with_capacity(games.len());
         for (sequence, game) in (before.next_sequence..).zip(games) {
@@ -148,7 +144,10 @@ impl Writer {
             });
             senders.push((game.checked, game.reply, game.room));
         }
-        if !self.make_durable(&entries, &ledger)? {
+        let volume = self.shared.volumes.newest().ok_or_else(|| StoreFailed {
+            reason: "there is no volume to write".into(),
+        })?;
+        if !self.make_durable(&volume, &entries, &ledger)? {
             self.shared.metrics.refused("full");
             self.shared.warn_of_room(&VolumeError::Full);
             for (_, reply, _room) in senders {
@@ -161,7 +160,18 @@ impl Writer {
             return self.remove_retired();
         }
 
-        self.publish(&entries, &uses, &replaced);
+        let rows = entries.iter().zip(&senders).filter_map(|(entry, (checked, ..))| {
+            Some(Row {
+                sequence: entry.sequence,
+                id: entry.id,
+                extent: volume.extent(entry.sequence)?,
+                trainable: checked.trainable,
+                bytes: entry.record.len() as u32,
+                replaces: checked.replaces,
+                listed: checked.listed.clone(),
+            })
+        });
+        self.publish(&volume, rows.collect(), &uses);
         for (_, reply, _room) in senders {
             reply(Verdict::Stored);
         }
@@ -174,11 +184,8 @@ impl Writer {
     }
 
     /// Commits games and the ledger. Returns false if the disk is full; nothing has changed then.
-    fn make_durable(&self, entries: &[Entry], ledger: &Ledger) -> Result<bool, StoreFailed> {
+    fn make_durable(&self, volume: &Volume, entries: &[Entry], ledger: &Ledger) -> Result<bool, StoreFailed> {
         let began = Instant::now();
-        let volume = self.shared.volumes.youngest().ok_or_else(|| StoreFailed {
-            reason: "there is no volume to write".into(),
-        })?;
         let commit = Commit {
             entries,
             lost: &[],
@@ -204,7 +211,7 @@ impl Writer {
         let mut admitted = Admitted::default();
         let mut ids: HashSet<Id> = HashSet::new();
         for game in waiting {
-            if self.shared.known_ids.read().sequence(&game.id()).is_some() {
+            if self.shared.known_ids.read().contains_key(&game.id()) {
                 self.duplicate(game);
             } else if ids.contains(&game.id()) {
                 admitted.repeated.push(game);
@@ -244,42 +251,48 @@ impl Writer {
         }
     }
 
-    /// Adds committed games to the window, and removes the games that leave it. The `replaced` games stay, but no batch is drawn from
-    /// them any more.
-    fn publish(&mut self, entries: &[Entry], uses: &[PositionCounts], replaced: &[Id]) {
+    /// Adds committed games to the window, to the catalog and to the index, and removes the games that leave the window. Games that are
+    /// replaced stay, but no batch is drawn from them any more.
+    fn publish(&mut self, volume: &Volume, rows: Vec<Row>, uses: &[PositionCounts]) {
         let replaced: Vec<u64> = {
             let mut known = self.shared.known_ids.write();
-            for entry in entries {
-                known.insert(entry.id, entry.sequence);
-            }
-            replaced.iter().filter_map(|id| known.sequence(id)).collect()
+            known.extend(rows.iter().map(|row| (row.id, row.sequence)));
+            let replaced = rows.iter().filter_map(|row| known.get(&row.replaces?).copied());
+            replaced.collect()
         };
         let mut retired = Vec::new();
         {
             let mut window = self.shared.window.write();
-            for (entry, &uses) in entries.iter().zip(uses) {
-                let bytes = entry.record.len() as u32;
-                retired.extend(window.push(entry.sequence, uses, bytes));
+            for (row, &uses) in rows.iter().zip(uses) {
+                retired.extend(window.push(row.sequence, uses, row.bytes));
                 self.fill.positions += u64::from(uses.trainable.max(1));
-                self.fill.bytes += u64::from(bytes);
+                self.fill.bytes += u64::from(row.bytes);
             }
             for &sequence in &replaced {
                 window.exclude(sequence);
             }
             self.shared.report_window(&window);
         }
-        for &sequence in &replaced {
+        for sequence in replaced
+            .into_iter()
+            .chain(retired.iter().map(|slot| slot.sequence))
+        {
             self.shared.cache.remove(sequence);
         }
-        for slot in &retired {
-            self.shared.cache.remove(slot.sequence);
-        }
         self.shared.metrics.inserted(
-            entries.len(),
+            rows.len(),
             uses.iter().map(|uses| u64::from(uses.trainable)).sum(),
         );
+        if let Some(index) = &self.shared.index {
+            index.record(volume, &rows);
+        }
+        {
+            let mut catalog = self.shared.catalog.write();
+            for row in rows {
+                catalog.push(row.sequence, row.listed);
+            }
+        }
         self.shared.announce();
-        self.shared.notify_index();
     }
 
     /// Writes the deletion of games to their volumes, and removes the games from the window.
@@ -302,6 +315,9 @@ impl Writer {
                 deleted: &own,
                 ledger: &ledger,
             })?;
+            if let Some(index) = &self.shared.index {
+                index.record(&volume, &[]);
+            }
             let gone = self.shared.window.write().delete(&own.into_iter().collect());
             for slot in &gone {
                 self.shared.cache.remove(slot.sequence);
@@ -315,7 +331,6 @@ impl Writer {
         self.shared.metrics.deleted(deleted.games);
         self.shared.report_window(&self.shared.window.read());
         self.shared.announce();
-        self.shared.notify_index();
         Ok(deleted)
     }
 
@@ -329,8 +344,11 @@ impl Writer {
     fn start_volume(&mut self, next: u64) -> Result<(), StoreFailed> {
         let folder = volume_folder(&self.shared.settings.folder, next);
         let files = &self.shared.files;
-        match Volume::open(files, &folder, next, None) {
-            Ok((volume, _)) => {
+        match Volume::open(files.as_ref(), &folder, next) {
+            Ok(volume) => {
+                if let Some(index) = &self.shared.index {
+                    index.begin(&volume, 0, &[]);
+                }
                 self.shared.volumes.push(volume);
                 self.shared.sealed.notify_one();
                 self.fill = Fill::default();
@@ -359,42 +377,30 @@ impl Writer {
         }
     }
 
-    /// Removes volumes whose games are all retired and, if there is an archive, archived. The ids of the games are kept.
+    /// Removes volumes whose games are all retired and, if there is an archive, archived.
     fn remove_retired(&mut self) -> Result<(), StoreFailed> {
         if self.has_unremoved {
             let folder = volumes_folder(&self.shared.settings.folder);
             self.has_unremoved = is_postponed(recover::finish_removals(self.shared.files.as_ref(), &folder))?;
         }
-        while let Some((oldest, next)) = self.shared.volumes.oldest() {
-            let is_needed = self
-                .shared
-                .window
-                .read()
-                .range()
-                .is_none_or(|(first, _)| first < next);
+        for (oldest, next) in self.shared.volumes.sealed() {
+            let range = self.shared.window.read().range();
+            let is_needed = range.is_none_or(|(first, _)| first < next);
             if is_needed || next > self.shared.archived_to.load(Ordering::SeqCst) {
                 break;
             }
-            let ids: Vec<(u64, Id)> = (oldest.first()..next)
-                .filter_map(|sequence| {
-                    let id = oldest.name(sequence).or_else(|| {
-                        let record = oldest.read(sequence).ok()?;
-                        Some(record::summary(&record).ok()?.id)
-                    })?;
-                    Some((sequence, id))
-                })
-                .collect();
-            let files = &self.shared.files;
-            match self.shared.known_ids.write().retire(oldest.first(), &ids) {
-                // Retried after the next commit.
-                Err(error) if files::is_temporary(&error) => break,
-                kept => kept.map_err(failed("keeping the ids of retired games"))?,
-            }
-            archived::forget(files.as_ref(), &self.shared.settings.folder, oldest.first())
-                .map_err(failed("removing a retired volume"))?;
             self.shared.volumes.remove_oldest();
-            self.shared.notify_index();
-            self.has_unremoved |= is_postponed(recover::remove(files.as_ref(), oldest.folder()))?;
+            self.shared
+                .known_ids
+                .write()
+                .retain(|_, sequence| *sequence >= next);
+            self.shared.catalog.write().remove_below(next);
+            if let Some(index) = &self.shared.index {
+                index.forget(oldest.first());
+                self.shared.metrics.index_rebuilt(index.discarded());
+            }
+            let files = self.shared.files.as_ref();
+            self.has_unremoved |= is_postponed(recover::remove(files, oldest.folder()))?;
             self.room.changed();
         }
         Ok(())
@@ -408,23 +414,15 @@ struct Admitted {
     repeated: Vec<Pending>,
 }
 
-/// Command that is executed after the games queued before it are committed.
-enum Control {
-    Delete(Vec<u64>, oneshot::Sender<Result<Deleted, VolumeError>>),
-    Archived,
-    Close,
-}
-
-/// Adds a game to `waiting`, or returns the command if it is not a game.
-fn sort_command(command: Command, waiting: &mut Vec<Pending>) -> Option<Control> {
+/// Adds a game to `waiting`, or returns the command if it is not a game. Such a command is executed after the games queued before it are
+/// committed.
+fn take_game(command: Command, waiting: &mut Vec<Pending>) -> Option<Command> {
     match command {
         Command::Append(pending) => {
             waiting.push(pending);
             None
         }
-        Command::Delete(sequences, reply) => Some(Control::Delete(sequences, reply)),
-        Command::Archived => Some(Control::Archived),
-        Command::Close => Some(Control::Close),
+        other => Some(other),
     }
 }
 

@@ -91,11 +91,11 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{record::surprise::Surprise, synthetic};
+    use crate::synthetic;
 
     #[test]
     fn cache_stays_below_its_limit_and_keeps_the_newest_games() {
-        let game = Arc::new(Decoded::new(&synthetic::game(1, 64), &Surprise::default()).unwrap());
+        let game = Arc::new(Decoded::new(&synthetic::game(1, 64)).unwrap());
         let cache = Cache::new(10 * game.bytes() + 5);
         for sequence in 0..100 {
             cache.insert(sequence, &game);
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn removed_games_use_no_memory() {
-        let game = Arc::new(Decoded::new(&synthetic::game(1, 64), &Surprise::default()).unwrap());
+        let game = Arc::new(Decoded::new(&synthetic::game(1, 64)).unwrap());
         let cache = Cache::new(1 << 30);
         for sequence in 0..10_000 {
             cache.insert(sequence, &game);

@@ -8,6 +8,7 @@
 //! number below the window's span, which is looked up by binary search.
 
 pub mod cache;
+pub mod catalog;
 pub mod held_out;
 pub mod sampler;
 pub mod uses_bound;
@@ -155,21 +156,6 @@ impl Window {
             .get(self.slots.partition_point(|slot| slot.end <= offset))?;
         let position = offset - (slot.end - u64::from(slot.span));
         (position < u64::from(slot.trainable)).then_some((*slot, position as u32))
-    }
-
-    /// True if some draw at or above `draw` hits a trainable position.
-    pub fn has_positions_from(&self, draw: u64) -> bool {
-        let offset = self.begin + draw;
-        let first = self.slots.partition_point(|slot| slot.end <= offset);
-        self.slots.range(first..).enumerate().any(|(at, slot)| {
-            // The range of the first game may begin below `draw`.
-            let before = if at == 0 {
-                offset.saturating_sub(slot.end - u64::from(slot.span))
-            } else {
-                0
-            };
-            before < u64::from(slot.trainable)
-        })
     }
 
     /// Returns the games with sequence numbers from `from` on, oldest first.

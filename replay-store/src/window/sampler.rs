@@ -1,10 +1,6 @@
 //! Draws positions and assembles batches.
 //!
-//! By default, positions are drawn uniformly from the window. Two options change this:
-//!
-//! - [`PowerLaw`] (KataGo's window) limits draws to the newest positions, whose number grows with a power of the positions ever inserted.
-//! - [`Surprise`] (KataGo's surprise weighting) draws surprising positions of a game more often than its other positions. The
-//!   probability of drawing the game stays proportional to its number of positions.
+//! Positions are drawn uniformly from the window.
 //!
 //! Batch `k` of a seed is drawn with ChaCha8, keyed by the seed, on stream `k`: one 64-bit word for each draw, scaled to the window's
 //! span. Seed, number and window therefore determine the batch.
@@ -15,92 +11,34 @@ use proto::{decisions::Recorder, v1::Batch};
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{
-    record::{decoded::Decoded, surprise::Surprise},
-    window::Window,
-};
+use crate::{record::decoded::Decoded, window::Window};
 
 /// Combined with the seed of evaluation batches, so that they differ from training batches of the same seed.
 const EVALUATION_SEED_MASK: u64 = 0x7661_6c69_6461_7465;
-
-/// Options of drawing positions.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sampling {
-    /// Limits draws to the newest positions. `None` draws from the whole window.
-    pub window: Option<PowerLaw>,
-    /// Weights of surprising positions.
-    pub surprise: Surprise,
-}
-
-impl Sampling {
-    /// Returns the number of newest positions that batches are drawn from, after `inserted` positions were ever inserted.
-    pub fn newest(&self, inserted: u64) -> u64 {
-        self.window.map_or(u64::MAX, |law| law.positions(inserted))
-    }
-}
-
-/// KataGo's window: after `N` positions were ever inserted, the newest `minimum · (1 + growth · ((N / minimum)^exponent − 1) / exponent)`
-/// positions (KataGo: growth 0.4, exponent 0.65 to 0.75). A position that has left this window never enters it again.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PowerLaw {
-    /// Smallest size, in positions.
-    pub minimum: u64,
-    /// Growth in positions for each inserted position, at the minimum size.
-    pub growth: f64,
-    /// 1 keeps the growth constant; a lower exponent slows it down over time.
-    pub exponent: f64,
-}
-
-impl PowerLaw {
-    /// Returns the size in positions after `inserted` positions were ever inserted.
-    pub fn positions(&self, inserted: u64) -> u64 {
-        let minimum = self.minimum.max(1) as f64;
-        let times = (inserted as f64 / minimum).max(1.0);
-        let size = minimum * (1.0 + self.growth * (times.powf(self.exponent) - 1.0) / self.exponent);
-        // Rounding must not make the window smaller than the minimum.
-        (size.round() as u64).max(self.minimum)
-    }
-}
 
 /// A drawn position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pick {
     /// The game's sequence number.
     pub sequence: u64,
-    /// Number of the trainable position in the game. Used if all positions of a game have the same weight.
+    /// Number of the trainable position in the game.
     pub position: u32,
-    /// Draw from the game's weighted distribution, as a fraction of 2^64. Used otherwise.
-    pub within: u64,
 }
 
-/// Draws `count` positions with replacement from the newest `newest` positions of the window. With `within`, also draws
-/// [`Pick::within`]. Returns `None` if the window has no trainable positions.
-pub fn draw(
-    window: &Window,
-    newest: u64,
-    within: bool,
-    seed: u64,
-    number: u64,
-    count: usize,
-) -> Option<Vec<Pick>> {
+/// Draws `count` positions with replacement. Returns `None` if the window has no trainable positions.
+pub fn draw(window: &Window, seed: u64, number: u64, count: usize) -> Option<Vec<Pick>> {
     if window.positions() == 0 {
         return None;
-    }
-    let mut span = newest.clamp(1, window.span());
-    let mut oldest = window.span() - span;
-    if !window.has_positions_from(oldest) {
-        (span, oldest) = (window.span(), 0);
     }
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     random.set_stream(number);
     let mut picks = Vec::with_capacity(count);
     while picks.len() < count {
-        let scaled = (u128::from(random.next_u64()) * u128::from(span)) >> 64;
-        if let Some((slot, position)) = window.at(oldest + scaled as u64) {
+        let scaled = (u128::from(random.next_u64()) * u128::from(window.span())) >> 64;
+        if let Some((slot, position)) = window.at(scaled as u64) {
             picks.push(Pick {
                 sequence: slot.sequence,
                 position,
-                within: if within { random.next_u64() } else { 0 },
             });
         }
     }
@@ -128,7 +66,7 @@ pub fn draw_for_evaluation(
     let seed = seed ^ EVALUATION_SEED_MASK;
     match set {
         EvaluationSet::HeldOut => draw_held_out(window, seed, number, count),
-        EvaluationSet::Trained => draw(window, u64::MAX, false, seed, number, count),
+        EvaluationSet::Trained => draw(window, seed, number, count),
     }
 }
 
@@ -154,7 +92,6 @@ fn draw_held_out(window: &Window, seed: u64, number: u64, count: usize) -> Optio
         Some(Pick {
             sequence,
             position: (drawn - begin) as u32,
-            within: 0,
         })
     });
     Some(picks.collect())
@@ -198,54 +135,6 @@ pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], with_decisions: bool) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn draw(window: &Window, seed: u64, number: u64, count: usize) -> Option<Vec<Pick>> {
-        super::draw(window, u64::MAX, false, seed, number, count)
-    }
-
-    /// KataGo's parameters: the window holds all of the first 250,000 positions; the size after 25 million follows from its formula.
-    #[test]
-    fn the_window_grows_by_the_power_law() {
-        let law = PowerLaw {
-            minimum: 250_000,
-            growth: 0.4,
-            exponent: 0.65,
-        };
-        assert_eq!(law.positions(0), 250_000);
-        assert_eq!(law.positions(250_000), 250_000);
-        let expected = 250_000.0 * (1.0 + 0.4 * (100f64.powf(0.65) - 1.0) / 0.65);
-        assert_eq!(law.positions(25_000_000), expected.round() as u64);
-        // A position that has left the window never enters it again.
-        let mut oldest = 0;
-        for inserted in (250_000u64..30_000_000).step_by(100_003) {
-            let now = inserted - law.positions(inserted).min(inserted);
-            assert!(now >= oldest);
-            oldest = now;
-        }
-    }
-
-    #[test]
-    fn only_the_newest_part_is_drawn_from() {
-        let mut window = Window::new(1000);
-        for sequence in 1..=100 {
-            window.push(sequence, 10, 1);
-        }
-        let picks = super::draw(&window, 95, false, 1, 1, 5_000).unwrap();
-        let seen: std::collections::BTreeSet<(u64, u32)> =
-            picks.iter().map(|pick| (pick.sequence, pick.position)).collect();
-        assert_eq!(seen.len(), 95);
-        assert_eq!(seen.first(), Some(&(91, 5)));
-        // If no game of the newest part can be read, positions are drawn from the whole window.
-        for sequence in 91..=100 {
-            window.exclude(sequence);
-        }
-        assert!(
-            super::draw(&window, 95, false, 1, 1, 50)
-                .unwrap()
-                .iter()
-                .all(|pick| pick.sequence < 91)
-        );
-    }
 
     fn window() -> Window {
         let mut window = Window::new(1000);

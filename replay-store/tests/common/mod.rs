@@ -11,7 +11,7 @@ use std::{
 
 use proto::v1::{AppendAck, Game, StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
 use replay_store::{
-    error::OpenError, settings::Settings, store::Store, window::held_out::HeldOut, window::sampler::Sampling,
+    error::OpenError, settings::Settings, store::Store, store::append::Verdict, window::held_out::HeldOut,
     window::uses_bound::Bounds,
 };
 use service::connect::{MAX_MESSAGE_BYTES, channel};
@@ -30,13 +30,11 @@ pub fn settings(folder: &Path, window_positions: u64) -> Settings {
         options: 1,
         index: Some(folder.join("replay/index")),
         window_positions,
-        sampling: Sampling::default(),
         held_out: HeldOut::default(),
         bounds: Bounds::default(),
         cache_bytes: 64 << 20,
         max_disk_bytes: 1 << 40,
         min_free_bytes: 0,
-        remembered_games: 1_000_000,
         archive: String::new(),
     }
 }
@@ -144,4 +142,50 @@ pub fn copy_folder(from: &Path, to: &Path) {
             std::fs::copy(entry.path(), target).unwrap();
         }
     }
+}
+
+/// Returns the id of a game.
+pub fn id(game: &Game) -> [u8; 16] {
+    game.id.as_ref().try_into().unwrap()
+}
+
+/// Stores games several at a time, so that a commit contains several games.
+pub async fn put_all(store: &Store, games: &[Game]) {
+    for group in games.chunks(7) {
+        let verdicts = group.iter().map(|game| store.put(game));
+        for verdict in futures::future::join_all(verdicts).await {
+            assert_eq!(verdict.unwrap(), Verdict::Stored);
+        }
+    }
+}
+
+/// Stores games as [`put_all`] does, outside of a runtime.
+pub fn put_all_blocking(store: &Store, games: &[Game]) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(put_all(store, games));
+}
+
+/// Closes a store. Blocks.
+pub fn close(store: Store) {
+    tokio::task::block_in_place(|| store.close().unwrap());
+}
+
+/// Returns the log files of all volumes that hold games, ascending.
+pub fn logs(settings: &Settings) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(settings.folder.join("volumes"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("games.log"))
+        .collect();
+    // The log of a new volume is empty.
+    files.retain(|file| std::fs::metadata(file).unwrap().len() > 0);
+    files.sort();
+    files
+}
+
+/// Flips a bit of the first game in a log, which may be open.
+pub fn damage_first_game(log: &Path) {
+    let bytes = std::fs::read(log).unwrap();
+    let at = memchr::memmem::find(&bytes, b"MnG").unwrap() + 60;
+    let file = std::fs::OpenOptions::new().write(true).open(log).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &[bytes[at] ^ 4], at as u64).unwrap();
 }

@@ -22,7 +22,6 @@ use std::{
 use proto::v1::Game;
 use replay_store::{
     error::OpenError,
-    formats::Formats,
     log::room::{Probe, Space},
     settings::Settings,
     store::append::Verdict,
@@ -55,8 +54,7 @@ fn open(disk: &Simulated) -> Result<Store, OpenError> {
     let opening = Opening {
         files: Arc::new(disk.clone()),
         probe: Box::new(NoLimit),
-        formats: Formats::THIS_BUILD,
-        mends: true,
+        repairs: true,
     };
     Store::open_with(settings(), opening)
 }

@@ -11,7 +11,7 @@ use replay_store::{
 };
 use serde_json::{Value, json};
 
-use crate::common::{open, settings, synthetic};
+use crate::common::{id, logs, open, settings, synthetic};
 
 /// Number of games that were ever stored.
 const GAMES: u64 = 24;
@@ -21,7 +21,7 @@ pub fn golden_settings(folder: &Path) -> Settings {
     Settings {
         folder: folder.join("store"),
         index: Some(folder.join("store/index")),
-        // The archive is not a folder, because the markers would contain its path.
+        // The archive is not a folder, because `archived.json` would contain its path.
         archive: "memory:///games".into(),
         ..settings(folder, 64)
     }
@@ -61,7 +61,7 @@ pub fn write(folder: &Path) {
     );
     // Sequence numbers begin with 1.
     runtime.block_on(store.delete(vec![GAMES - 1])).unwrap();
-    while fs::read_dir(settings.folder.join("archived")).map_or(0, Iterator::count) < 4 {
+    while !settings.folder.join("archived.json").exists() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     store.close().unwrap();
@@ -110,12 +110,7 @@ pub fn write(folder: &Path) {
 
 /// Damages the newest game and opens the store, which records the loss.
 fn lose_a_game(settings: &Settings) {
-    let mut logs: Vec<_> = fs::read_dir(settings.folder.join("volumes"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path().join("games.log"))
-        .filter(|log| fs::metadata(log).unwrap().len() > 0)
-        .collect();
-    logs.sort();
+    let logs = logs(settings);
     let log = logs.last().unwrap();
     let mut bytes = fs::read(log).unwrap();
     let at = memchr::memmem::rfind(&bytes, b"MnG").unwrap();
@@ -125,10 +120,6 @@ fn lose_a_game(settings: &Settings) {
     let store = open(settings);
     assert_eq!(store.losses().len(), 1);
     store.close().unwrap();
-}
-
-pub fn id(game: &Game) -> [u8; 16] {
-    game.id.as_ref().try_into().unwrap()
 }
 
 pub fn hex(game: &Game) -> String {

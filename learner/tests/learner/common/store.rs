@@ -179,7 +179,6 @@ impl ReplayStore for Store {
             games_inserted: inserted / 10,
             window_positions: inserted,
             positions_inserted: inserted,
-            sampled_window_positions: inserted,
             ..v1::StatsReply::default()
         }))
     }
