@@ -162,7 +162,7 @@ async fn a_model_that_never_fits_unloads_no_other() {
     store.publish_latest(bytes_of(&layout, 1), &layout, 1).await;
     let best = store.publish(bytes_of(&layout, 2), &layout, 2).await;
     let shape = TowerShape::new(&layout, 4, 32);
-    let large = file(&TowerWeights::random(&layout, &shape, 3), &layout, Input::Rows);
+    let large = file(&TowerWeights::random(&shape, 3), &layout, Input::Rows);
     // The model would fit alone, but the default stays.
     let budget = large.len() as u64 + bytes / 2;
     assert!(budget > 2 * bytes);
