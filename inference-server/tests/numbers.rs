@@ -108,7 +108,7 @@ fn a_towers_outputs_equal_its_plain_evaluation() {
                 outcomes,
                 ..TowerShape::new(&layout, 2, 12)
             };
-            let weights = TowerWeights::random(&layout, &shape, 11);
+            let weights = TowerWeights::random(&shape, 11);
             let model = load(Provider::Cpu, &file(&weights, &layout, Input::Rows), &layout).unwrap();
             let rows = onnx::random::rows(&layout, 2, 0.8, 5);
             let (logits, values) = run(&model, &rows);
@@ -156,7 +156,7 @@ fn a_dense_model_expanded_on_the_cpu_gives_equal_outputs() {
 fn a_single_row_gives_the_outputs_of_a_batch_of_64() {
     let layout = small();
     let shape = TowerShape::new(&layout, 3, 32);
-    let weights = TowerWeights::random(&layout, &shape, 11);
+    let weights = TowerWeights::random(&shape, 11);
     let model = load(Provider::Cpu, &file(&weights, &layout, Input::Rows), &layout).unwrap();
     let rows = onnx::random::rows(&layout, 64, 0.8, 5);
     let (logits, values) = run(&model, &rows);
@@ -173,7 +173,7 @@ fn a_single_row_gives_the_outputs_of_a_batch_of_64() {
 fn every_available_provider_agrees_with_f32_within_its_bound() {
     let layout = PacoSako::layout(PacoSako::encoding(0).unwrap());
     let shape = TowerShape::new(&layout, 4, 32);
-    let weights = TowerWeights::random(&layout, &shape, 7);
+    let weights = TowerWeights::random(&shape, 7);
     let file = file(&weights, &layout, Input::Rows);
     let rows = onnx::random::rows(&layout, 64, 0.8, 9);
     let truth = run(&load(Provider::Cpu, &file, &layout).unwrap(), &rows);
@@ -244,11 +244,11 @@ fn unusable_models_are_refused_with_a_reason() {
 
     // Finite weights with outputs that are not finite.
     let mut huge = weights;
-    huge.value.output.weights.fill(3e38);
-    huge.value.hidden.bias.fill(3e38);
-    if let onnx::PolicyHead::Dense { linear, conv } = &mut huge.policy {
-        conv.bias.fill(3e38);
-        linear.weights.fill(3e38);
+    for name in ["value.output", "policy.linear"] {
+        huge.layer_mut(name).unwrap().weights.fill(3e38);
+    }
+    for name in ["value.hidden", "policy.conv"] {
+        huge.layer_mut(name).unwrap().bias.fill(3e38);
     }
     let huge = file(&huge, &layout, Input::Rows);
     assert!(refused(&huge, &layout).contains("not finite"));

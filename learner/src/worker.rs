@@ -18,8 +18,7 @@ use crate::{
     },
     torch::TorchError,
     training::{
-        precision::Precision,
-        precision_choice,
+        precision::{self, Precision},
         report::Reporter,
         train::{Progress, TrainError, Trainer},
         validation::Validation,
@@ -163,11 +162,11 @@ impl Worker {
     /// A step or a checkpoint failed, or training diverged twice in a row.
     pub fn work(mut self, shutdown: &CancellationToken) -> anyhow::Result<()> {
         while !shutdown.is_cancelled() {
-            let asked = Instant::now();
+            let begun = Instant::now();
             let Some(batch) = self.batches.blocking_recv() else {
                 break;
             };
-            self.reporter.waited(asked.elapsed());
+            self.reporter.waited(begun.elapsed());
             self.decide_precision(&batch)?;
             if self.trainer.progress.step == 0 && !self.settings.start_from.is_empty() {
                 self.trainer
@@ -193,7 +192,7 @@ impl Worker {
             return Ok(());
         }
         let new_trainer = || (self.new_trainer)().map_err(TrainError::from);
-        let precision = precision_choice::measure(new_trainer, batch)
+        let precision = precision::measure(new_trainer, batch)
             .context("cannot measure which precision is faster; set learner.precision")?;
         self.trainer.set_precision(precision);
         self.trainer.progress.precision = Some(precision);
@@ -249,7 +248,7 @@ impl Worker {
                 tracing::error!(
                     step = self.trainer.progress.step,
                     reason,
-                    "the export was refused and is not published; training goes on"
+                    "the export was refused and is not published; training continues"
                 );
                 if self.refused >= MAX_REFUSED {
                     bail!(

@@ -42,7 +42,7 @@ async fn the_learner_trains_as_far_as_the_ratio_allows_and_publishes_at_both_end
         }
     };
     tokio::time::timeout(TIMEOUT, settled).await.unwrap();
-    // The learner asks for more positions twice a second; three requests change nothing.
+    // The learner requests more positions twice a second; three requests change nothing.
     tokio::time::sleep(Duration::from_millis(1600)).await;
     assert_eq!(*state.handed_out.lock(), (0..8).collect::<Vec<_>>());
 

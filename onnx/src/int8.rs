@@ -47,12 +47,12 @@ impl From<prost::DecodeError> for Int8Error {
     }
 }
 
-/// Smallest and greatest number of a tensor.
+/// Smallest and largest number of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Range {
     /// The smallest number.
     pub low: f32,
-    /// The greatest number.
+    /// The largest number.
     pub high: f32,
 }
 
@@ -66,7 +66,7 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// Returns the names of the outputs, f32 scalars, with the smallest and the greatest number of a tensor.
+    /// Returns the names of the outputs, f32 scalars, with the smallest and the largest number of a tensor.
     pub fn outputs(tensor: &str) -> [String; 2] {
         ["low", "high"].map(|end| format!("{tensor}/{end}"))
     }

@@ -17,7 +17,7 @@
 //!     mirrored_actions: false,
 //!     policy_head: games::PolicyHead::Dense,
 //! };
-//! let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 42);
+//! let weights = TowerWeights::random(&TowerShape::new(&layout, 1, 8), 42);
 //! let metadata = Metadata { layout, step: 100 };
 //! let file = build(&weights, &metadata, Input::Rows).expect("the weights fit the layout");
 //! assert_eq!(metadata_of(&file).expect("the file has metadata"), metadata);
@@ -30,7 +30,8 @@
 //! | module | contents |
 //! |---|---|
 //! | [`proto`] | the generated types of the format |
-//! | [`weights`] | [`TowerWeights`]: a residual tower as plain vectors of `f32` |
+//! | [`weights`] | weights of any network, layer by layer, as plain vectors of `f32` |
+//! | [`network`] | the residual tower as data: its sizes and the list of its steps |
 //! | [`random`] | networks with random weights, for tests and benchmarks |
 //! | [`graph`] | nodes, initialisers and names of one graph under construction |
 //! | [`expansion`] | the nodes that expand index rows into planes |
@@ -44,7 +45,6 @@
 //! | [`tensor`] | reads the numbers of a file's tensors |
 //! | [`reference`](mod@reference) | a plain evaluation of a tower, with which runtimes and exports are compared |
 
-mod draw;
 pub mod expansion;
 pub mod fish_eye;
 pub mod graph;
@@ -52,6 +52,7 @@ pub mod half;
 pub mod int8;
 pub mod legal;
 pub mod model;
+pub mod network;
 pub mod random;
 pub mod read;
 pub mod reference;
@@ -66,8 +67,8 @@ pub mod proto {
     include!(concat!(env!("OUT_DIR"), "/onnx.rs"));
 }
 
-pub use fish_eye::{EncoderWeights, ExampleWeights, FishEyeShape, FishEyeWeights};
+pub use fish_eye::{FishEyeShape, FishEyeWeights};
 pub use model::{Input, Metadata, build, metadata_of};
-pub use random::TowerShape;
+pub use network::{PolicyShape, TowerShape, TowerWeights};
 pub use read::{ReadError, tower_of};
-pub use weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, TowerError, TowerWeights, ValueHead};
+pub use weights::{Kind, Layer, LayerShape, NetworkError, Weights};

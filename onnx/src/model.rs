@@ -19,9 +19,10 @@ use prost::Message as _;
 use crate::{
     expansion,
     graph::{Graph, Side},
+    network::TowerWeights,
     proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto, tensor_proto::DataType},
     tower,
-    weights::{TowerError, TowerWeights},
+    weights::NetworkError,
 };
 
 /// Name of the input of a model that takes rows.
@@ -45,7 +46,7 @@ pub const STEP_KEY: &str = "minuet.step";
 /// such problems have it.
 pub const PAIRS_KEY: &str = "minuet.pairs_seen";
 
-/// Opset version of the operators of towers.
+/// Opset version of the operators.
 const OPSET: i64 = 18;
 
 /// Input of a model.
@@ -95,8 +96,8 @@ impl From<prost::DecodeError> for MetadataError {
 /// Writes the file of a tower.
 ///
 /// # Errors
-/// [`TowerError`] if the weights do not fit each other or the layout.
-pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Result<Vec<u8>, TowerError> {
+/// [`NetworkError`] if the weights do not fit each other or the layout.
+pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Result<Vec<u8>, NetworkError> {
     let layout = &metadata.layout;
     weights.check(layout)?;
     let stack = stack_of(layout)?;
@@ -121,18 +122,18 @@ pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Resul
     if let Some(outcomes) = &heads.outcomes {
         graph.output(OUTCOMES, outcomes, DataType::Float, &[batch, Side::Fixed(3)]);
     }
-    file(graph, metadata, OPSET)
+    file(graph, metadata)
 }
 
 /// Writes a file with the expansion only: input `indices`, output `planes`. For tests and measurements.
 ///
 /// # Errors
-/// [`TowerError::Layout`] if the layout contradicts itself.
-pub fn build_expansion(metadata: &Metadata) -> Result<Vec<u8>, TowerError> {
+/// [`NetworkError::Layout`] if the layout contradicts itself.
+pub fn build_expansion(metadata: &Metadata) -> Result<Vec<u8>, NetworkError> {
     let layout = &metadata.layout;
     layout
         .check()
-        .map_err(|error| TowerError::Layout(error.to_string()))?;
+        .map_err(|error| NetworkError::Layout(error.to_string()))?;
     let stack = stack_of(layout)?;
     let batch = Side::Free("batch");
     let mut graph = Graph::new("minuet-expansion");
@@ -145,19 +146,19 @@ pub fn build_expansion(metadata: &Metadata) -> Result<Vec<u8>, TowerError> {
         Side::Fixed(8),
     ];
     graph.output(PLANES, &planes, DataType::Float, &sides);
-    file(graph, metadata, OPSET)
+    file(graph, metadata)
 }
 
 /// Returns the layout's planes, which a tower needs.
-fn stack_of(layout: &RowLayout) -> Result<&PlaneStack, TowerError> {
+fn stack_of(layout: &RowLayout) -> Result<&PlaneStack, NetworkError> {
     layout
         .stack()
-        .map_err(|error| TowerError::Layout(error.to_string()))
+        .map_err(|error| NetworkError::Layout(error.to_string()))
 }
 
-pub(crate) fn file(graph: Graph, metadata: &Metadata, opset: i64) -> Result<Vec<u8>, TowerError> {
+pub(crate) fn file(graph: Graph, metadata: &Metadata) -> Result<Vec<u8>, NetworkError> {
     let layout =
-        serde_json::to_string(&metadata.layout).map_err(|error| TowerError::Layout(error.to_string()))?;
+        serde_json::to_string(&metadata.layout).map_err(|error| NetworkError::Layout(error.to_string()))?;
     let entry = |key: &str, value: String| StringStringEntryProto {
         key: Some(key.to_owned()),
         value: Some(value),
@@ -168,7 +169,7 @@ pub(crate) fn file(graph: Graph, metadata: &Metadata, opset: i64) -> Result<Vec<
         producer_version: Some(env!("CARGO_PKG_VERSION").into()),
         opset_import: vec![OperatorSetIdProto {
             domain: Some(String::new()),
-            version: Some(opset),
+            version: Some(OPSET),
         }],
         metadata_props: vec![
             entry(LAYOUT_KEY, layout),

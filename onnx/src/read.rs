@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
+use games::planes::SQUARES;
 use prost::Message as _;
 
 use crate::{
     model::{Metadata, MetadataError, metadata_in},
+    network::{PolicyShape, TowerShape, TowerWeights},
     proto::ModelProto,
     tensor::{TensorError, floats},
-    weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, TowerError, TowerWeights, ValueHead},
+    weights::{Layer, NetworkError},
 };
 
 /// Error: a file does not hold the weights of a tower.
@@ -23,7 +25,7 @@ pub enum ReadError {
     /// A layer is missing, or its numbers are not floats.
     #[error("the file has no floats `{0}`; it is not a tower that Minuet trained")]
     Missing(String),
-    /// A tensor has another number of dimensions than its layer.
+    /// A tensor has other dimensions than its layer.
     #[error("`{name}` has the dimensions {found:?}")]
     Dimensions {
         /// Name of the tensor.
@@ -33,7 +35,7 @@ pub enum ReadError {
     },
     /// The layers do not fit each other or the layout.
     #[error(transparent)]
-    Tower(#[from] TowerError),
+    Network(#[from] NetworkError),
 }
 
 /// Reads the weights and the metadata of a tower that [`crate::build`] wrote, also one in half precision ([`crate::half`], or with a
@@ -60,22 +62,18 @@ pub fn tower_of(file: &[u8]) -> Result<(TowerWeights, Metadata), ReadError> {
             tensors.insert(to.clone(), tensor);
         }
     }
-    let mut layers = Layers(tensors);
-    let input = layers.conv("input")?;
-    let mut blocks = Vec::new();
-    while layers.has(&format!("block{}.second", blocks.len())) {
-        blocks.push(layers.block(&format!("block{}", blocks.len()))?);
-    }
-    let weights = TowerWeights {
-        input,
-        blocks,
-        policy: layers.policy()?,
-        value: ValueHead {
-            conv: layers.conv("value.conv")?,
-            hidden: layers.linear("value.hidden")?,
-            output: layers.linear("value.output")?,
-        },
-    };
+    let tensors = Tensors(tensors);
+    let shape = tensors.shape()?;
+    let parts = shape.layers().into_iter().flat_map(|layer| layer.parts());
+    let layers = parts.map(|part| {
+        Ok(Layer {
+            weights: tensors.numbers(format!("{}.weight", part.name), &part.dims())?,
+            bias: tensors.numbers(format!("{}.bias", part.name), &[part.outputs])?,
+            shape: part,
+        })
+    });
+    let layers = layers.collect::<Result<_, ReadError>>()?;
+    let weights = TowerWeights { shape, layers };
     weights.check(&metadata.layout)?;
     Ok((weights, metadata))
 }
@@ -86,96 +84,81 @@ struct Tensor {
     numbers: Vec<f32>,
 }
 
-/// Tensors of a file by name. Each is taken once.
-struct Layers(HashMap<String, Tensor>);
+/// Tensors of a file by name.
+struct Tensors(HashMap<String, Tensor>);
 
-impl Layers {
+impl Tensors {
+    /// Returns the sizes of the tower with these tensors.
+    fn shape(&self) -> Result<TowerShape, ReadError> {
+        let blocks = (0..)
+            .take_while(|number| self.has(&format!("block{number}.second")))
+            .count();
+        let [filters, planes] = self.sizes("input")?;
+        let mut pooling = 0;
+        let poolings = (0..blocks).map(|number| format!("block{number}.first.pooled"));
+        for name in poolings.chain(["policy.conv.pooled".into()]) {
+            if self.has(&name) {
+                pooling = self.sizes(&name)?[0];
+            }
+        }
+        let (policy, actions) = match self.has("policy.planes") {
+            true => {
+                let [planes, _] = self.sizes("policy.planes")?;
+                (PolicyShape::Planes { planes }, planes * SQUARES)
+            }
+            false => {
+                let [channels, _] = self.sizes("policy.conv")?;
+                (PolicyShape::Dense { channels }, self.sizes("policy.linear")?[0])
+            }
+        };
+        Ok(TowerShape {
+            height: 8,
+            width: 8,
+            planes,
+            actions,
+            blocks,
+            filters,
+            pooling,
+            policy,
+            value_channels: self.sizes("value.conv")?[0],
+            value_hidden: self.sizes("value.hidden")?[0],
+            outcomes: self.sizes("value.output")?[0] == 3,
+        })
+    }
+
     fn has(&self, layer: &str) -> bool {
         self.0.contains_key(&format!("{layer}.weight"))
     }
 
-    /// Takes a tensor with `N` dimensions.
-    fn take<const N: usize>(&mut self, name: String) -> Result<([usize; N], Vec<f32>), ReadError> {
-        let Some(Tensor { dims, numbers }) = self.0.remove(&name) else {
-            return Err(ReadError::Missing(name));
-        };
-        let sides: Option<Vec<usize>> = dims.iter().map(|&side| side.try_into().ok()).collect();
-        match sides.map(<[usize; N]>::try_from) {
-            Some(Ok(sides)) => Ok((sides, numbers)),
-            _ => Err(ReadError::Dimensions { name, found: dims }),
+    fn get(&self, name: String) -> Result<(String, &Tensor), ReadError> {
+        match self.0.get(&name) {
+            Some(tensor) => Ok((name, tensor)),
+            None => Err(ReadError::Missing(name)),
         }
     }
 
-    fn conv(&mut self, layer: &str) -> Result<Conv, ReadError> {
-        let ([outputs, inputs, kernel, _], weights) = self.take(format!("{layer}.weight"))?;
-        let ([_], bias) = self.take(format!("{layer}.bias"))?;
-        Ok(Conv {
-            outputs,
-            inputs,
-            kernel,
-            weights,
-            bias,
-        })
-    }
-
-    fn linear(&mut self, layer: &str) -> Result<Linear, ReadError> {
-        let ([outputs, inputs], weights) = self.take(format!("{layer}.weight"))?;
-        let ([_], bias) = self.take(format!("{layer}.bias"))?;
-        Ok(Linear {
-            outputs,
-            inputs,
-            weights,
-            bias,
-        })
-    }
-
-    /// Takes a linear layer that the file has as a convolution over a board of one square.
-    fn linear_as_conv(&mut self, layer: &str) -> Result<Linear, ReadError> {
-        let conv = self.conv(layer)?;
-        Ok(Linear {
-            outputs: conv.outputs,
-            inputs: conv.inputs,
-            weights: conv.weights,
-            bias: conv.bias,
-        })
-    }
-
-    fn block(&mut self, block: &str) -> Result<Block, ReadError> {
-        let (first, pooling) = self.pooled(&format!("{block}.first"))?;
-        let second = self.conv(&format!("{block}.second"))?;
-        Ok(Block {
-            first,
-            pooling,
-            second,
-        })
-    }
-
-    /// Takes a convolution, and the global pooling beside it if there is one.
-    fn pooled(&mut self, layer: &str) -> Result<(Conv, Option<GlobalPooling>), ReadError> {
-        let own = self.conv(layer)?;
-        let pooled = format!("{layer}.pooled");
-        let pooling = match self.has(&pooled) {
-            true => Some(GlobalPooling {
-                conv: self.conv(&pooled)?,
-                linear: self.linear_as_conv(&format!("{pooled}.linear"))?,
+    /// Returns the numbers of outputs and inputs of a layer.
+    fn sizes(&self, layer: &str) -> Result<[usize; 2], ReadError> {
+        let (name, tensor) = self.get(format!("{layer}.weight"))?;
+        let size = |at: usize| tensor.dims.get(at).and_then(|&size| size.try_into().ok());
+        match (size(0), size(1)) {
+            (Some(outputs), Some(inputs)) => Ok([outputs, inputs]),
+            _ => Err(ReadError::Dimensions {
+                name,
+                found: tensor.dims.clone(),
             }),
-            false => None,
-        };
-        Ok((own, pooling))
+        }
     }
 
-    fn policy(&mut self) -> Result<PolicyHead, ReadError> {
-        let (conv, pooling) = self.pooled("policy.conv")?;
-        Ok(match self.has("policy.planes") {
-            true => PolicyHead::Planes {
-                conv,
-                pooling,
-                planes: self.conv("policy.planes")?,
-            },
-            false => PolicyHead::Dense {
-                conv,
-                linear: self.linear("policy.linear")?,
-            },
-        })
+    /// Returns the numbers of a tensor that must have these dimensions.
+    fn numbers(&self, name: String, dims: &[usize]) -> Result<Vec<f32>, ReadError> {
+        let (name, tensor) = self.get(name)?;
+        if !tensor.dims.iter().copied().eq(dims.iter().map(|&dim| dim as i64)) {
+            return Err(ReadError::Dimensions {
+                name,
+                found: tensor.dims.clone(),
+            });
+        }
+        Ok(tensor.numbers.clone())
     }
 }

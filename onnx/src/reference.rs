@@ -1,11 +1,12 @@
 //! A second implementation of a tower, which follows the formulas. Tests compare runtimes and exports with it. Sums are computed
 //! in f64, so that its rounding error is negligible.
 
-use games::planes::SQUARES;
+use crate::{
+    network::{Step, TowerLayer, TowerWeights},
+    weights::{Kind, Layer},
+};
 
-use crate::weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, TowerWeights};
-
-/// Evaluates one position: `planes` is `[planes][64]`. Returns the logits and the value.
+/// Evaluates one position: `planes` is `[planes][squares]`. Returns the logits and the value.
 pub fn evaluate(weights: &TowerWeights, planes: &[f32]) -> (Vec<f32>, f32) {
     let (logits, output) = outputs(weights, planes);
     let value = match output[..] {
@@ -33,63 +34,69 @@ fn softmax(logits: &[f32]) -> [f32; 3] {
 
 /// Returns the policy's logits, and the one or three outputs of the value head.
 fn outputs(weights: &TowerWeights, planes: &[f32]) -> (Vec<f32>, Vec<f32>) {
-    let mut board = relu(conv(&weights.input, planes));
-    for weights in &weights.blocks {
-        board = block(weights, &board);
-    }
-    let logits = match &weights.policy {
-        PolicyHead::Dense {
-            conv: reduce,
-            linear: last,
-        } => linear(last, &relu(conv(reduce, &board))),
-        PolicyHead::Planes {
-            conv: same,
-            pooling,
-            planes,
-        } => conv(planes, &pooled(same, pooling.as_ref(), &board)),
-    };
-    let head = &weights.value;
-    let hidden = relu(linear(&head.hidden, &relu(conv(&head.conv, &board))));
-    (logits, linear(&head.output, &hidden))
+    let shape = &weights.shape;
+    let board = walk(weights, &shape.trunk(), planes);
+    let [policy, value] = [shape.policy(), shape.value()].map(|steps| walk(weights, &steps, &board));
+    (policy, value)
 }
 
-fn pooled(weights: &Conv, pooling: Option<&GlobalPooling>, board: &[f32]) -> Vec<f32> {
-    let mut own = conv(weights, board);
-    if let Some(pooling) = pooling {
-        let seen = relu(conv(&pooling.conv, board));
-        let planes = || seen.chunks(SQUARES);
-        let means = planes().map(|plane| plane.iter().sum::<f32>() / SQUARES as f32);
+fn walk(weights: &TowerWeights, steps: &[Step], board: &[f32]) -> Vec<f32> {
+    let (mut now, mut kept) = (board.to_vec(), Vec::new());
+    for step in steps {
+        match step {
+            Step::Layer(step) => now = apply(weights, step, &now),
+            // A board is a list already.
+            Step::Flatten(..) => {}
+            Step::Keep => kept.clone_from(&now),
+            Step::Add(_) => now = relu(now.iter().zip(&kept).map(|(new, skip)| new + skip).collect()),
+        }
+    }
+    now
+}
+
+fn apply(weights: &TowerWeights, step: &TowerLayer, values: &[f32]) -> Vec<f32> {
+    let width = weights.shape.width;
+    let squares = weights.shape.squares();
+    let name = &step.shape.name;
+    let mut own = layer(weights.layer(name), width, values);
+    if step.pooled > 0 {
+        let seen = relu(layer(weights.layer(&format!("{name}.pooled")), width, values));
+        let planes = || seen.chunks(squares);
+        let means = planes().map(|plane| plane.iter().sum::<f32>() / squares as f32);
         let maxima = planes().map(|plane| plane.iter().copied().fold(f32::NEG_INFINITY, f32::max));
-        let bias = linear(&pooling.linear, &means.chain(maxima).collect::<Vec<_>>());
-        for (plane, bias) in own.chunks_mut(SQUARES).zip(bias) {
+        let both: Vec<f32> = means.chain(maxima).collect();
+        let bias = layer(weights.layer(&format!("{name}.pooled.linear")), width, &both);
+        for (plane, bias) in own.chunks_mut(squares).zip(bias) {
             plane.iter_mut().for_each(|value| *value += bias);
         }
     }
-    relu(own)
+    if step.has_relu { relu(own) } else { own }
 }
 
-fn block(weights: &Block, board: &[f32]) -> Vec<f32> {
-    let first = pooled(&weights.first, weights.pooling.as_ref(), board);
-    let second = conv(&weights.second, &first);
-    relu(second.iter().zip(board).map(|(new, skip)| new + skip).collect())
+/// Computes a layer. `width` is the number of files of the boards that a convolution takes.
+pub(crate) fn layer(layer: &Layer, width: usize, values: &[f32]) -> Vec<f32> {
+    match layer.shape.kind {
+        Kind::Conv(kernel) => conv(layer, kernel, width, values),
+        Kind::Linear | Kind::LinearAsConv | Kind::Table => linear(layer, values),
+    }
 }
 
-pub(crate) fn conv(weights: &Conv, board: &[f32]) -> Vec<f32> {
-    let (kernel, reach) = (weights.kernel, weights.kernel as isize / 2);
-    let mut result = Vec::with_capacity(weights.outputs * SQUARES);
-    for (kernels, &bias) in weights
-        .weights
-        .chunks(weights.inputs * kernel * kernel)
-        .zip(&weights.bias)
-    {
-        for square in 0..SQUARES as isize {
+fn conv(layer: &Layer, kernel: usize, width: usize, board: &[f32]) -> Vec<f32> {
+    let squares = board.len() / layer.shape.inputs.max(1);
+    let (height, reach) = (squares / width.max(1), kernel as isize / 2);
+    let mut result = Vec::with_capacity(layer.shape.outputs * squares);
+    for (kernels, &bias) in layer.weights.chunks(layer.shape.taps().max(1)).zip(&layer.bias) {
+        for square in 0..squares {
             let mut sum = f64::from(bias);
-            for (plane, taps) in board.chunks(SQUARES).zip(kernels.chunks(kernel * kernel)) {
+            for (plane, taps) in board.chunks(squares).zip(kernels.chunks(kernel * kernel)) {
                 for (tap, &weight) in taps.iter().enumerate() {
-                    let rank = square / 8 + (tap / kernel) as isize - reach;
-                    let file = square % 8 + (tap % kernel) as isize - reach;
-                    if (0..8).contains(&rank) && (0..8).contains(&file) {
-                        sum += f64::from(weight) * f64::from(plane[(8 * rank + file) as usize]);
+                    let rank = (square / width + tap / kernel).checked_add_signed(-reach);
+                    let file = (square % width + tap % kernel).checked_add_signed(-reach);
+                    if let (Some(rank), Some(file)) = (rank, file)
+                        && rank < height
+                        && file < width
+                    {
+                        sum += f64::from(weight) * f64::from(plane[width * rank + file]);
                     }
                 }
             }
@@ -99,20 +106,16 @@ pub(crate) fn conv(weights: &Conv, board: &[f32]) -> Vec<f32> {
     result
 }
 
-pub(crate) fn linear(weights: &Linear, values: &[f32]) -> Vec<f32> {
-    weights
-        .weights
-        .chunks(weights.inputs)
-        .zip(&weights.bias)
-        .map(|(row, &bias)| {
-            let sum: f64 = row
-                .iter()
-                .zip(values)
-                .map(|(&weight, &value)| f64::from(weight) * f64::from(value))
-                .sum();
-            (f64::from(bias) + sum) as f32
-        })
-        .collect()
+fn linear(layer: &Layer, values: &[f32]) -> Vec<f32> {
+    let rows = layer.weights.chunks(layer.shape.inputs.max(1));
+    let sums = rows.zip(&layer.bias).map(|(row, &bias)| {
+        let products = row.iter().zip(values);
+        let sum: f64 = products
+            .map(|(&weight, &value)| f64::from(weight) * f64::from(value))
+            .sum();
+        (f64::from(bias) + sum) as f32
+    });
+    sums.collect()
 }
 
 pub(crate) fn relu(mut values: Vec<f32>) -> Vec<f32> {

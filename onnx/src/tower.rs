@@ -1,10 +1,9 @@
-//! Nodes of the tower: input convolution, residual blocks, both heads.
-
-use games::planes::SQUARES;
+//! Nodes of the tower, which are added step by step.
 
 use crate::{
     graph::{Attribute, Graph, Value},
-    weights::{Block, Conv, GlobalPooling, Linear, PolicyHead, TowerWeights, ValueHead},
+    network::{Step, TowerLayer, TowerWeights},
+    weights::{Kind, Layer},
 };
 
 /// Outputs of a tower.
@@ -18,130 +17,92 @@ pub struct Heads {
     pub outcomes: Option<Value>,
 }
 
-/// Adds the tower over `planes` (f32 `[batch, planes, 8, 8]`). The weights must have been checked.
+/// Adds the tower over `planes` (f32 `[batch, planes, height, width]`). The weights must have been checked.
 pub fn tower(graph: &mut Graph, weights: &TowerWeights, planes: &Value) -> Heads {
-    let input = conv(graph, "input", &weights.input, planes);
-    let mut board = relu(graph, "input", &input);
-    for (number, weights) in weights.blocks.iter().enumerate() {
-        board = block(graph, &format!("block{number}"), weights, &board);
+    let shape = &weights.shape;
+    let board = walk(graph, weights, &shape.trunk(), planes);
+    let policy_logits = walk(graph, weights, &shape.policy(), &board);
+    let output = walk(graph, weights, &shape.value(), &board);
+    if !shape.outcomes {
+        return Heads {
+            policy_logits,
+            value: graph.node("Tanh", "value", &[&output], &[]),
+            outcomes: None,
+        };
     }
-    let policy_logits = policy(graph, &weights.policy, &board);
-    let (value, outcomes) = value(graph, &weights.value, &board);
+    let axis = [("axis", Attribute::Int(1))];
+    let outcomes = graph.node("Softmax", "value.outcomes", &[&output], &axis);
+    let worth = graph.floats("value.worth", &[3, 1], &[1.0, 0.0, -1.0]);
     Heads {
         policy_logits,
-        value,
-        outcomes,
+        value: graph.node("MatMul", "value", &[&outcomes, &worth], &[]),
+        outcomes: Some(outcomes),
     }
 }
 
-fn block(graph: &mut Graph, name: &str, weights: &Block, board: &Value) -> Value {
-    let pooling = weights.pooling.as_ref();
-    let first = pooled(graph, &format!("{name}.first"), &weights.first, pooling, board);
-    let second = conv(graph, &format!("{name}.second"), &weights.second, &first);
-    let sum = graph.node("Add", &format!("{name}.skip"), &[&second, board], &[]);
-    relu(graph, name, &sum)
+fn walk(graph: &mut Graph, weights: &TowerWeights, steps: &[Step], board: &Value) -> Value {
+    let (mut now, mut kept) = (board.clone(), board.clone());
+    for step in steps {
+        match step {
+            Step::Layer(step) => now = apply(graph, weights, step, &now),
+            Step::Flatten(name, length) => now = flatten(graph, name, &now, *length),
+            Step::Keep => kept = now.clone(),
+            Step::Add(name) => {
+                let sum = graph.node("Add", &format!("{name}.skip"), &[&now, &kept], &[]);
+                now = relu(graph, name, &sum);
+            }
+        }
+    }
+    now
 }
 
-/// Adds `relu(conv(x))`, with the output of the global pooling added before the relu.
-fn pooled(
-    graph: &mut Graph,
-    name: &str,
-    weights: &Conv,
-    pooling: Option<&GlobalPooling>,
-    board: &Value,
-) -> Value {
-    let mut own = conv(graph, name, weights, board);
-    if let Some(pooling) = pooling {
+/// Adds a layer with its pooling and its ReLU.
+fn apply(graph: &mut Graph, weights: &TowerWeights, step: &TowerLayer, values: &Value) -> Value {
+    let name = &step.shape.name;
+    let mut own = layer(graph, name, weights.layer(name), values);
+    if step.pooled > 0 {
         let name = format!("{name}.pooled");
-        let seen = conv(graph, &name, &pooling.conv, board);
+        let seen = layer(graph, &name, weights.layer(&name), values);
         let seen = relu(graph, &name, &seen);
         let means = graph.node("GlobalAveragePool", &format!("{name}.mean"), &[&seen], &[]);
         let maxima = graph.node("GlobalMaxPool", &format!("{name}.max"), &[&seen], &[]);
         let axis = [("axis", Attribute::Int(1))];
         let both = graph.node("Concat", &format!("{name}.both"), &[&means, &maxima], &axis);
-        let bias = conv(graph, &format!("{name}.linear"), &as_conv(&pooling.linear), &both);
+        let linear = format!("{name}.linear");
+        let bias = layer(graph, &linear, weights.layer(&linear), &both);
         own = graph.node("Add", &format!("{name}.add"), &[&own, &bias], &[]);
     }
-    relu(graph, name, &own)
-}
-
-fn policy(graph: &mut Graph, head: &PolicyHead, board: &Value) -> Value {
-    match head {
-        PolicyHead::Dense {
-            conv: weights,
-            linear: last,
-        } => {
-            let reduced = conv(graph, "policy.conv", weights, board);
-            let reduced = relu(graph, "policy.conv", &reduced);
-            let flat = flatten(graph, "policy", &reduced, weights.outputs);
-            linear(graph, "policy.linear", last, &flat)
-        }
-        PolicyHead::Planes {
-            conv: weights,
-            pooling,
-            planes,
-        } => {
-            let same = pooled(graph, "policy.conv", weights, pooling.as_ref(), board);
-            let logits = conv(graph, "policy.planes", planes, &same);
-            flatten(graph, "policy", &logits, planes.outputs)
-        }
+    match step.has_relu {
+        true => relu(graph, name, &own),
+        false => own,
     }
 }
 
-/// Adds the value head: the value, and the probabilities of win, draw and loss of a head with three outcomes.
-fn value(graph: &mut Graph, head: &ValueHead, board: &Value) -> (Value, Option<Value>) {
-    let reduced = conv(graph, "value.conv", &head.conv, board);
-    let reduced = relu(graph, "value.conv", &reduced);
-    let flat = flatten(graph, "value", &reduced, head.conv.outputs);
-    let hidden = linear(graph, "value.hidden", &head.hidden, &flat);
-    let hidden = relu(graph, "value.hidden", &hidden);
-    let output = linear(graph, "value.output", &head.output, &hidden);
-    if !head.has_outcomes() {
-        return (graph.node("Tanh", "value", &[&output], &[]), None);
-    }
-    let axis = [("axis", Attribute::Int(1))];
-    let outcomes = graph.node("Softmax", "value.outcomes", &[&output], &axis);
-    let worth = graph.floats("value.worth", &[3, 1], &[1.0, 0.0, -1.0]);
-    let value = graph.node("MatMul", "value", &[&outcomes, &worth], &[]);
-    (value, Some(outcomes))
-}
-
-pub(crate) fn conv(graph: &mut Graph, name: &str, weights: &Conv, board: &Value) -> Value {
-    let kernel = weights.kernel;
-    let sides = [weights.outputs, weights.inputs, kernel, kernel];
-    let kernels = graph.floats(&format!("{name}.weight"), &sides, &weights.weights);
-    let bias = graph.floats(&format!("{name}.bias"), &[weights.outputs], &weights.bias);
-    let (side, pad) = (kernel as i64, kernel as i64 / 2);
+/// Adds the node of a layer and its weights, under this name.
+pub(crate) fn layer(graph: &mut Graph, name: &str, layer: &Layer, values: &Value) -> Value {
+    let weights = graph.floats(&format!("{name}.weight"), &layer.shape.dims(), &layer.weights);
+    let bias = graph.floats(&format!("{name}.bias"), &[layer.shape.outputs], &layer.bias);
+    let inputs = [values, &weights, &bias];
+    let kernel = match layer.shape.kind {
+        Kind::Conv(kernel) => kernel as i64,
+        Kind::LinearAsConv => 1,
+        Kind::Linear | Kind::Table => {
+            return graph.node("Gemm", name, &inputs, &[("transB", Attribute::Int(1))]);
+        }
+    };
     let attributes = [
-        ("kernel_shape", Attribute::Ints(vec![side; 2])),
-        ("pads", Attribute::Ints(vec![pad; 4])),
+        ("kernel_shape", Attribute::Ints(vec![kernel; 2])),
+        ("pads", Attribute::Ints(vec![kernel / 2; 4])),
     ];
-    graph.node("Conv", name, &[board, &kernels, &bias], &attributes)
-}
-
-pub(crate) fn linear(graph: &mut Graph, name: &str, weights: &Linear, values: &Value) -> Value {
-    let sides = [weights.outputs, weights.inputs];
-    let matrix = graph.floats(&format!("{name}.weight"), &sides, &weights.weights);
-    let bias = graph.floats(&format!("{name}.bias"), &[weights.outputs], &weights.bias);
-    let transposed = [("transB", Attribute::Int(1))];
-    graph.node("Gemm", name, &[values, &matrix, &bias], &transposed)
+    graph.node("Conv", name, &inputs, &attributes)
 }
 
 pub(crate) fn relu(graph: &mut Graph, name: &str, value: &Value) -> Value {
     graph.node("Relu", &format!("{name}.relu"), &[value], &[])
 }
 
-pub(crate) fn flatten(graph: &mut Graph, name: &str, board: &Value, channels: usize) -> Value {
-    let shape = graph.longs(&format!("{name}.flat.shape"), &[-1, (channels * SQUARES) as i64]);
+/// Adds the reshaping of boards to lists of `length` numbers.
+pub(crate) fn flatten(graph: &mut Graph, name: &str, board: &Value, length: usize) -> Value {
+    let shape = graph.longs(&format!("{name}.flat.shape"), &[-1, length as i64]);
     graph.node("Reshape", &format!("{name}.flat"), &[board, &shape], &[])
-}
-
-fn as_conv(linear: &Linear) -> Conv {
-    Conv {
-        outputs: linear.outputs,
-        inputs: linear.inputs,
-        kernel: 1,
-        weights: linear.weights.clone(),
-        bias: linear.bias.clone(),
-    }
 }

@@ -8,7 +8,7 @@ use games::{
     generator::{Encoding, GeneratorGame},
 };
 use onnx::{
-    Block, Input, Metadata, PolicyHead, ReadError, TowerError, TowerShape, TowerWeights, build,
+    Input, Metadata, NetworkError, PolicyShape, ReadError, TowerShape, TowerWeights, build,
     half::to_half,
     metadata_of, model,
     proto::{ModelProto, tensor_shape_proto::dimension, type_proto},
@@ -59,14 +59,15 @@ fn weights_are_read_back_as_they_were_written() {
             outcomes,
             ..TowerShape::new(&metadata.layout, 3, 8)
         };
-        let weights = TowerWeights::random(&metadata.layout, &shape, 1);
+        let weights = TowerWeights::random(&shape, 1);
         let file = build(&weights, &metadata, Input::Rows).unwrap();
         assert_eq!(tower_of(&file).unwrap(), (weights.clone(), metadata));
 
         // Numbers of half precision have eleven bits.
         let (rounded, _) = tower_of(&to_half(&file).unwrap()).unwrap();
         assert_ne!(rounded, weights);
-        for (rounded, weight) in rounded.input.weights.iter().zip(&weights.input.weights) {
+        let numbers = [&rounded, &weights].map(|weights| &weights.layer("input").weights);
+        for (rounded, weight) in numbers[0].iter().zip(numbers[1]) {
             assert!(
                 (rounded - weight).abs() <= weight.abs() / 2048.0 + 1e-7,
                 "{rounded} {weight}"
@@ -79,7 +80,7 @@ fn weights_are_read_back_as_they_were_written() {
 fn files_that_hold_no_tower_are_refused() {
     let metadata = metadata(9);
     let shape = TowerShape::new(&metadata.layout, 2, 8);
-    let weights = TowerWeights::random(&metadata.layout, &shape, 1);
+    let weights = TowerWeights::random(&shape, 1);
     let mut model = ModelProto::decode(build(&weights, &metadata, Input::Rows).unwrap().as_slice()).unwrap();
     let tensors = &mut model.graph.as_mut().unwrap().initializer;
     let bias = tensors
@@ -121,7 +122,7 @@ fn nodes_come_in_order_and_names_are_unique() {
             outcomes,
             ..TowerShape::new(&metadata.layout, 2, 8)
         };
-        let weights = TowerWeights::random(&metadata.layout, &shape, 1);
+        let weights = TowerWeights::random(&shape, 1);
         let file = build(&weights, &metadata, input).unwrap();
         let graph = ModelProto::decode(file.as_slice()).unwrap().graph.unwrap();
 
@@ -171,7 +172,7 @@ fn inputs_and_outputs_follow_the_contract() {
 
 /// Lists inputs and outputs of a model of this shape with their axes.
 fn named_sides(metadata: &Metadata, shape: &TowerShape) -> Vec<String> {
-    let weights = TowerWeights::random(&metadata.layout, shape, 1);
+    let weights = TowerWeights::random(shape, 1);
     let file = build(&weights, metadata, Input::Rows).unwrap();
     assert_eq!(metadata_of(&file).unwrap(), *metadata);
     let graph = ModelProto::decode(file.as_slice()).unwrap().graph.unwrap();
@@ -198,55 +199,39 @@ fn build_refuses_weights_that_do_not_fit() {
         outcomes: true,
         ..TowerShape::new(&metadata.layout, 2, 8)
     };
-    let good = TowerWeights::random(&metadata.layout, &shape, 1);
+    let good = TowerWeights::random(&shape, 1);
     let refused = |change: &dyn Fn(&mut TowerWeights)| {
         let mut weights = good.clone();
         change(&mut weights);
         build(&weights, &metadata, Input::Rows).unwrap_err()
     };
-    assert!(matches!(
-        refused(&|weights| weights.blocks[1].second.outputs = 7),
-        TowerError::Shape { layer, .. } if layer == "block1.second"
-    ));
-    for (layer, change) in [
-        (
-            "block0.first",
-            &(|block: &mut Block| block.pooling = None) as &dyn Fn(&mut Block),
-        ),
-        ("block0.pooling", &|block| {
-            if let Some(pooling) = &mut block.pooling {
-                pooling.linear.inputs = 3;
-            }
-        }),
-    ] {
-        let error = refused(&|weights| change(&mut weights.blocks[0]));
+    for layer in ["block1.second", "block0.first.pooled.linear", "value.output"] {
+        let error = refused(&|weights| weights.layer_mut(layer).unwrap().shape.outputs = 2);
         assert!(
-            matches!(&error, TowerError::Shape { layer: found, .. } if found == layer),
+            matches!(&error, NetworkError::Layer(text) if text.starts_with(&format!("{layer}: "))),
             "{error}"
         );
     }
-    assert!(matches!(
-        refused(&|weights| weights.value.output.outputs = 2),
-        TowerError::Shape { layer, expected: (1, 64, 1), .. } if layer == "value.output"
-    ));
-    assert!(matches!(
-        refused(&|weights| { weights.value.hidden.bias.pop(); }),
-        TowerError::Length { layer, what: "biases", .. } if layer == "value.hidden"
-    ));
-    assert!(matches!(
-        refused(&|weights| weights.input.weights[3] = f32::NAN),
-        TowerError::NotFinite { layer } if layer == "input"
-    ));
-    assert!(matches!(
-        refused(
-            &|weights| if let PolicyHead::Dense { linear, .. } = &mut weights.policy {
-                linear.outputs = 8;
-                linear.weights.truncate(8 * linear.inputs);
-                linear.bias.truncate(8);
-            }
-        ),
-        TowerError::Layout(_)
-    ));
+    let error = refused(&|weights| {
+        weights.layer_mut("value.hidden").unwrap().bias.pop();
+    });
+    assert_eq!(
+        error,
+        NetworkError::Layer("value.hidden: 63 biases, 64 expected".into())
+    );
+    let error = refused(&|weights| weights.layer_mut("input").unwrap().weights[3] = f32::NAN);
+    assert_eq!(error, NetworkError::NotFinite("input".into()));
+    let changes: [fn(&mut TowerWeights); 3] = [
+        |weights| weights.shape.actions = 8,
+        |weights| weights.shape.policy = PolicyShape::Planes { planes: 2 },
+        |weights| {
+            weights.layers.pop();
+        },
+    ];
+    for change in changes {
+        let error = refused(&change);
+        assert!(matches!(error, NetworkError::Layout(_)), "{error}");
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use prost::Message as _;
 
 fn tower() -> (TowerWeights, Vec<u8>) {
     let layout = ConnectFour::layout(());
-    let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 2, 8), 3);
+    let weights = TowerWeights::random(&TowerShape::new(&layout, 2, 8), 3);
     let file = build(&weights, &Metadata { layout, step: 0 }, Input::Rows).unwrap();
     (weights, file)
 }
@@ -43,12 +43,14 @@ fn weights_are_rounded_to_a_64th_of_the_largest_of_their_channel() {
     let converted = ModelProto::decode(to_int8(&file, &ranges(&file)).unwrap().as_slice()).unwrap();
     let graph = converted.graph.unwrap();
     let constant = |name: &str| graph.initializer.iter().find(|tensor| tensor.name() == name);
-    let layer = &weights.input;
-    let size = layer.weights.len() / layer.outputs;
+    let layer = weights.layer("input");
+    let size = layer.weights.len() / layer.shape.outputs;
     let first = graph
         .initializer
         .iter()
-        .find(|tensor| tensor.data_type() == DataType::Int8 as i32 && tensor.dims[1] == layer.inputs as i64)
+        .find(|tensor| {
+            tensor.data_type() == DataType::Int8 as i32 && tensor.dims[1] == layer.shape.inputs as i64
+        })
         .unwrap();
     let by = constant(&first.name().replace("/given", "/scale")).unwrap();
     let by: Vec<f32> = by
@@ -58,7 +60,10 @@ fn weights_are_rounded_to_a_64th_of_the_largest_of_their_channel() {
         .chunks(4)
         .map(|raw| f32::from_le_bytes(raw.try_into().unwrap()))
         .collect();
-    assert_eq!((first.dims[0] as usize, by.len()), (layer.outputs, layer.outputs));
+    assert_eq!(
+        (first.dims[0] as usize, by.len()),
+        (layer.shape.outputs, layer.shape.outputs)
+    );
     let all = bytes(first);
     let channels = layer.weights.chunks(size).zip(all.chunks(size)).zip(by);
     for ((weights, bytes), scale) in channels {

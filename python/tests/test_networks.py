@@ -26,6 +26,9 @@ SHAPES = {
 def tower(name, **more):
     game = minuet.Game(name)
     shape = {
+        "height": 8,
+        "width": 8,
+        "global_pooling": 0,
         "planes": game.planes,
         "actions": game.actions,
         "blocks": 3,
@@ -170,7 +173,7 @@ class Networks(unittest.TestCase):
             minuet.load_network(self.folder)
 
     def test_an_incomplete_export_is_refused(self):
-        with self.assertRaisesRegex(minuet.CheckpointError, "no complete export"):
+        with self.assertRaisesRegex(minuet.CheckpointError, "not a complete export"):
             ExportedDataset(self.folder, 8)
 
 

@@ -13,7 +13,7 @@ use onnx::{Input, Metadata, TowerShape, TowerWeights};
 pub fn file<G: Game>(seed: u64) -> Vec<u8> {
     let layout = G::layout(G::encoding(0).unwrap());
     let shape = TowerShape::new(&layout, 1, 8);
-    let weights = TowerWeights::random(&layout, &shape, seed);
+    let weights = TowerWeights::random(&shape, seed);
     onnx::build(&weights, &Metadata { layout, step: 7 }, Input::Rows).unwrap()
 }
 

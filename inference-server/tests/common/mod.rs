@@ -102,7 +102,7 @@ pub fn tower(layout: &RowLayout, seed: u64) -> TowerWeights {
     let shape = TowerShape {
         ..TowerShape::new(layout, 1, 8)
     };
-    TowerWeights::random(layout, &shape, seed)
+    TowerWeights::random(&shape, seed)
 }
 
 pub fn file(weights: &TowerWeights, layout: &RowLayout, input: Input) -> Vec<u8> {

@@ -212,7 +212,7 @@ fn half_precision_is_near_f32_and_differs_from_it() {
             outcomes: layout == chess_like(),
             ..TowerShape::new(&layout, 4, 32)
         };
-        let file = file(&TowerWeights::random(&layout, &shape, 7), &layout, input);
+        let file = file(&TowerWeights::random(&shape, 7), &layout, input);
         let settings = Settings {
             fp16: true,
             ..bound()
@@ -241,7 +241,7 @@ fn half_precision_is_near_f32_and_differs_from_it() {
 fn a_weight_that_half_precision_cannot_hold_is_refused_by_name() {
     let layout = small();
     let mut weights = tower(&layout, 1);
-    weights.value.hidden.bias[0] = 1e5;
+    weights.layer_mut("value.hidden").unwrap().bias[0] = 1e5;
     let file = file(&weights, &layout, Input::Rows);
     let settings = Settings {
         fp16: true,

@@ -291,19 +291,21 @@ fn two_networks_share_no_weight() {
     let of = |weights: &FishEyeWeights| run(&mut session(weights), &positions);
     let (logits, values) = of(&weights);
     let other = FishEyeWeights::random(&two(), 6);
-    let policy_changed = FishEyeWeights {
-        value_encoder: weights.value_encoder.clone(),
-        value_hidden: weights.value_hidden.clone(),
-        value_output: weights.value_output.clone(),
-        ..other.clone()
+    // Layers of the value come from one network, those of the policy from the other.
+    let joined = |policy: &FishEyeWeights, value: &FishEyeWeights| {
+        let pairs = policy.layers.iter().zip(&value.layers);
+        let chosen = pairs.map(|(policy, value)| match policy.shape.name.starts_with("value.") {
+            true => value.clone(),
+            false => policy.clone(),
+        });
+        FishEyeWeights {
+            shape: policy.shape.clone(),
+            layers: chosen.collect(),
+        }
     };
-    let (other_logits, same_values) = of(&policy_changed);
+    let (other_logits, same_values) = of(&joined(&other, &weights));
     assert!(values == same_values && logits != other_logits);
-    let value_changed = FishEyeWeights {
-        value_encoder: other.value_encoder,
-        ..weights
-    };
-    let (same_logits, other_values) = of(&value_changed);
+    let (same_logits, other_values) = of(&joined(&weights, &other));
     assert!(logits == same_logits && values != other_values);
 }
 
@@ -371,29 +373,27 @@ fn weights_that_do_not_fit_are_refused() {
         change(&mut weights);
         fish_eye::build(&weights, &metadata).unwrap_err().to_string()
     };
-    assert!(refused(&|weights| weights.context.bias[3] = f32::NAN).starts_with("context: "));
-    assert!(refused(&|weights| weights.encoder.embedding.truncate(5)).starts_with("embedding: 5 weights"));
-    assert!(refused(&|weights| weights.encoder.grids.truncate(2)).contains("grids.conv2"));
-    assert!(refused(&|weights| weights.policy_output.outputs = 37).starts_with("policy.output: "));
-    let second = |weights: &mut FishEyeWeights| weights.value_encoder = Some(weights.encoder.clone());
-    assert!(refused(&second).contains("one network has one"));
+    fn layer<'a>(weights: &'a mut FishEyeWeights, name: &str) -> &'a mut onnx::Layer {
+        weights.layer_mut(name).unwrap()
+    }
+    assert!(refused(&|weights| layer(weights, "context").bias[3] = f32::NAN).starts_with("context: "));
+    let short = |weights: &mut FishEyeWeights| layer(weights, "embedding").weights.truncate(5);
+    assert!(refused(&short).starts_with("embedding: 5 weights"));
+    assert!(refused(&|weights| weights.layers.truncate(2)).contains("2 layers"));
+    let narrow = |weights: &mut FishEyeWeights| layer(weights, "policy.output").shape.outputs = 37;
+    assert!(refused(&narrow).starts_with("policy.output: "));
+    assert!(refused(&|weights| weights.shape.shared = false).contains("layers"));
     let unequal = |weights: &mut FishEyeWeights| {
-        weights.shape.shared = false;
-        second(weights);
-        if let Some(encoder) = &mut weights.value_encoder {
-            encoder.view_output.bias.pop();
-        }
+        *weights = FishEyeWeights::random(&two(), 1);
+        layer(weights, "value.view.output").bias.pop();
     };
     assert!(refused(&unequal).starts_with("value.view.output: "));
-    assert!(refused(&|weights| weights.shape.examples = 128).contains("examples"));
-    assert!(
-        refused(&|weights| *weights = {
-            let mut weights = FishEyeWeights::random(&with_examples(), 1);
-            weights.shape.examples = 64;
-            weights
-        })
-        .contains("examples.output")
-    );
+    assert!(refused(&|weights| weights.shape.examples = 128).contains("layers"));
+    let resized = |weights: &mut FishEyeWeights| {
+        *weights = FishEyeWeights::random(&with_examples(), 1);
+        weights.shape.examples = 64;
+    };
+    assert!(refused(&resized).contains("examples.output"));
 }
 
 /// Rows of the generator game, written by the game, are read, expanded and run by the server's runner.

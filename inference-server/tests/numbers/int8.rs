@@ -15,7 +15,7 @@ use network::{
     softmax::softmax,
 };
 use onnx::{
-    Conv,
+    Kind, Layer, LayerShape,
     graph::{Attribute, Graph, Side},
     int8::{Range, to_int8, with_ranges},
     proto::{ModelProto, OperatorSetIdProto, tensor_proto::DataType},
@@ -32,7 +32,7 @@ const OUTPUTS: usize = 5;
 const SIDE: usize = 8;
 
 /// Returns a model of one convolution (3×3, with a bias) and a ReLU: input `x`, `[1, 3, 8, 8]`, output `y`.
-fn model(layer: &Conv) -> Vec<u8> {
+fn model(layer: &Layer) -> Vec<u8> {
     let mut graph = Graph::new("one layer");
     let sides = |planes| [1, planes, SIDE, SIDE].map(Side::Fixed);
     let x = graph.input("x", DataType::Float, &sides(INPUTS));
@@ -56,7 +56,7 @@ fn model(layer: &Conv) -> Vec<u8> {
 
 /// Evaluates the layer as the conversion defines it: bytes times bytes, summed as integers. The result is in steps of the output's
 /// scale, before it is rounded.
-fn in_integers(layer: &Conv, x: &[f32], input: Range, output: Range) -> Vec<f64> {
+fn in_integers(layer: &Layer, x: &[f32], input: Range, output: Range) -> Vec<f64> {
     let step = |range: Range| f64::from(range.high - range.low) / 255.0;
     let zero = (f64::from(-input.low) / step(input)).round() as i64;
     let bytes: Vec<i64> = x
@@ -99,10 +99,8 @@ fn a_converted_layer_equals_its_evaluation_in_integers() {
     let mut numbers = |count: usize, size: f32| -> Vec<f32> {
         (0..count).map(|_| random.random_range(-size..size)).collect()
     };
-    let layer = Conv {
-        outputs: OUTPUTS,
-        inputs: INPUTS,
-        kernel: 3,
+    let layer = Layer {
+        shape: LayerShape::new("layer", Kind::Conv(3), OUTPUTS, INPUTS),
         weights: numbers(OUTPUTS * INPUTS * 9, 0.5),
         bias: numbers(OUTPUTS, 1.0),
     };

@@ -16,7 +16,7 @@ const REQUESTS: u64 = 24;
 async fn requests_accepted_before_sigterm_are_answered() {
     let (store, layout) = (Store::new(), small());
     // A slow model.
-    let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 10, 64), 1);
+    let weights = TowerWeights::random(&TowerShape::new(&layout, 10, 64), 1);
     store
         .publish_latest(file(&weights, &layout, Input::Rows), &layout, 5)
         .await;

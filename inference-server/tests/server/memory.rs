@@ -64,7 +64,7 @@ async fn until(models: &Models, name: &str, version: &Version) {
 async fn a_model_above_the_limit_is_refused_unless_it_is_the_default() {
     let (store, layout) = (Store::new(), small());
     let shape = TowerShape::new(&layout, 4, 32);
-    let large = file(&TowerWeights::random(&layout, &shape, 3), &layout, Input::Rows);
+    let large = file(&TowerWeights::random(&shape, 3), &layout, Input::Rows);
     let limit = bytes_of(&layout, 2).len() as u64;
     assert!(large.len() as u64 > limit);
     let best = store.publish(bytes_of(&layout, 2), &layout, 2).await;
@@ -76,7 +76,7 @@ async fn a_model_above_the_limit_is_refused_unless_it_is_the_default() {
 
     // The old model stays.
     let shape = TowerShape::new(&layout, 4, 32);
-    let larger = file(&TowerWeights::random(&layout, &shape, 4), &layout, Input::Rows);
+    let larger = file(&TowerWeights::random(&shape, 4), &layout, Input::Rows);
     let larger = store.publish(larger, &layout, 4).await;
     store.repository.set_label(BEST, &larger).await.unwrap();
     let slots = models.slots();

@@ -8,20 +8,18 @@
 //! | [`ledger`] | the number of samples that may be drawn |
 //! | [`loaders`] | packing on several threads |
 //! | [`batches`] | a checked batch on the host |
-//! | [`packer`], `packing` | checks a batch from the wire and packs it; `selection`: without its invalid samples |
+//! | [`packer`] | checks a batch from the wire and packs it; `selection`: without its invalid samples |
 //! | [`expanded`] | rows as inputs of the network |
-//! | [`policies`], [`completed_q`], [`outcomes`] | policy and value targets |
+//! | [`policies`], [`outcomes`] | policy and value targets |
 //! | [`targets`] | training targets on the device |
 
 pub mod batches;
-pub mod completed_q;
 pub mod expanded;
 pub mod game;
 pub mod ledger;
 pub mod loaders;
 pub mod outcomes;
 pub mod packer;
-mod packing;
 pub mod policies;
 mod selection;
 pub mod source;

@@ -1,4 +1,7 @@
-//! Sparse policies: shares of actions that a network is trained towards, from their visits or from [`super::completed_q`].
+//! Sparse policies: shares of actions that a network is trained towards, from their visits or from [`completed_q`].
+
+use proto::decisions::Decision;
+use search::{CompletedQ, completed_q::Results};
 
 /// Policies of a batch on the host.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,4 +73,29 @@ impl Policies {
     pub(crate) fn finish(&mut self) {
         self.entropy /= self.samples.max(1) as f64;
     }
+}
+
+/// Returns the policy target of a searched position from the values of its actions, as [`search::completed_q`] defines it: shares of the visited actions, then of the unvisited ones, with the sum 1.
+///
+/// # Errors
+/// Reason why there is none: a number that is not finite, or no actions.
+pub fn completed_q(rule: CompletedQ, visits: &[u32], decision: &Decision<'_>) -> Result<Vec<f64>, String> {
+    let priors: Vec<f64> = decision
+        .visited_priors
+        .iter()
+        .chain(decision.unvisited_priors.iter())
+        .map(f64::from)
+        .collect();
+    let mut visits = visits.to_vec();
+    let mut values: Vec<f64> = decision.values.iter().map(f64::from).collect();
+    visits.resize(priors.len(), 0);
+    values.resize(priors.len(), 0.0);
+    let results = Results {
+        priors: &priors,
+        visits: &visits,
+        values: &values,
+        evaluation: decision.evaluation.into(),
+    };
+    rule.policy(&results)
+        .ok_or_else(|| "the search results give no policy".into())
 }

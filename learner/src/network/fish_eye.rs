@@ -1,102 +1,107 @@
 //! The fish-eye network: its forward pass, level by level for a whole batch as in the exported graph
 //! ([`onnx::fish_eye`] has the definition), and its weights for export.
 
-use onnx::{EncoderWeights, ExampleWeights, FishEyeShape, FishEyeWeights, fish_eye::VALUE_ENCODER};
+use std::collections::HashMap;
+
+use onnx::{FishEyeShape, FishEyeWeights, Layer, fish_eye::VALUE_ENCODER};
 use tch::{Kind, Tensor};
 
 use super::{
     Outputs, Pass, ValueLogits,
-    inputs::{ExampleInputs, FishEyeInputs},
+    inputs::FishEyeInputs,
     layers::{Conv, Linear, NamedTensors, gather},
 };
 use crate::torch::{TorchError, to_host};
 
-/// The layers of a fish-eye network.
+/// The layers of a fish-eye network, by the names of [`FishEyeShape::layers`].
 #[derive(Debug)]
 pub(super) struct FishEye {
     shape: FishEyeShape,
-    encoder: Encoder,
-    context: Linear,
-    path: Linear,
-    policy_hidden: Linear,
-    policy_output: Linear,
-    /// Encoder of the value if it is a network of its own.
-    value_encoder: Option<Encoder>,
-    value_hidden: Linear,
-    value_output: Linear,
+    tables: HashMap<String, Tensor>,
+    convolutions: HashMap<String, Conv>,
+    linears: HashMap<String, Linear>,
 }
 
-/// The layers that encode septs, grids and views.
-#[derive(Debug)]
-struct Encoder {
-    embedding: Tensor,
-    rollup_hidden: Linear,
-    rollup_output: Linear,
-    grids: Vec<Conv>,
-    grids_reduce: Conv,
-    grids_output: Linear,
-    view: Conv,
-    view_reduce: Conv,
-    view_output: Linear,
-    /// Layers over an example, in networks that take them.
-    examples: Option<ExampleEncoder>,
-}
-
-/// The layers that encode an example.
-#[derive(Debug)]
-struct ExampleEncoder {
-    convolutions: Vec<Conv>,
-    reduce: Conv,
-    output: Linear,
+/// The layers that encode septs, grids, views and examples, whose names begin with a prefix.
+#[derive(Clone, Copy)]
+struct Encoder<'a> {
+    network: &'a FishEye,
+    prefix: &'static str,
 }
 
 impl FishEye {
     pub(super) fn new(shape: &FishEyeShape, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
-        let value_encoder = match shape.shared {
-            true => None,
-            false => Some(Encoder::new(shape, VALUE_ENCODER, from)?),
-        };
-        Ok(Self {
+        let mut network = Self {
             shape: shape.clone(),
-            encoder: Encoder::new(shape, "", from)?,
-            context: Linear::new(from, "context")?,
-            path: Linear::new(from, "path")?,
-            policy_hidden: Linear::new(from, "policy.hidden")?,
-            policy_output: Linear::new(from, "policy.output")?,
-            value_encoder,
-            value_hidden: Linear::new(from, "value.hidden")?,
-            value_output: Linear::new(from, "value.output")?,
-        })
+            tables: HashMap::new(),
+            convolutions: HashMap::new(),
+            linears: HashMap::new(),
+        };
+        for layer in shape.layers() {
+            let name = layer.name;
+            match layer.kind {
+                onnx::Kind::Table => {
+                    let table = from.take(&name)?;
+                    network.tables.insert(name, table);
+                }
+                onnx::Kind::Conv(_) => {
+                    let convolution = Conv::new(from, &name)?;
+                    network.convolutions.insert(name, convolution);
+                }
+                onnx::Kind::Linear | onnx::Kind::LinearAsConv => {
+                    let linear = Linear::new(from, &name)?;
+                    network.linears.insert(name, linear);
+                }
+            }
+        }
+        Ok(network)
+    }
+
+    fn linear(&self, name: &str) -> Result<&Linear, TorchError> {
+        found(&self.linears, name)
     }
 
     /// Computes all outputs. Matrices and convolutions use the pass's precision; the table, all sums over an imp's uses and the
     /// last layers use f32.
     pub(super) fn forward(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Outputs, TorchError> {
         let kind = pass.kind;
-        let table = self.encoder.table(inputs, &self.shape, kind)?;
+        let encoder = Encoder {
+            network: self,
+            prefix: "",
+        };
+        let table = encoder.table(inputs, kind)?;
         let sept = gather(&table, &inputs.sept)?;
         let context = self.context(&table, inputs, kind)?;
-        let path = self.path.forward(&inputs.path, kind)?.f_relu_()?;
-        let shown = self.encoder.shown(inputs, pass)?;
-        let views = self.encoder.views(&inputs.views, pass)?;
-        let view = gather(&views, &inputs.view)?;
+        let path = self.linear("path")?.forward(&inputs.path, kind)?.f_relu_()?;
+        let shown = encoder.shown(inputs, pass)?;
+        let view = gather(&encoder.board("view", &inputs.views, pass)?, &inputs.view)?;
 
         let own = [&sept, &context, &path.f_to_kind(Kind::Float)?, &view];
         let own = Tensor::f_cat(&own, 1)?;
         let hidden = self
-            .policy_hidden
+            .linear("policy.hidden")?
             .forward_beside(&own, &shown, &inputs.position, kind)?
             .f_relu_()?;
-        let logits = self.policy_output.forward(&hidden, Kind::Float)?;
+        let logits = self.linear("policy.output")?.forward(&hidden, Kind::Float)?;
 
-        let root = match &self.value_encoder {
-            None => [gather(&sept, &inputs.root)?, shown, gather(&view, &inputs.root)?],
-            Some(own) => own.roots(inputs, &self.shape, pass)?,
+        let root = match self.shape.shared {
+            true => [gather(&sept, &inputs.root)?, shown, gather(&view, &inputs.root)?],
+            false => {
+                let prefix = VALUE_ENCODER;
+                Encoder {
+                    network: self,
+                    prefix,
+                }
+                .roots(inputs, pass)?
+            }
         };
         let root = Tensor::f_cat(&root, 1)?;
-        let hidden = self.value_hidden.forward(&root, Kind::Float)?.f_relu_()?;
+        let hidden = self
+            .linear("value.hidden")?
+            .forward(&root, Kind::Float)?
+            .f_relu_()?;
         let value_logits = self
-            .value_output
+            .linear("value.output")?
             .forward(&hidden, Kind::Float)?
             .f_flatten(0, -1)?;
         Ok(Outputs {
@@ -110,54 +115,44 @@ impl FishEye {
     fn context(&self, table: &Tensor, inputs: &FishEyeInputs, kind: Kind) -> Result<Tensor, TorchError> {
         let dims = [-1, (self.shape.depth * self.shape.width) as i64];
         let matrices = gather(table, &inputs.ancestors)?.f_view(dims)?;
-        let contexts = self.context.forward(&matrices, kind)?.f_relu_()?;
+        let contexts = self.linear("context")?.forward(&matrices, kind)?.f_relu_()?;
         gather(&contexts.f_to_kind(Kind::Float)?, &inputs.parent)
     }
 
     pub(super) fn fold(&self) -> Result<FishEyeWeights, TorchError> {
+        let layers = self.shape.layers().into_iter().map(|shape| {
+            let (weights, bias) = match shape.kind {
+                onnx::Kind::Table => (to_host(found(&self.tables, &shape.name)?)?, Vec::new()),
+                onnx::Kind::Conv(_) => found(&self.convolutions, &shape.name)?.fold()?,
+                onnx::Kind::Linear | onnx::Kind::LinearAsConv => self.linear(&shape.name)?.fold()?,
+            };
+            Ok(Layer { shape, weights, bias })
+        });
         Ok(FishEyeWeights {
             shape: self.shape.clone(),
-            encoder: self.encoder.fold()?,
-            context: self.context.fold()?,
-            path: self.path.fold()?,
-            policy_hidden: self.policy_hidden.fold()?,
-            policy_output: self.policy_output.fold()?,
-            value_encoder: self.value_encoder.as_ref().map(Encoder::fold).transpose()?,
-            value_hidden: self.value_hidden.fold()?,
-            value_output: self.value_output.fold()?,
+            layers: layers.collect::<Result<_, TorchError>>()?,
         })
     }
 }
 
-impl Encoder {
-    /// Takes the layers whose names begin with `prefix`.
-    fn new(shape: &FishEyeShape, prefix: &str, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
-        let name = |layer: &str| format!("{prefix}{layer}");
-        let grids = (0..shape.convolutions)
-            .map(|number| Conv::new(from, &name(&format!("grids.conv{number}"))))
-            .collect::<Result<_, _>>()?;
-        Ok(Self {
-            embedding: from.take(&name("embedding"))?,
-            rollup_hidden: Linear::new(from, &name("rollup.hidden"))?,
-            rollup_output: Linear::new(from, &name("rollup.output"))?,
-            grids,
-            grids_reduce: Conv::new(from, &name("grids.reduce"))?,
-            grids_output: Linear::new(from, &name("grids.output"))?,
-            view: Conv::new(from, &name("view.conv"))?,
-            view_reduce: Conv::new(from, &name("view.reduce"))?,
-            view_output: Linear::new(from, &name("view.output"))?,
-            examples: match shape.examples {
-                0 => None,
-                _ => Some(ExampleEncoder::new(shape, prefix, from)?),
-            },
-        })
+fn found<'a, T>(layers: &'a HashMap<String, T>, name: &str) -> Result<&'a T, TorchError> {
+    let layer = layers.get(name);
+    layer.ok_or_else(|| TorchError::new(&format!("the network has no layer `{name}`")))
+}
+
+impl Encoder<'_> {
+    fn name(self, layer: &str) -> String {
+        format!("{}{layer}", self.prefix)
     }
 
     /// Returns f32 `[values + interior imps, width]`: the embedding, then the septs of the interior imps, each level computed from
     /// those below it.
-    fn table(&self, inputs: &FishEyeInputs, shape: &FishEyeShape, kind: Kind) -> Result<Tensor, TorchError> {
+    fn table(self, inputs: &FishEyeInputs, kind: Kind) -> Result<Tensor, TorchError> {
+        let shape = &self.network.shape;
         let dims = [-1, (shape.roles * shape.width) as i64];
-        let mut table = self.embedding.shallow_clone();
+        let hidden_layer = self.network.linear(&self.name("rollup.hidden"))?;
+        let output_layer = self.network.linear(&self.name("rollup.output"))?;
+        let mut table = found(&self.network.tables, &self.name("embedding"))?.shallow_clone();
         for level in inputs.levels.windows(2) {
             let &[from, to] = level else { continue };
             if to <= from {
@@ -165,113 +160,58 @@ impl Encoder {
             }
             let roles = inputs.roles.f_narrow(0, from, to - from)?;
             let matrices = gather(&table, &roles)?.f_view(dims)?;
-            let hidden = self.rollup_hidden.forward(&matrices, kind)?.f_relu_()?;
-            let septs = self.rollup_output.forward(&hidden, kind)?;
+            let hidden = hidden_layer.forward(&matrices, kind)?.f_relu_()?;
+            let septs = output_layer.forward(&hidden, kind)?;
             table = Tensor::f_cat(&[&table, &septs.f_to_kind(Kind::Float)?], 0)?;
         }
         Ok(table)
     }
 
-    /// Returns what each position shows, f32 `[batch, position + examples]`: its grids, and the greatest numbers of its examples.
-    fn shown(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Tensor, TorchError> {
-        let grids = self.position(inputs, pass)?;
-        match (&self.examples, &inputs.examples) {
-            (None, _) => Ok(grids),
-            (Some(encoder), Some(examples)) => {
-                Ok(Tensor::f_cat(&[grids, encoder.greatest(examples, pass)?], 1)?)
-            }
-            (Some(_), None) => Err(TorchError::new(
+    /// Returns what each position shows, f32 `[batch, position + examples]`: its grids, and the largest numbers of its examples.
+    fn shown(self, inputs: &FishEyeInputs, pass: Pass) -> Result<Tensor, TorchError> {
+        let grids = self.board("grids", &inputs.grids, pass)?;
+        if self.network.shape.examples == 0 {
+            return Ok(grids);
+        }
+        let Some(examples) = &inputs.examples else {
+            return Err(TorchError::new(
                 "the network takes examples, but the rows hold none",
-            )),
-        }
+            ));
+        };
+        let vectors = self.board("examples", &examples.boards, pass)?;
+        // A position without an example has zeros for it.
+        let none = Tensor::f_zeros([1, vectors.size2()?.1], (Kind::Float, vectors.device()))?;
+        let table = Tensor::f_cat(&[none, vectors], 0)?;
+        let largest = gather(&table, &examples.of)?.f_amax([1], false)?;
+        Ok(Tensor::f_cat(&[grids, largest], 1)?)
     }
 
-    /// Returns the encoded grids of each position, f32 `[batch, position]`.
-    fn position(&self, inputs: &FishEyeInputs, pass: Pass) -> Result<Tensor, TorchError> {
-        let mut board = inputs.grids.f_to_kind(pass.kind)?;
-        for conv in &self.grids {
-            board = conv.forward(&board, pass)?.f_relu_()?;
+    /// Encodes boards as lists of numbers, f32: convolutions, a convolution to few channels, and a fully connected layer, each with
+    /// ReLU. `part` begins the names of the layers.
+    fn board(self, part: &str, planes: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
+        let conv = |name: &str, board: &Tensor| -> Result<Tensor, TorchError> {
+            let layer = found(&self.network.convolutions, &self.name(name))?;
+            Ok(layer.forward(board, pass)?.f_relu_()?)
+        };
+        let mut board = planes.f_to_kind(pass.kind)?;
+        if part == "view" {
+            board = conv("view.conv", &board)?;
+        } else {
+            for number in 0..self.network.shape.convolutions {
+                board = conv(&format!("{part}.conv{number}"), &board)?;
+            }
         }
-        encode(&board, &self.grids_reduce, &self.grids_output, pass)
-    }
-
-    /// Returns encoded views, f32 `[views, view]`, of views as planes.
-    fn views(&self, views: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
-        let board = views.f_to_kind(pass.kind)?;
-        let board = self.view.forward(&board, pass)?.f_relu_()?;
-        encode(&board, &self.view_reduce, &self.view_output, pass)
+        let reduced = conv(&format!("{part}.reduce"), &board)?.f_flatten(1, -1)?;
+        let output = self.network.linear(&self.name(&format!("{part}.output")))?;
+        let numbers = output.forward(&reduced, pass.kind)?.f_relu_()?;
+        Ok(numbers.f_to_kind(Kind::Float)?)
     }
 
     /// Returns sept, what is shown, and view of the root of each position, f32 `[batch, …]` each.
-    fn roots(
-        &self,
-        inputs: &FishEyeInputs,
-        shape: &FishEyeShape,
-        pass: Pass,
-    ) -> Result<[Tensor; 3], TorchError> {
+    fn roots(self, inputs: &FishEyeInputs, pass: Pass) -> Result<[Tensor; 3], TorchError> {
         let of_root = |numbers: &Tensor| numbers.f_index_select(0, &inputs.root);
-        let sept = gather(&self.table(inputs, shape, pass.kind)?, &of_root(&inputs.sept)?)?;
+        let sept = gather(&self.table(inputs, pass.kind)?, &of_root(&inputs.sept)?)?;
         let views = inputs.views.f_index_select(0, &of_root(&inputs.view)?)?;
-        Ok([sept, self.shown(inputs, pass)?, self.views(&views, pass)?])
+        Ok([sept, self.shown(inputs, pass)?, self.board("view", &views, pass)?])
     }
-
-    fn fold(&self) -> Result<EncoderWeights, TorchError> {
-        Ok(EncoderWeights {
-            embedding: to_host(&self.embedding)?,
-            rollup_hidden: self.rollup_hidden.fold()?,
-            rollup_output: self.rollup_output.fold()?,
-            grids: self.grids.iter().map(Conv::fold).collect::<Result<_, _>>()?,
-            grids_reduce: self.grids_reduce.fold()?,
-            grids_output: self.grids_output.fold()?,
-            view: self.view.fold()?,
-            view_reduce: self.view_reduce.fold()?,
-            view_output: self.view_output.fold()?,
-            examples: self.examples.as_ref().map(ExampleEncoder::fold).transpose()?,
-        })
-    }
-}
-
-impl ExampleEncoder {
-    /// Takes the layers whose names begin with `prefix` and `examples.`.
-    fn new(shape: &FishEyeShape, prefix: &str, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
-        let name = |layer: &str| format!("{prefix}examples.{layer}");
-        Ok(Self {
-            convolutions: (0..shape.convolutions)
-                .map(|number| Conv::new(from, &name(&format!("conv{number}"))))
-                .collect::<Result<_, _>>()?,
-            reduce: Conv::new(from, &name("reduce"))?,
-            output: Linear::new(from, &name("output"))?,
-        })
-    }
-
-    /// Returns the greatest numbers of the examples of each position, f32 `[batch, examples]`; 0 without any.
-    fn greatest(&self, inputs: &ExampleInputs, pass: Pass) -> Result<Tensor, TorchError> {
-        let mut board = inputs.boards.f_to_kind(pass.kind)?;
-        for conv in &self.convolutions {
-            board = conv.forward(&board, pass)?.f_relu_()?;
-        }
-        let vectors = encode(&board, &self.reduce, &self.output, pass)?;
-        let none = Tensor::f_zeros([1, vectors.size2()?.1], (Kind::Float, vectors.device()))?;
-        let table = Tensor::f_cat(&[none, vectors], 0)?;
-        Ok(gather(&table, &inputs.of)?.f_amax([1], false)?)
-    }
-
-    fn fold(&self) -> Result<ExampleWeights, TorchError> {
-        Ok(ExampleWeights {
-            convolutions: self
-                .convolutions
-                .iter()
-                .map(Conv::fold)
-                .collect::<Result<_, _>>()?,
-            reduce: self.reduce.fold()?,
-            output: self.output.fold()?,
-        })
-    }
-}
-
-/// Encodes a board as a list of numbers: `relu(output(relu(reduce(board))))`, in f32.
-fn encode(board: &Tensor, reduce: &Conv, output: &Linear, pass: Pass) -> Result<Tensor, TorchError> {
-    let reduced = reduce.forward(board, pass)?.f_relu_()?.f_flatten(1, -1)?;
-    let numbers = output.forward(&reduced, pass.kind)?.f_relu_()?;
-    Ok(numbers.f_to_kind(Kind::Float)?)
 }

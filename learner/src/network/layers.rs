@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use onnx::{Conv as FoldedConv, Linear as FoldedLinear};
 use tch::{Kind, Tensor};
 
 use crate::torch::{TorchError, from_host, to_host};
@@ -144,28 +143,27 @@ impl ConvNorm {
     }
 
     /// Takes the weights of a folded convolution. The normalisation does nothing then: its gain is 1 and its shift is the bias.
-    pub(super) fn unfold(&self, conv: &FoldedConv) -> Result<(), TorchError> {
+    pub(super) fn unfold(&self, weights: &[f32], bias: &[f32]) -> Result<(), TorchError> {
         let norm = &self.norm;
-        overwrite(&self.weight, &conv.weights)?;
-        overwrite(&norm.shift, &conv.bias)?;
+        overwrite(&self.weight, weights)?;
+        overwrite(&norm.shift, bias)?;
         for (variable, value) in [
             (&norm.gain, 1.0),
             (&norm.mean, 0.0),
             (&norm.variance, 1.0 - EPSILON),
         ] {
-            overwrite(variable, &vec![value as f32; conv.outputs])?;
+            overwrite(variable, &vec![value as f32; bias.len()])?;
         }
         Ok(())
     }
 
-    /// Folds convolution and normalisation into one convolution with the weights `w·g/√(v+ε)` and the bias `s − m·g/√(v+ε)`.
-    pub(super) fn fold(&self) -> Result<FoldedConv, TorchError> {
-        let dims = ConvDims::of(&self.weight)?;
+    /// Folds convolution and normalisation into one convolution. Returns its weights `w·g/√(v+ε)` and its biases `s − m·g/√(v+ε)`.
+    pub(super) fn fold(&self) -> Result<(Vec<f32>, Vec<f32>), TorchError> {
         let mut weights = to_host(&self.weight)?;
         let (gain, shift) = (to_host(&self.norm.gain)?, to_host(&self.norm.shift)?);
         let (mean, variance) = (to_host(&self.norm.mean)?, to_host(&self.norm.variance)?);
-        let mut bias = Vec::with_capacity(dims.outputs);
-        let per_output = weights.len() / dims.outputs.max(1);
+        let mut bias = Vec::with_capacity(gain.len());
+        let per_output = weights.len() / gain.len().max(1);
         for (kernels, (((gain, shift), mean), variance)) in weights
             .chunks_mut(per_output.max(1))
             .zip(gain.iter().zip(&shift).zip(&mean).zip(&variance))
@@ -176,7 +174,7 @@ impl ConvNorm {
             }
             bias.push((f64::from(*shift) - f64::from(*mean) * scale) as f32);
         }
-        Ok(dims.conv(weights, bias))
+        Ok((weights, bias))
     }
 }
 
@@ -192,14 +190,13 @@ impl Conv {
         convolve(board, &self.weight, Some(&self.bias), pass.kind)
     }
 
-    pub(super) fn unfold(&self, conv: &FoldedConv) -> Result<(), TorchError> {
-        overwrite(&self.weight, &conv.weights)?;
-        overwrite(&self.bias, &conv.bias)
+    pub(super) fn unfold(&self, weights: &[f32], bias: &[f32]) -> Result<(), TorchError> {
+        overwrite(&self.weight, weights)?;
+        overwrite(&self.bias, bias)
     }
 
-    pub(super) fn fold(&self) -> Result<FoldedConv, TorchError> {
-        let dims = ConvDims::of(&self.weight)?;
-        Ok(dims.conv(to_host(&self.weight)?, to_host(&self.bias)?))
+    pub(super) fn fold(&self) -> Result<(Vec<f32>, Vec<f32>), TorchError> {
+        Ok((to_host(&self.weight)?, to_host(&self.bias)?))
     }
 }
 
@@ -238,19 +235,13 @@ impl Linear {
             .f_add(&gather(&shared.f_to_kind(Kind::Float)?, of)?)?)
     }
 
-    pub(super) fn unfold(&self, linear: &FoldedLinear) -> Result<(), TorchError> {
-        overwrite(&self.weight, &linear.weights)?;
-        overwrite(&self.bias, &linear.bias)
+    pub(super) fn unfold(&self, weights: &[f32], bias: &[f32]) -> Result<(), TorchError> {
+        overwrite(&self.weight, weights)?;
+        overwrite(&self.bias, bias)
     }
 
-    pub(super) fn fold(&self) -> Result<FoldedLinear, TorchError> {
-        let (outputs, inputs) = self.weight.size2()?;
-        Ok(FoldedLinear {
-            outputs: outputs as usize,
-            inputs: inputs as usize,
-            weights: to_host(&self.weight)?,
-            bias: to_host(&self.bias)?,
-        })
+    pub(super) fn fold(&self) -> Result<(Vec<f32>, Vec<f32>), TorchError> {
+        Ok((to_host(&self.weight)?, to_host(&self.bias)?))
     }
 }
 
@@ -277,31 +268,4 @@ fn convolve(
     let weight = weight.f_to_kind(kind)?;
     let bias = bias.map(|bias| bias.f_to_kind(kind)).transpose()?;
     Ok(board.f_conv2d(&weight, bias.as_ref(), 1, kernel / 2, 1, 1)?)
-}
-
-struct ConvDims {
-    outputs: usize,
-    inputs: usize,
-    kernel: usize,
-}
-
-impl ConvDims {
-    fn of(weight: &Tensor) -> Result<Self, TorchError> {
-        let (outputs, inputs, kernel, _) = weight.size4()?;
-        Ok(Self {
-            outputs: outputs as usize,
-            inputs: inputs as usize,
-            kernel: kernel as usize,
-        })
-    }
-
-    fn conv(self, weights: Vec<f32>, bias: Vec<f32>) -> FoldedConv {
-        FoldedConv {
-            outputs: self.outputs,
-            inputs: self.inputs,
-            kernel: self.kernel,
-            weights,
-            bias,
-        }
-    }
 }

@@ -13,7 +13,7 @@
 //!   └ linear ─ ReLU ─ linear to 1 ─ sigmoid (with `model.shared`, the layers before these are those of the policy)
 //! ```
 //!
-//! The element in brackets is optional: global pooling, in two blocks ([`onnx::weights::pooled_blocks`]) and in a policy of planes.
+//! The element in brackets is optional: global pooling, in two blocks ([`onnx::network::pooled_blocks`]) and in a policy of planes.
 //!
 //! The layout of the rows decides which of the two networks is trained ([`NetworkShape::new`]).
 //!
@@ -24,25 +24,19 @@
 //! | [`declarations`] | every variable: name, dimensions, first values |
 //! | [`variables`] | the variables as tensors, trainable ones in two flat groups |
 //! | [`layers`] | convolution, normalisation, linear |
-//! | [`outputs`] | outputs: logits and values |
-//! | [`model`] | [`Network`]: any of them |
+//! | [`model`] | [`Network`]: any of them, and its outputs |
 //! | `tower`, `fish_eye` | the forward pass of each, its form for export, and a tower's way back from that |
-//! | `pooling`, [`heads`] | parts of the tower |
 
 pub mod declarations;
 mod fish_eye;
-pub mod heads;
 pub mod inputs;
 pub mod layers;
 pub mod model;
-pub mod outputs;
-mod pooling;
 pub mod shape;
 mod tower;
 pub mod variables;
 
 pub use layers::{Mode, Pass};
-pub use model::{Folded, Network, StartError};
-pub use outputs::{Outputs, ValueLogits};
-pub use shape::{NetworkShape, PolicyShape, ShapeError, TowerShape};
+pub use model::{Folded, Network, Outputs, StartError, ValueLogits};
+pub use shape::{NetworkShape, ShapeError};
 pub use variables::Variables;

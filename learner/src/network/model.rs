@@ -1,13 +1,34 @@
 //! [`Network`]: a network of any shape with its variables.
 
 use onnx::{FishEyeWeights, TowerWeights};
-use tch::Device;
+use tch::{Device, Tensor};
 
 use super::{
-    NetworkShape, Outputs, Pass, TowerShape, Variables, declarations::declarations, fish_eye::FishEye,
-    inputs::Inputs, layers::NamedTensors, tower::Tower,
+    NetworkShape, Pass, Variables, declarations::declarations, fish_eye::FishEye, inputs::Inputs,
+    layers::NamedTensors, tower::Tower,
 };
 use crate::torch::TorchError;
+
+/// Outputs of a forward pass.
+#[derive(Debug)]
+pub struct Outputs {
+    /// Policy logits, f32 `[batch, actions]`. The fish-eye network gives `[parts, moves]`, the parts of all positions back to
+    /// back.
+    pub logits: Tensor,
+    /// Values from the view of the player to act, f32 `[batch]`: in [-1, 1], or in [0, 1] in the fish-eye network.
+    pub values: Tensor,
+    /// Logits from which the values are computed, if the loss of the value is a function of them.
+    pub value_logits: Option<ValueLogits>,
+}
+
+/// Logits from which values are computed.
+#[derive(Debug)]
+pub enum ValueLogits {
+    /// The value is the sigmoid of f32 `[batch]`.
+    Sigmoid(Tensor),
+    /// The value is win - loss of the softmax of f32 `[batch, 3]`: win, draw and loss.
+    Outcomes(Tensor),
+}
 
 /// A network with its variables.
 #[derive(Debug)]
@@ -26,7 +47,7 @@ enum Layers {
 /// Error: a network cannot begin with given weights.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The run's network is no tower.
+    /// The run's network is not a tower.
     #[error("only a tower can begin with the weights of a file, and this game has the fish-eye network")]
     NoTower,
     /// The weights are those of a tower of other sizes.
@@ -103,7 +124,7 @@ impl Network {
         let Layers::Tower(tower) = &self.layers else {
             return Err(StartError::NoTower);
         };
-        let found = NetworkShape::Tower(TowerShape::of_weights(weights));
+        let found = NetworkShape::Tower(weights.shape);
         let differences = found.differences(&self.shape);
         if !differences.is_empty() {
             return Err(StartError::Shape(differences));

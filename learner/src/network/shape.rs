@@ -3,15 +3,15 @@
 use std::fmt;
 
 use config::{ModelConfig, ValueHead};
-use games::{PlaneStack, PolicyHead, RowLayout, planes::SQUARES};
-use onnx::{FishEyeShape, GlobalPooling, TowerWeights};
+use games::{PolicyHead, RowLayout};
+use onnx::{FishEyeShape, PolicyShape, TowerShape};
 use serde::{Deserialize, Serialize};
 
 /// Channels between the tower and a dense policy's linear layer.
-const POLICY_CHANNELS: u32 = 32;
+const POLICY_CHANNELS: usize = 32;
 /// Channels between the tower and the value head's linear layers. AlphaZero and dlchess have 1, which must represent the whole position
 /// in 64 numbers; more channels cost little (Leela Chess Zero has 32).
-const VALUE_CHANNELS: u32 = 4;
+const VALUE_CHANNELS: usize = 4;
 
 /// Everything that determines which variables a network has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ const VALUE_CHANNELS: u32 = 4;
 pub enum NetworkShape {
     /// A residual tower over planes.
     Tower(TowerShape),
-    /// The fish-eye network, for rows that are no planes.
+    /// The fish-eye network, for rows that are not planes.
     FishEye(FishEyeShape),
 }
 
@@ -37,127 +37,11 @@ pub struct ShapeError {
     pub reason: &'static str,
 }
 
-/// A residual tower.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TowerShape {
-    /// Number of input planes.
-    pub planes: u32,
-    /// Number of policy logits.
-    pub actions: u32,
-    /// Residual blocks.
-    pub blocks: u32,
-    /// Channels of the tower.
-    pub filters: u32,
-    /// Channels that are pooled over the board, in [`onnx::weights::pooled_blocks`] and in a policy of planes; 0: none.
-    pub global_pooling: u32,
-    /// The policy head.
-    pub policy: PolicyShape,
-    /// Channels of the value head.
-    pub value_channels: u32,
-    /// Width of the value head's hidden layer.
-    pub value_hidden: u32,
-    /// Output of the value head.
-    pub value_head: ValueHead,
-}
-
-/// The two forms of policy head.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PolicyShape {
-    /// A fully connected layer, for any actions.
-    Dense {
-        /// Channels before the linear layer.
-        channels: u32,
-    },
-    /// Convolutions only, for actions numbered `plane·64 + rank·8 + file`.
-    Planes {
-        /// Number of planes.
-        planes: u32,
-    },
-}
-
-impl TowerShape {
-    /// Returns the tower of `[model]`, with the layout's kind of policy head.
-    fn new(model: &ModelConfig, stack: &PlaneStack, layout: &RowLayout) -> Self {
-        Self {
-            planes: stack.planes,
-            actions: layout.actions,
-            blocks: model.blocks,
-            filters: model.filters,
-            global_pooling: model.global_pooling,
-            policy: match layout.policy_head {
-                PolicyHead::Planes => PolicyShape::Planes {
-                    planes: layout.actions / SQUARES as u32,
-                },
-                PolicyHead::Dense | PolicyHead::PerPart => PolicyShape::Dense {
-                    channels: POLICY_CHANNELS,
-                },
-            },
-            value_channels: VALUE_CHANNELS,
-            value_hidden: model.value_hidden,
-            value_head: model.value_head,
-        }
-    }
-
-    /// Returns the sizes of a tower with these weights.
-    pub fn of_weights(weights: &TowerWeights) -> Self {
-        let number = |size: usize| size as u32;
-        let pooled = |pooling: Option<&GlobalPooling>| pooling.map_or(0, |pooling| pooling.conv.outputs);
-        let (policy, actions, pooled_in_policy) = match &weights.policy {
-            onnx::PolicyHead::Dense { conv, linear } => (
-                PolicyShape::Dense {
-                    channels: number(conv.outputs),
-                },
-                linear.outputs,
-                0,
-            ),
-            onnx::PolicyHead::Planes { pooling, planes, .. } => (
-                PolicyShape::Planes {
-                    planes: number(planes.outputs),
-                },
-                planes.outputs * SQUARES,
-                pooled(pooling.as_ref()),
-            ),
-        };
-        let pooled_in_blocks = weights.blocks.iter().map(|block| pooled(block.pooling.as_ref()));
-        Self {
-            planes: number(weights.input.inputs),
-            actions: number(actions),
-            blocks: number(weights.blocks.len()),
-            filters: number(weights.filters()),
-            global_pooling: number(pooled_in_blocks.max().unwrap_or(0).max(pooled_in_policy)),
-            policy,
-            value_channels: number(weights.value.conv.outputs),
-            value_hidden: number(weights.value.hidden.outputs),
-            value_head: match weights.value.has_outcomes() {
-                true => ValueHead::Wdl,
-                false => ValueHead::Scalar,
-            },
-        }
-    }
-
-    /// Returns the number of channels that are pooled in this block.
-    pub fn pooled_in(&self, block: u32) -> u32 {
-        match onnx::weights::pooled_blocks(self.blocks as usize).contains(&(block as usize)) {
-            true => self.global_pooling,
-            false => 0,
-        }
-    }
-
-    /// Returns the number of channels that are pooled in the policy head.
-    pub fn pooled_in_policy(&self) -> u32 {
-        match self.policy {
-            PolicyShape::Dense { .. } => 0,
-            PolicyShape::Planes { .. } => self.global_pooling,
-        }
-    }
-}
-
 impl NetworkShape {
     /// Returns the network that `[model]` describes, for rows of this layout.
     ///
     /// # Errors
-    /// [`ShapeError`] if `[model]` asks for a part that the network over such rows does not have.
+    /// [`ShapeError`] if `[model]` has a part that the network over such rows does not have.
     pub fn new(model: &ModelConfig, layout: &RowLayout) -> Result<Self, ShapeError> {
         let shape = match (layout.stack(), FishEyeShape::of(layout)) {
             (Ok(_), _) if !model.shared => {
@@ -168,7 +52,7 @@ impl NetworkShape {
                     reason: "its policy and its value are heads of one tower",
                 });
             }
-            (Ok(stack), _) => return Ok(Self::Tower(TowerShape::new(model, stack, layout))),
+            (Ok(_), _) => return Ok(Self::Tower(tower(model, layout))),
             (Err(_), Some(shape)) => shape,
             (Err(_), None) => {
                 return Err(ShapeError {
@@ -205,7 +89,7 @@ impl NetworkShape {
 
     /// True if the value head predicts the probabilities of a win, a draw and a loss.
     pub fn has_outcomes(&self) -> bool {
-        matches!(self, Self::Tower(tower) if tower.value_head == ValueHead::Wdl)
+        matches!(self, Self::Tower(tower) if tower.outcomes)
     }
 
     /// Returns the differences from another shape, as `filters is 64, was 128`.
@@ -221,6 +105,26 @@ impl NetworkShape {
                 None => Some(format!("{key} is {now}, there was none")),
             })
             .collect()
+    }
+}
+
+/// Returns the tower of `[model]`, with the layout's kind of policy head.
+fn tower(model: &ModelConfig, layout: &RowLayout) -> TowerShape {
+    let shape = TowerShape::new(layout, model.blocks as usize, model.filters as usize);
+    TowerShape {
+        pooling: model.global_pooling as usize,
+        policy: match layout.policy_head {
+            PolicyHead::Planes => PolicyShape::Planes {
+                planes: shape.actions / shape.squares(),
+            },
+            PolicyHead::Dense | PolicyHead::PerPart => PolicyShape::Dense {
+                channels: POLICY_CHANNELS,
+            },
+        },
+        value_channels: VALUE_CHANNELS,
+        value_hidden: model.value_hidden as usize,
+        outcomes: model.value_head == ValueHead::Wdl,
+        ..shape
     }
 }
 
@@ -248,7 +152,7 @@ impl fmt::Display for NetworkShape {
 #[cfg(test)]
 mod tests {
     use games::{
-        Game as _, RowForm,
+        Game as _, PlaneStack, RowForm,
         generator::{Encoding, GeneratorGame},
     };
 
@@ -286,6 +190,7 @@ mod tests {
                 policy_head: PolicyHead::Planes,
                 ..layout(64 * planes)
             };
+            let planes = planes as usize;
             assert_eq!(policy(&squares), PolicyShape::Planes { planes });
         }
     }

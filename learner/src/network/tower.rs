@@ -1,99 +1,221 @@
-//! The residual tower: its forward pass, and its folded form for export.
+//! The residual tower: its forward pass over the steps of [`onnx::network`], and its folded form for export.
+//!
+//! The fully connected layers of the heads always compute in f32: they cost little, and bf16 would round a value to 8 bits.
 
-use onnx::{Block as FoldedBlock, TowerWeights};
-use tch::Tensor;
+use onnx::{
+    Layer as Folded, TowerShape, TowerWeights,
+    network::{Step, TowerLayer},
+};
+use tch::{Kind, Tensor};
 
 use super::{
-    Outputs, Pass, TowerShape,
-    heads::Heads,
-    layers::{ConvNorm, NamedTensors},
-    pooling::PooledConv,
+    Outputs, Pass, ValueLogits,
+    layers::{Conv, ConvNorm, Linear, NamedTensors},
 };
 use crate::torch::TorchError;
 
 /// The layers of a tower.
 #[derive(Debug)]
 pub(super) struct Tower {
-    input: ConvNorm,
-    blocks: Vec<Block>,
-    heads: Heads,
+    shape: TowerShape,
+    trunk: Vec<Op>,
+    policy: Vec<Op>,
+    value: Vec<Op>,
+}
+
+/// A step with its variables.
+#[derive(Debug)]
+enum Op {
+    Layer(Box<Layer>),
+    Flatten,
+    Keep,
+    Add,
 }
 
 #[derive(Debug)]
-struct Block {
-    first: PooledConv,
-    second: ConvNorm,
+struct Layer {
+    step: TowerLayer,
+    variables: Variables,
+    /// Linear layer of the pooling. KataGo normalises the outputs that are not pooled after its result is added. Here all outputs are
+    /// normalised before that, so that the whole folds into two convolutions.
+    pooling: Option<Linear>,
+}
+
+#[derive(Debug)]
+enum Variables {
+    ConvNorm(ConvNorm),
+    Conv(Conv),
+    Linear(Linear),
 }
 
 impl Tower {
     pub(super) fn new(shape: &TowerShape, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
+        let mut build = |steps: Vec<Step>| -> Result<Vec<Op>, TorchError> {
+            steps.into_iter().map(|step| Op::new(step, from)).collect()
+        };
         Ok(Self {
-            input: ConvNorm::new(from, "input")?,
-            blocks: (0..shape.blocks)
-                .map(|block| Block::new(shape, from, block))
-                .collect::<Result<_, _>>()?,
-            heads: Heads::new(shape, from)?,
+            shape: *shape,
+            trunk: build(shape.trunk())?,
+            policy: build(shape.policy())?,
+            value: build(shape.value())?,
         })
     }
 
-    /// Evaluates `planes`, f32 `[batch, planes, 8, 8]` on the network's device.
+    /// Evaluates `planes`, f32 `[batch, planes, height, width]` on the network's device.
     pub(super) fn forward(&self, planes: &Tensor, pass: Pass) -> Result<Outputs, TorchError> {
-        let planes = planes.f_to_kind(pass.kind)?;
-        let mut board = self.input.forward(&planes, pass)?.f_relu_()?;
-        for block in &self.blocks {
-            board = block.forward(&board, pass)?;
-        }
-        self.heads.forward(&board, pass)
+        let board = walk(&self.trunk, planes.f_to_kind(pass.kind)?, pass)?;
+        let logits = walk(&self.policy, board.shallow_clone(), pass)?.f_to_kind(Kind::Float)?;
+        let output = walk(&self.value, board, pass)?;
+        let (values, value_logits) = if self.shape.outcomes {
+            let outcomes = output.f_softmax(1, Kind::Float)?;
+            let values = outcomes.f_select(1, 0)?.f_sub(&outcomes.f_select(1, 2)?)?;
+            (values, Some(ValueLogits::Outcomes(output)))
+        } else {
+            (output.f_tanh()?.f_flatten(0, -1)?, None)
+        };
+        Ok(Outputs {
+            logits,
+            values,
+            value_logits,
+        })
+    }
+
+    fn layers(&self) -> impl Iterator<Item = &Layer> {
+        let ops = self.trunk.iter().chain(&self.policy).chain(&self.value);
+        ops.filter_map(|op| match op {
+            Op::Layer(layer) => Some(&**layer),
+            Op::Flatten | Op::Keep | Op::Add => None,
+        })
     }
 
     /// Takes the weights of [`Tower::fold`] of a tower of the same shape.
     pub(super) fn unfold(&self, weights: &TowerWeights) -> Result<(), TorchError> {
-        self.input.unfold(&weights.input)?;
-        for (block, weights) in self.blocks.iter().zip(&weights.blocks) {
-            block.unfold(weights)?;
-        }
-        self.heads.unfold(&weights.policy, &weights.value)
+        self.layers().try_for_each(|layer| layer.unfold(weights))
     }
 
     /// Returns the weights, with the normalisations folded into the convolutions.
     pub(super) fn fold(&self) -> Result<TowerWeights, TorchError> {
-        let (policy, value) = self.heads.fold()?;
+        let mut layers = Vec::new();
+        for layer in self.layers() {
+            layers.extend(layer.fold()?);
+        }
         Ok(TowerWeights {
-            input: self.input.fold()?,
-            blocks: self.blocks.iter().map(Block::fold).collect::<Result<_, _>>()?,
-            policy,
-            value,
+            shape: self.shape,
+            layers,
         })
     }
 }
 
-impl Block {
-    fn new(shape: &TowerShape, source: &mut NamedTensors<'_>, number: u32) -> Result<Self, TorchError> {
-        let name = |part: &str| format!("block{number}.{part}");
-        let pooled = shape.pooled_in(number);
-        Ok(Self {
-            first: PooledConv::new(source, &name("first"), &name("pooling"), pooled)?,
-            second: ConvNorm::new(source, &name("second"))?,
-        })
+fn walk(ops: &[Op], board: Tensor, pass: Pass) -> Result<Tensor, TorchError> {
+    let mut now = board;
+    let mut kept = now.shallow_clone();
+    for op in ops {
+        match op {
+            Op::Layer(layer) => now = layer.forward(&now, pass)?,
+            // In the order `channel·squares + square` whatever the strides.
+            Op::Flatten => now = now.f_flatten(1, -1)?,
+            Op::Keep => kept = now.shallow_clone(),
+            Op::Add => now = now.f_add(&kept)?.f_relu_()?,
+        }
     }
+    Ok(now)
+}
 
-    fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
-        let first = self.first.forward(board, pass)?;
-        let second = self.second.forward(&first, pass)?;
-        Ok(second.f_add(board)?.f_relu_()?)
-    }
-
-    fn unfold(&self, weights: &FoldedBlock) -> Result<(), TorchError> {
-        self.first.unfold(&weights.first, weights.pooling.as_ref())?;
-        self.second.unfold(&weights.second)
-    }
-
-    fn fold(&self) -> Result<FoldedBlock, TorchError> {
-        let (first, pooling) = self.first.fold()?;
-        Ok(FoldedBlock {
-            first,
+impl Op {
+    fn new(step: Step, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
+        let step = match step {
+            Step::Layer(layer) => layer,
+            Step::Flatten(..) => return Ok(Self::Flatten),
+            Step::Keep => return Ok(Self::Keep),
+            Step::Add(_) => return Ok(Self::Add),
+        };
+        let name = step.variable.as_str();
+        let variables = match step.shape.kind {
+            onnx::Kind::Conv(_) if step.has_norm => Variables::ConvNorm(ConvNorm::new(from, name)?),
+            onnx::Kind::Conv(_) => Variables::Conv(Conv::new(from, name)?),
+            _ => Variables::Linear(Linear::new(from, name)?),
+        };
+        let pooling = match step.pooled {
+            0 => None,
+            _ => Some(Linear::new(from, &step.pooling_variable)?),
+        };
+        Ok(Self::Layer(Box::new(Layer {
+            step,
+            variables,
             pooling,
-            second: self.second.fold()?,
-        })
+        })))
+    }
+}
+
+impl Layer {
+    fn forward(&self, values: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
+        let mut own = match &self.variables {
+            Variables::ConvNorm(conv) => conv.forward(values, pass)?,
+            Variables::Conv(conv) => conv.forward(values, pass)?,
+            Variables::Linear(linear) => linear.forward(values, Kind::Float)?,
+        };
+        match &self.pooling {
+            Some(linear) => self.pool(&own, linear, pass),
+            None if self.step.has_relu => Ok(own.f_relu_()?),
+            None => Ok(own),
+        }
+    }
+
+    fn pool(&self, board: &Tensor, linear: &Linear, pass: Pass) -> Result<Tensor, TorchError> {
+        let dims = [self.step.kept() as i64, self.step.pooled as i64];
+        // The gradient of a split is a concatenation. Two narrowed views would each have a gradient padded with zeros, and adding
+        // them takes a fifth of a step.
+        let parts = board.f_split_with_sizes(dims.as_slice(), 1)?;
+        let [own, pooled] = parts.as_slice() else {
+            return Err(TorchError::new("a split into two gave another number"));
+        };
+        let pooled = pooled.f_relu()?;
+        let squares = [2i64, 3];
+        let seen = [
+            pooled.f_mean_dim(squares.as_slice(), false, None)?,
+            pooled.f_amax(squares.as_slice(), false)?,
+        ];
+        let bias = linear.forward(&Tensor::f_cat(&seen, 1)?, pass.kind)?;
+        Ok(own.f_add(&bias.f_unsqueeze(-1)?.f_unsqueeze(-1)?)?.f_relu_()?)
+    }
+
+    /// Takes the weights of [`Layer::fold`].
+    fn unfold(&self, weights: &TowerWeights) -> Result<(), TorchError> {
+        let parts = self.step.parts();
+        let mut parts = parts.iter().map(|part| weights.layer(&part.name));
+        let Some(own) = parts.next() else { return Ok(()) };
+        let (mut numbers, mut bias) = (own.weights.clone(), own.bias.clone());
+        if let (Some(linear), Some(pooled), Some(last)) = (&self.pooling, parts.next(), parts.next()) {
+            // The outputs of the pooled layer come after the others.
+            numbers.extend_from_slice(&pooled.weights);
+            bias.extend_from_slice(&pooled.bias);
+            linear.unfold(&last.weights, &last.bias)?;
+        }
+        match &self.variables {
+            Variables::ConvNorm(conv) => conv.unfold(&numbers, &bias),
+            Variables::Conv(conv) => conv.unfold(&numbers, &bias),
+            Variables::Linear(linear) => linear.unfold(&numbers, &bias),
+        }
+    }
+
+    /// Returns the layer as a file holds it ([`TowerLayer::parts`]).
+    fn fold(&self) -> Result<Vec<Folded>, TorchError> {
+        let (mut weights, mut bias) = match &self.variables {
+            Variables::ConvNorm(conv) => conv.fold()?,
+            Variables::Conv(conv) => conv.fold()?,
+            Variables::Linear(linear) => linear.fold()?,
+        };
+        let kept = self.step.kept();
+        let mut others = vec![(
+            weights.split_off(kept * self.step.shape.taps()),
+            bias.split_off(kept),
+        )];
+        if let Some(linear) = &self.pooling {
+            others.push(linear.fold()?);
+        }
+        let numbers = [(weights, bias)].into_iter().chain(others);
+        let parts = self.step.parts().into_iter().zip(numbers);
+        let layers = parts.map(|(shape, (weights, bias))| Folded { shape, weights, bias });
+        Ok(layers.collect())
     }
 }

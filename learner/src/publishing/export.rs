@@ -2,7 +2,7 @@
 
 use games::{RowForm, RowLayout};
 use onnx::{
-    Input, Metadata, TowerError, fish_eye,
+    Input, Metadata, NetworkError, fish_eye,
     model::{MetadataError, PAIRS_KEY, with_entry},
 };
 
@@ -16,7 +16,7 @@ use crate::{
 pub enum ExportError {
     /// The weights are not finite, or do not fit the layout.
     #[error(transparent)]
-    Tower(#[from] TowerError),
+    Network(#[from] NetworkError),
     /// A torch operation failed.
     #[error(transparent)]
     Torch(#[from] TorchError),
@@ -28,7 +28,7 @@ pub enum ExportError {
 impl ExportError {
     /// True if a weight is infinite or not a number.
     pub fn is_not_finite(&self) -> bool {
-        matches!(self, Self::Tower(TowerError::NotFinite { .. }))
+        matches!(self, Self::Network(NetworkError::NotFinite(_)))
     }
 }
 

@@ -7,7 +7,7 @@ use config::CheckpointConfig;
 use proto::v1::{ListGamesRequest, replay_store_client::ReplayStoreClient};
 use service::connect::{Link, MAX_MESSAGE_BYTES};
 
-/// Number of the oldest stored games that are asked for their checkpoints. Games arrive about in the order of their checkpoints.
+/// Number of the oldest stored games whose checkpoints are read. Games arrive about in the order of their checkpoints.
 const OLDEST_GAMES: u32 = 256;
 /// Maximum time to wait for the store. Pruning continues without its answer.
 const TIMEOUT: Duration = Duration::from_secs(5);

@@ -29,7 +29,7 @@ pub struct Snapshot {
 pub struct LearnerState {
     /// Counters.
     pub progress: Progress,
-    /// The optimiser's state beside its moments.
+    /// The optimiser's state without its moments.
     pub optimizer: OptimizerState,
     /// The run's seed, from which batches are drawn.
     pub seed: u64,

@@ -14,7 +14,7 @@ use crate::{
     },
 };
 
-/// Prefix of the averages' names beside the optimiser's moments: `average/<variable>`.
+/// Prefix of the averages' names, which are stored with the optimiser's moments: `average/<variable>`.
 const PREFIX: &str = "average/";
 
 /// The average, as a network that can be evaluated and exported.
@@ -42,7 +42,7 @@ impl Average {
         &self.network
     }
 
-    /// Adds the weights after step `step` (counted from 1) to the average; step 0 stands for the first weights.
+    /// Adds the weights after step `step` (counted from 1) to the average; step 0 means the first weights.
     ///
     /// # Errors
     /// [`TorchError`].

@@ -5,7 +5,7 @@
 //! | [`train`] | one training step: forward pass, loss, gradients, update |
 //! | [`loss`] | the loss function |
 //! | [`optimizer`] | update rules and the learning-rate schedule |
-//! | [`precision`], [`precision_choice`] | f32 or bf16, and the measurement of the faster one |
+//! | [`precision`] | f32 or bf16, and the measurement of the faster one |
 //! | [`average`] | the averaged weights, which are published |
 //! | [`validation`] | losses on games that are held out of training |
 //! | [`report`] | metrics, the log and the event file for TensorBoard |
@@ -17,7 +17,6 @@ pub mod divergences;
 pub mod loss;
 pub mod optimizer;
 pub mod precision;
-pub mod precision_choice;
 pub mod report;
 pub mod steps;
 pub mod train;

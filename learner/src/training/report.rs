@@ -19,7 +19,7 @@ use crate::{
 const INTERVAL: Duration = Duration::from_secs(10);
 /// Name of the value's squared error, if the value is trained by a cross-entropy.
 const SQUARED_ERROR: &str = "value_squared_error";
-/// Folder of the TensorBoard files beside `metrics.jsonl`.
+/// Folder of the TensorBoard files, next to `metrics.jsonl`.
 const EVENTS: &str = "tensorboard";
 
 /// Means over the steps since the last line.
@@ -259,7 +259,7 @@ mod tests {
             .collect();
         assert_eq!(lines.len(), 2);
         assert_eq!(lines[0]["policy_loss"], 3.0);
-        // A network without outcomes has no squared error beside its value loss.
+        // A network without outcomes has no squared error in addition to its value loss.
         assert!(lines[0].get("value_squared_error").is_none());
         assert_eq!(lines[0]["samples"], 20);
         assert_eq!(lines[0]["samples_per_second"], 1000.0);

@@ -13,7 +13,7 @@ use crate::{
     training::{
         average::Average,
         loss::losses,
-        optimizer::{Optimizer, Rule, schedule::learning_rate},
+        optimizer::{Optimizer, Rule, learning_rate},
         precision::Precision,
     },
 };
@@ -324,7 +324,7 @@ fn norm(gradients: &[Tensor; 2]) -> Result<Tensor, TorchError> {
 mod tests {
     use super::*;
 
-    /// Releases that knew several replay stores wrote each store's own count beside their sum.
+    /// Releases that knew several replay stores wrote each store's own count next to their sum.
     #[test]
     fn progress_of_earlier_releases_is_read() {
         let written = r#"{"step": 6, "samples": 192, "next_batch": 6, "inserted": 96, "forgone": 4, "store_inserted": 90,

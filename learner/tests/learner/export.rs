@@ -13,7 +13,7 @@ use learner::{
     },
     training::train::Trainer,
 };
-use onnx::{Input, Metadata, PolicyHead, TowerWeights, proto::ModelProto};
+use onnx::{Input, Metadata, TowerWeights, proto::ModelProto};
 use proptest::prelude::*;
 use prost::Message as _;
 
@@ -87,6 +87,10 @@ proptest! {
     }
 }
 
+fn layer<'a>(weights: &'a mut TowerWeights, name: &str) -> &'a mut onnx::Layer {
+    weights.layer_mut(name).unwrap()
+}
+
 #[test]
 fn a_wrong_number_anywhere_is_found() {
     let prover = Prover::load(Path::new("")).unwrap();
@@ -113,35 +117,22 @@ fn a_wrong_number_anywhere_is_found() {
     tamper(&|_| {}, &layout).unwrap();
     let changes: [&dyn Fn(&mut TowerWeights); 7] = [
         &|weights| {
-            if let Some(pooling) = &mut weights.blocks[0].pooling {
-                pooling.conv.bias.iter_mut().for_each(|bias| *bias += 1.0);
-            }
+            let pooled = &mut layer(weights, "block0.first.pooled").bias;
+            pooled.iter_mut().for_each(|bias| *bias += 1.0);
         },
         &|weights| {
             // Means and maxima swapped.
-            if let Some(pooling) = &mut weights.blocks[0].pooling {
-                pooling
-                    .linear
-                    .weights
-                    .chunks_mut(6)
-                    .for_each(|row| row.rotate_left(3));
-            }
+            let rows = layer(weights, "block0.first.pooled.linear").weights.chunks_mut(6);
+            rows.for_each(|row| row.rotate_left(3));
         },
-        &|weights| weights.input.bias[0] += 0.05,
+        &|weights| layer(weights, "input").bias[0] += 0.05,
         &|weights| {
-            weights.blocks[0]
-                .first
-                .weights
-                .iter_mut()
-                .for_each(|w| *w *= 1.05)
+            let first = &mut layer(weights, "block0.first").weights;
+            first.iter_mut().for_each(|weight| *weight *= 1.05);
         },
-        &|weights| {
-            if let PolicyHead::Dense { linear, .. } = &mut weights.policy {
-                linear.bias[4] += 0.01;
-            }
-        },
-        &|weights| weights.value.hidden.weights.reverse(),
-        &|weights| weights.value.output.bias[0] += 0.001,
+        &|weights| layer(weights, "policy.linear").bias[4] += 0.01,
+        &|weights| layer(weights, "value.hidden").weights.reverse(),
+        &|weights| layer(weights, "value.output").bias[0] += 0.001,
     ];
     for (number, change) in changes.into_iter().enumerate() {
         let error = tamper(change, &layout).unwrap_err();

@@ -150,10 +150,10 @@ fn agree(encoding: Encoding, trainer: &Trainer) {
 
     // The proof finds every changed weight.
     let changes: [&dyn Fn(&mut onnx::FishEyeWeights); 4] = [
-        &|weights| weights.encoder.embedding.reverse(),
-        &|weights| weights.encoder.rollup_output.bias[0] += 0.5,
-        &|weights| weights.path.weights.reverse(),
-        &|weights| weights.value_output.bias[0] += 0.01,
+        &|weights| weights.layer_mut("embedding").unwrap().weights.reverse(),
+        &|weights| weights.layer_mut("rollup.output").unwrap().bias[0] += 0.5,
+        &|weights| weights.layer_mut("path").unwrap().weights.reverse(),
+        &|weights| weights.layer_mut("value.output").unwrap().bias[0] += 0.01,
     ];
     for (number, change) in changes.into_iter().enumerate() {
         let mut wrong = (*weights).clone();

@@ -119,14 +119,16 @@ fn probabilities_are_exported_and_proven() {
     };
     // Win and loss both become likelier: the value hardly changes, the probabilities do.
     let error = tamper(&|weights| {
-        weights.value.output.bias[0] += 0.01;
-        weights.value.output.bias[2] += 0.01;
+        let output = weights.layer_mut("value.output").unwrap();
+        output.bias[0] += 0.01;
+        output.bias[2] += 0.01;
     });
     assert!(matches!(error, ProofError::Differs { .. }), "{error}");
     let error = tamper(&|weights| {
-        let output = &mut weights.value.output;
-        output.outputs = 1;
-        output.weights.truncate(output.inputs);
+        weights.shape.outcomes = false;
+        let output = weights.layer_mut("value.output").unwrap();
+        output.shape.outputs = 1;
+        output.weights.truncate(output.shape.inputs);
         output.bias.truncate(1);
     });
     assert!(error.to_string().contains("`wdl`"), "{error}");

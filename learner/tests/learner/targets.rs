@@ -2,7 +2,7 @@
 
 use crate::common::{layout, packer, wire_batch};
 use games::{Game as _, RowSymmetries, Symmetry, connect_four::ConnectFour};
-use learner::data::{batches::BatchError, completed_q, packer::Packer};
+use learner::data::{batches::BatchError, packer::Packer, policies};
 use proto::{
     decisions::{DecisionColumns, Entry, Recorder},
     v1::{Batch, DecisionKind, Decisions},
@@ -36,7 +36,7 @@ fn target(rule: CompletedQ, visits: &[u32], search: Search<'_>) -> Vec<f64> {
     let columns = columns(DecisionKind::Searched, &[search]);
     let counts = [visits.len() as u32];
     let decision = DecisionColumns::new(&columns, &counts).unwrap().next().unwrap();
-    completed_q::target(rule, visits, &decision).unwrap()
+    policies::completed_q(rule, visits, &decision).unwrap()
 }
 
 fn assert_near(found: &[f64], expected: &[f64], tolerance: f64) {
@@ -65,7 +65,7 @@ fn targets_are_those_of_mctx() {
     let cases: Vec<Case> = serde_json::from_str(include_str!("vectors/completed_q.json")).unwrap();
     assert!(cases.len() >= 40);
     for case in cases {
-        // Without rescaling, the range of all values stands in the denominator.
+        // Without rescaling, the range of all values is in the denominator.
         let rule = match case.rescale {
             true => CompletedQ {
                 scale: case.scale,
@@ -145,7 +145,7 @@ fn a_prior_that_was_rounded_to_zero_and_a_proven_win_give_a_policy() {
     assert!(found[0] > 0.99, "{found:?}");
     let columns = columns(DecisionKind::Searched, &[(&[(1.0, f32::NAN)], &[], 0.0)]);
     let decision = DecisionColumns::new(&columns, &[1]).unwrap().next().unwrap();
-    assert!(completed_q::target(EVEN, &[1], &decision).is_err());
+    assert!(policies::completed_q(EVEN, &[1], &decision).is_err());
 }
 
 /// Returns two positions of Connect Four. The packer draws one of the two images of each. The first action of a position has its own

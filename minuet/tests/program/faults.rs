@@ -4,7 +4,7 @@ use std::{fs, net::SocketAddr, path::Path, process::Command, time::SystemTime};
 
 use games::{Game as _, connect_four::ConnectFour};
 use launcher::run::folder::RunFolder;
-use onnx::{PolicyHead, TowerShape, TowerWeights};
+use onnx::{TowerShape, TowerWeights};
 use proto::{
     endings,
     v1::{Game, GameResult},
@@ -244,12 +244,12 @@ async fn alarms_of_network(weights: TowerWeights) -> Vec<(String, String)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_that_is_certain_everywhere_is_an_alarm_and_a_random_one_is_not() {
     let layout = ConnectFour::layout(());
-    let mut weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 1);
+    let mut weights = TowerWeights::random(&TowerShape::new(&layout, 1, 8), 1);
     assert_eq!(alarms_of_network(weights.clone()).await, none());
-    let PolicyHead::Dense { linear, .. } = &mut weights.policy else {
-        panic!("the head of Connect Four is dense")
-    };
-    linear.bias = (0..linear.outputs).map(|action| 50.0 * action as f32).collect();
+    let linear = weights.layer_mut("policy.linear").unwrap();
+    linear.bias = (0..linear.shape.outputs)
+        .map(|action| 50.0 * action as f32)
+        .collect();
     let found = alarms_of_network(weights).await;
     assert_eq!(found.len(), 1, "{found:?}");
     let (name, text) = &found[0];

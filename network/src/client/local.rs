@@ -46,7 +46,7 @@ pub enum OpenError {
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let encoding = Othello::encoding(0)?;
 /// let layout: RowLayout = Othello::layout(encoding);
-/// let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 1);
+/// let weights = TowerWeights::random(&TowerShape::new(&layout, 1, 8), 1);
 /// let metadata = Metadata { layout, step: 0 };
 /// let folder = tempfile::tempdir()?;
 /// let path = folder.path().join("model.onnx");

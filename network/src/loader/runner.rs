@@ -68,7 +68,7 @@ impl Loader {
     pub(super) fn try_out(&self) -> Result<(), LoadError> {
         let layout = tiny_layout();
         let shape = onnx::TowerShape::new(&layout, 1, 8);
-        let weights = onnx::TowerWeights::random(&layout, &shape, 1);
+        let weights = onnx::TowerWeights::random(&shape, 1);
         let metadata = onnx::Metadata {
             layout: layout.clone(),
             step: 0,

@@ -3,20 +3,18 @@
 use games::planes::SQUARES;
 
 use super::{
-    EncoderWeights, ExampleWeights, FishEyeShape,
+    FishEyeShape, FishEyeWeights,
     nodes::{Dense, Inputs, concat, gather, one_hot, to_float},
     weights::EXAMPLE_GRIDS,
 };
 use crate::{
     graph::{Attribute, Graph, Value},
-    tower::{conv, flatten, linear, relu},
-    weights::{Conv, Linear},
+    tower::{flatten, layer, relu},
 };
 
 /// Encoder whose nodes and initialisers have names that begin with `prefix`.
 pub(super) struct Encoder<'a> {
-    pub shape: &'a FishEyeShape,
-    pub weights: &'a EncoderWeights,
+    pub weights: &'a FishEyeWeights,
     pub prefix: &'static str,
 }
 
@@ -79,17 +77,22 @@ impl Encoder<'_> {
 
     /// Adds the table: the embedding, then all interior imps, level by level. A level may be empty.
     pub fn rollup(&self, graph: &mut Graph, inputs: &Inputs) -> Value {
-        let (shape, weights) = (self.shape, self.weights);
-        let hidden = Dense::new(graph, &self.name("rollup.hidden"), &weights.rollup_hidden);
-        let output = Dense::new(graph, &self.name("rollup.output"), &weights.rollup_output);
+        let shape = &self.weights.shape;
+        let dense = |graph: &mut Graph, name: &str| {
+            let name = self.name(name);
+            Dense::new(graph, &name, self.weights.layer(&name))
+        };
+        let hidden = dense(graph, "rollup.hidden");
+        let output = dense(graph, "rollup.output");
         let sides = [-1, (shape.roles * shape.width) as i64];
         let flat = graph.longs(&self.name("rollup.flat"), &sides);
         let axis = graph.ints(&self.name("rollup.axis"), &[0]);
         let ends: Vec<Value> = (0..=shape.depth as i32 + 1)
             .map(|number| graph.ints(&self.name(&format!("rollup.level{number}")), &[number]))
             .collect();
-        let sides = [shape.values, shape.width];
-        let mut table = graph.floats(&self.name("embedding"), &sides, &weights.embedding);
+        let name = self.name("embedding");
+        let embedding = self.weights.layer(&name);
+        let mut table = graph.floats(&name, &embedding.shape.dims(), &embedding.weights);
         for height in 0..shape.depth {
             let name = self.name(&format!("rollup{}", height + 1));
             let mut bound = |at: usize| {
@@ -108,23 +111,23 @@ impl Encoder<'_> {
         table
     }
 
-    /// Adds the vector of what every position shows, `[B, position + examples]`: its grids, and the greatest numbers of its examples.
+    /// Adds the vector of what every position shows, `[B, position + examples]`: its grids, and the largest numbers of its examples.
     pub fn shown(&self, graph: &mut Graph, boards: &Boards) -> Value {
-        let grids = self.grids(graph, &boards.grids);
-        let Some((weights, boards)) = self.weights.examples.as_ref().zip(boards.examples.as_ref()) else {
+        let grids = self.board(graph, "grids", &boards.grids);
+        let Some(boards) = &boards.examples else {
             return grids;
         };
-        let examples = self.examples(graph, weights, boards);
+        let examples = self.examples(graph, boards);
         concat(graph, &self.name("shown"), &[&grids, &examples], 1)
     }
 
     /// Adds the vector of every position's examples, `[B, examples]`. The table of all examples of the batch begins with zeros, which
-    /// stand for an example that a position does not have. No number of an example is less, because ReLU is last.
-    fn examples(&self, graph: &mut Graph, weights: &ExampleWeights, boards: &ExampleBoards) -> Value {
-        let board = self.convolved(graph, "examples", &weights.convolutions, &boards.boards);
-        let vectors = self.vectors(graph, "examples", &weights.reduce, &weights.output, &board);
+    /// take the place of an example that a position does not have. No number of an example is less, because ReLU is last.
+    fn examples(&self, graph: &mut Graph, boards: &ExampleBoards) -> Value {
+        let vectors = self.board(graph, "examples", &boards.boards);
         let name = self.name("examples.table");
-        let none = graph.floats(&name, &[1, self.shape.examples], &vec![0.0; self.shape.examples]);
+        let size = self.weights.shape.examples;
+        let none = graph.floats(&name, &[1, size], &vec![0.0; size]);
         let table = concat(graph, &name, &[&none, &vectors], 0);
         let name = self.name("examples.greatest");
         let of_position = gather(graph, &name, &table, &boards.of);
@@ -135,52 +138,36 @@ impl Encoder<'_> {
         graph.node("ReduceMax", &name, &[&of_position], &axis)
     }
 
-    /// Adds the vector of every position's grids, `[B, position]`. `boards` are their planes.
-    fn grids(&self, graph: &mut Graph, boards: &Value) -> Value {
-        let weights = self.weights;
-        let board = self.convolved(graph, "grids", &weights.grids, boards);
-        self.vectors(
-            graph,
-            "grids",
-            &weights.grids_reduce,
-            &weights.grids_output,
-            &board,
-        )
-    }
-
-    /// Adds convolutions with ReLU one after the other. `part` begins their names.
-    fn convolved(&self, graph: &mut Graph, part: &str, convolutions: &[Conv], boards: &Value) -> Value {
-        let mut board = boards.clone();
-        for (number, layer) in convolutions.iter().enumerate() {
-            let name = self.name(&format!("{part}.conv{number}"));
-            board = conv(graph, &name, layer, &board);
-            board = relu(graph, &name, &board);
+    /// Adds the vector of each board: convolutions over its planes, a convolution to few channels, and a fully connected layer, each
+    /// with ReLU. `part` begins the names of the layers.
+    fn board(&self, graph: &mut Graph, part: &str, planes: &Value) -> Value {
+        let apply = |graph: &mut Graph, name: &str, values: &Value| {
+            let values = layer(graph, name, self.weights.layer(name), values);
+            relu(graph, name, &values)
+        };
+        let mut board = planes.clone();
+        if part == "view" {
+            board = apply(graph, &self.name("view.conv"), &board);
+        } else {
+            for number in 0..self.weights.shape.convolutions {
+                board = apply(graph, &self.name(&format!("{part}.conv{number}")), &board);
+            }
         }
-        board
-    }
-
-    /// Adds the vector of each board: a convolution to few channels and a layer, each with ReLU. `part` begins their names.
-    fn vectors(&self, graph: &mut Graph, part: &str, reduce: &Conv, output: &Linear, board: &Value) -> Value {
         let name = self.name(&format!("{part}.reduce"));
-        let reduced = conv(graph, &name, reduce, board);
-        let reduced = relu(graph, &name, &reduced);
-        let reduced = flatten(graph, &self.name(part), &reduced, reduce.outputs);
-        let name = self.name(&format!("{part}.output"));
-        let output = linear(graph, &name, output, &reduced);
-        relu(graph, &name, &output)
+        board = apply(graph, &name, &board);
+        let length = self.weights.layer(&name).shape.outputs * SQUARES;
+        let flat = flatten(graph, &self.name(part), &board, length);
+        apply(graph, &self.name(&format!("{part}.output")), &flat)
     }
 
     /// Adds the vector of every view, `[V, view]`, of `views` as symbols, `[V, 64]`.
     pub fn views(&self, graph: &mut Graph, views: &Value) -> Value {
-        let (shape, weights) = (self.shape, self.weights);
+        let shape = &self.weights.shape;
         let name = self.name("views");
         let planes = one_hot(graph, &name, shape, views, &[-1, 1, SQUARES as i64]);
         let to_board = graph.longs(&self.name("views.board"), &[-1, shape.symbols as i64, 8, 8]);
         let planes = graph.node("Reshape", &self.name("views.board"), &[&planes, &to_board], &[]);
-        let name = self.name("view.conv");
-        let board = conv(graph, &name, &weights.view, &planes);
-        let board = relu(graph, &name, &board);
-        self.vectors(graph, "view", &weights.view_reduce, &weights.view_output, &board)
+        self.board(graph, "view", &planes)
     }
 
     /// Adds sept, what is shown, and view of every position's root, `[B, …]` each. Only the views of roots are encoded.

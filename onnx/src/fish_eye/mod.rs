@@ -12,7 +12,7 @@
 //! path       path       = relu(linear(path matrix)): for each depth the role on the path from the root
 //! grids      position   = relu(linear(relu(conv1×1(3 × relu(conv3×3(target A, target B, current))))))
 //!            view       = relu(linear(relu(conv1×1(relu(conv3×3(the drawing of the imp's sept))))))
-//! examples   the greatest number at each place of relu(linear(relu(conv1×1(3 × relu(conv3×3(input, output)))))), over the
+//! examples   the largest number at each place of relu(linear(relu(conv1×1(3 × relu(conv3×3(input, output)))))), over the
 //!            examples of the position; 0 without any
 //! policy     for every imp: linear(relu(linear(sept, context, path, view, position, examples))), one logit per move
 //! value      sigmoid(linear(relu(linear(the root's sept, position, examples, the root's view))))
@@ -50,7 +50,7 @@
 //! | output | `value` | f32 `[B, 1]` | in [0, 1] |
 //!
 //! The *table* holds the embedding's rows first (a leaf's value is its row, 0 is "not present") and after them the
-//! interior imps, so that row `values + i` is interior imp `i`. Opset 17.
+//! interior imps, so that row `values + i` is interior imp `i`.
 
 mod encoder;
 mod nodes;
@@ -59,7 +59,7 @@ pub mod recursive;
 mod weights;
 
 pub use nodes::build;
-pub use weights::{EncoderWeights, ExampleWeights, FishEyeShape, FishEyeWeights, VALUE_ENCODER};
+pub use weights::{FishEyeShape, FishEyeWeights, VALUE_ENCODER};
 
 /// Name of the input with the role matrices.
 pub const ROLES: &str = "roles";
@@ -111,7 +111,7 @@ mod tests {
             .iter()
             .map(|input| {
                 let Some(type_proto::Value::TensorType(tensor)) = input.r#type.clone().unwrap().value else {
-                    panic!("{} is no tensor", input.name());
+                    panic!("{} is not a tensor", input.name());
                 };
                 let sizes = tensor.shape.unwrap().dim.into_iter().skip(1);
                 let sizes = sizes.map(|size| match size.value.unwrap() {

@@ -11,12 +11,9 @@ use crate::{
     graph::{Attribute, Graph, Side, Value},
     model::{self, Metadata},
     proto::tensor_proto::DataType,
-    tower::{linear, relu},
-    weights::{Linear, TowerError},
+    tower::{layer, relu},
+    weights::{Kind, Layer, LayerShape, NetworkError},
 };
-
-/// Opset version of the newest operator in use.
-const OPSET: i64 = 17;
 
 const BATCH: Side = Side::Free("batch");
 const IMPS: Side = Side::Free("imps");
@@ -25,18 +22,14 @@ const VIEWS: Side = Side::Free("views");
 /// Writes the file of a fish-eye network. [`super`] documents its inputs and outputs.
 ///
 /// # Errors
-/// [`TowerError`] if the weights do not fit their shape.
-pub fn build(weights: &FishEyeWeights, metadata: &Metadata) -> Result<Vec<u8>, TowerError> {
+/// [`NetworkError`] if the weights do not fit their shape.
+pub fn build(weights: &FishEyeWeights, metadata: &Metadata) -> Result<Vec<u8>, NetworkError> {
     weights.check()?;
     let shape = &weights.shape;
     let mut graph = Graph::new("minuet-fish-eye");
     let inputs = Inputs::declare(&mut graph, shape);
     let into = &mut graph;
-    let policy_net = Encoder {
-        shape,
-        weights: &weights.encoder,
-        prefix: "",
-    };
+    let policy_net = Encoder { weights, prefix: "" };
     let boards = boards(into, shape, &inputs);
     let table = policy_net.rollup(into, &inputs);
     let sept = gather(into, "sept", &table, &inputs.sept);
@@ -46,18 +39,15 @@ pub fn build(weights: &FishEyeWeights, metadata: &Metadata) -> Result<Vec<u8>, T
     let views = policy_net.views(into, &inputs.views);
     let view = gather(into, "view", &views, &inputs.view);
     let logits = policy(into, weights, &inputs, [&sept, &context, &path, &view], &position);
-    let value = match &weights.value_encoder {
-        None => {
+    let value = match shape.shared {
+        true => {
             let sept = gather(into, "value.sept", &sept, &inputs.root);
             let view = gather(into, "value.view", &view, &inputs.root);
             value(into, weights, [&sept, &position, &view])
         }
-        Some(own) => {
-            let value_net = Encoder {
-                shape,
-                weights: own,
-                prefix: VALUE_ENCODER,
-            };
+        false => {
+            let prefix = VALUE_ENCODER;
+            let value_net = Encoder { weights, prefix };
             let [sept, position, view] = value_net.roots(into, &inputs, &boards);
             value(into, weights, [&sept, &position, &view])
         }
@@ -69,7 +59,7 @@ pub fn build(weights: &FishEyeWeights, metadata: &Metadata) -> Result<Vec<u8>, T
         &[IMPS, Side::Fixed(shape.moves)],
     );
     graph.output(model::VALUE, &value, DataType::Float, &[BATCH, Side::Fixed(1)]);
-    model::file(graph, metadata, OPSET)
+    model::file(graph, metadata)
 }
 
 pub(super) struct Inputs {
@@ -136,7 +126,7 @@ fn context(graph: &mut Graph, weights: &FishEyeWeights, table: &Value, inputs: &
     let rows = gather(graph, "context", table, &inputs.ancestors);
     let flat = graph.longs("context.flat", &[-1, (shape.depth * shape.width) as i64]);
     let matrices = graph.node("Reshape", "context", &[&rows, &flat], &[]);
-    let contexts = linear(graph, "context", &weights.context, &matrices);
+    let contexts = layer(graph, "context", weights.layer("context"), &matrices);
     let contexts = relu(graph, "context", &contexts);
     gather(graph, "context.imp", &contexts, &inputs.parent)
 }
@@ -144,12 +134,12 @@ fn context(graph: &mut Graph, weights: &FishEyeWeights, table: &Value, inputs: &
 /// Adds the path of every imp, `[M, path]`. The path matrix has at most a single 1 in each column, so its product with the
 /// layer's weights is a sum of columns of these: one for each depth, zero after the end of the path.
 fn path(graph: &mut Graph, weights: &FishEyeWeights, path: &Value) -> Value {
-    let (shape, layer) = (&weights.shape, &weights.path);
+    let (shape, layer) = (&weights.shape, weights.layer("path"));
     let mut columns = vec![0.0; shape.depth * shape.roles * shape.path];
     for depth in 0..shape.depth {
         for role in 0..shape.roles - 1 {
             let column = &mut columns[(depth * shape.roles + role) * shape.path..][..shape.path];
-            for (number, weights) in column.iter_mut().zip(layer.weights.chunks(layer.inputs)) {
+            for (number, weights) in column.iter_mut().zip(layer.weights.chunks(layer.shape.inputs)) {
                 *number = weights[role * shape.depth + depth];
             }
         }
@@ -193,41 +183,40 @@ fn policy(
     own: [&Value; 4],
     position: &Value,
 ) -> Value {
-    let layer = &weights.policy_hidden;
-    let (of_imp, of_position) = split(layer, weights.shape.own());
+    let (of_imp, of_position) = split(weights.layer("policy.hidden"), weights.shape.own());
     let own = concat(graph, "policy.own", &own, 1);
-    let own = linear(graph, "policy.own", &of_imp, &own);
-    let shared = linear(graph, "policy.position", &of_position, position);
+    let own = layer(graph, "policy.own", &of_imp, &own);
+    let shared = layer(graph, "policy.position", &of_position, position);
     let shared = gather(graph, "policy.position", &shared, &inputs.position);
     let hidden = graph.node("Add", "policy.hidden", &[&own, &shared], &[]);
     let hidden = relu(graph, "policy.hidden", &hidden);
-    linear(graph, "policy.output", &weights.policy_output, &hidden)
+    layer(graph, "policy.output", weights.layer("policy.output"), &hidden)
 }
 
 /// Adds the value head over sept, what is shown, and view of the roots.
 fn value(graph: &mut Graph, weights: &FishEyeWeights, of_roots: [&Value; 3]) -> Value {
     let input = concat(graph, "value", &of_roots, 1);
-    let hidden = linear(graph, "value.hidden", &weights.value_hidden, &input);
+    let hidden = layer(graph, "value.hidden", weights.layer("value.hidden"), &input);
     let hidden = relu(graph, "value.hidden", &hidden);
-    let output = linear(graph, "value.output", &weights.value_output, &hidden);
+    let output = layer(graph, "value.output", weights.layer("value.output"), &hidden);
     graph.node("Sigmoid", "value", &[&output], &[])
 }
 
 /// Splits a fully connected layer into one for its first inputs (with the bias) and one for the others (without).
-fn split(layer: &Linear, first: usize) -> (Linear, Linear) {
-    let part = |range: std::ops::Range<usize>, bias: Vec<f32>| Linear {
-        outputs: layer.outputs,
-        inputs: range.len(),
+fn split(layer: &Layer, first: usize) -> (Layer, Layer) {
+    let LayerShape { outputs, inputs, .. } = layer.shape;
+    let part = |range: std::ops::Range<usize>, bias: Vec<f32>| Layer {
+        shape: LayerShape::new("", Kind::Linear, outputs, range.len()),
         weights: layer
             .weights
-            .chunks(layer.inputs)
+            .chunks(inputs)
             .flat_map(|row| row[range.clone()].to_vec())
             .collect(),
         bias,
     };
     (
         part(0..first, layer.bias.clone()),
-        part(first..layer.inputs, vec![0.0; layer.outputs]),
+        part(first..inputs, vec![0.0; outputs]),
     )
 }
 
@@ -238,11 +227,10 @@ pub(super) struct Dense {
 }
 
 impl Dense {
-    pub fn new(graph: &mut Graph, name: &str, layer: &Linear) -> Self {
-        let sides = [layer.outputs, layer.inputs];
+    pub fn new(graph: &mut Graph, name: &str, layer: &Layer) -> Self {
         Self {
-            matrix: graph.floats(&format!("{name}.weight"), &sides, &layer.weights),
-            bias: graph.floats(&format!("{name}.bias"), &[layer.outputs], &layer.bias),
+            matrix: graph.floats(&format!("{name}.weight"), &layer.shape.dims(), &layer.weights),
+            bias: graph.floats(&format!("{name}.bias"), &[layer.shape.outputs], &layer.bias),
         }
     }
 

@@ -6,8 +6,14 @@ use games::{
     planes::SQUARES,
 };
 
-use super::{EncoderWeights, FishEyeShape, FishEyeWeights, weights::EXAMPLE_GRIDS};
-use crate::reference::{conv, linear, relu};
+use super::{
+    FishEyeWeights,
+    weights::{EXAMPLE_GRIDS, VALUE_ENCODER},
+};
+use crate::reference::{layer, relu};
+
+/// Length of a board's side.
+const SIDE: usize = 8;
 
 /// Imp with its subtree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +75,7 @@ impl Position {
 
 /// Evaluates one position: the logits of every imp, in preorder, `[imps][moves]`, and the value.
 pub fn evaluate(weights: &FishEyeWeights, position: &Position) -> (Vec<f32>, f32) {
-    let encoder = Encoder(&weights.shape, &weights.encoder);
+    let encoder = Encoder(weights, "");
     let mut logits = Vec::new();
     policy(
         weights,
@@ -79,16 +85,18 @@ pub fn evaluate(weights: &FishEyeWeights, position: &Position) -> (Vec<f32>, f32
         &mut Vec::new(),
         &mut logits,
     );
-    let of_value = weights.value_encoder.as_ref();
-    let encoder = of_value.map_or(encoder, |own| Encoder(&weights.shape, own));
+    let encoder = match weights.shape.shared {
+        true => encoder,
+        false => Encoder(weights, VALUE_ENCODER),
+    };
     let input = [
         encoder.sept(&position.root),
         encoder.shown(position),
         encoder.view(&position.root),
     ]
     .concat();
-    let hidden = relu(linear(&weights.value_hidden, &input));
-    let output = linear(&weights.value_output, &hidden);
+    let hidden = relu(encoder.apply_own("value.hidden", &input));
+    let output = encoder.apply_own("value.output", &hidden);
     let value = output.first().copied().unwrap_or(f32::NAN);
     (logits, 1.0 / (1.0 + (-value).exp()))
 }
@@ -103,7 +111,7 @@ fn policy(
     logits: &mut Vec<f32>,
 ) {
     let shape = &weights.shape;
-    let encoder = Encoder(shape, &weights.encoder);
+    let encoder = Encoder(weights, "");
     let own = encoder.sept(imp);
     let none = encoder.embedding(0);
     let context: Vec<f32> = (0..shape.depth)
@@ -118,14 +126,14 @@ fn policy(
     }
     let input = [
         own.as_slice(),
-        &relu(linear(&weights.context, &context)),
-        &relu(linear(&weights.path, &matrix)),
+        &relu(encoder.apply("context", &context)),
+        &relu(encoder.apply("path", &matrix)),
         &encoder.view(imp),
         shown,
     ]
     .concat();
-    let hidden = relu(linear(&weights.policy_hidden, &input));
-    logits.extend(linear(&weights.policy_output, &hidden));
+    let hidden = relu(encoder.apply("policy.hidden", &input));
+    logits.extend(encoder.apply("policy.output", &hidden));
     ancestors.push(own);
     for (role, child) in &imp.children {
         path.push(*role);
@@ -135,54 +143,44 @@ fn policy(
     ancestors.pop();
 }
 
-/// Encoder of the policy or of the value, with the sizes of the network.
+/// Encoder whose layers have names that begin with a prefix.
 #[derive(Clone, Copy)]
-struct Encoder<'a>(&'a FishEyeShape, &'a EncoderWeights);
+struct Encoder<'a>(&'a FishEyeWeights, &'a str);
 
 impl<'a> Encoder<'a> {
+    /// Computes a layer of the encoder.
+    fn apply(self, name: &str, values: &[f32]) -> Vec<f32> {
+        let name = format!("{}{name}", self.1);
+        layer(self.0.layer(&name), SIDE, values)
+    }
+
+    /// Computes a layer of the heads, which have no prefix.
+    fn apply_own(self, name: &str, values: &[f32]) -> Vec<f32> {
+        Encoder(self.0, "").apply(name, values)
+    }
+
     /// Computes the roll-up: the vector of a sept.
     fn sept(self, imp: &Sept) -> Vec<f32> {
         let this = self.embedding(imp.value);
         if imp.children.is_empty() {
             return this.to_vec();
         }
-        let mut rows = vec![self.embedding(0).to_vec(); self.0.roles];
+        let mut rows = vec![self.embedding(0).to_vec(); self.0.shape.roles];
         rows[0] = this.to_vec();
         for (role, child) in &imp.children {
             rows[*role] = self.sept(child);
         }
-        linear(
-            &self.1.rollup_output,
-            &relu(linear(&self.1.rollup_hidden, &rows.concat())),
-        )
+        let hidden = relu(self.apply("rollup.hidden", &rows.concat()));
+        self.apply("rollup.output", &hidden)
     }
 
     fn embedding(self, value: usize) -> &'a [f32] {
-        let width = self.0.width;
-        &self.1.embedding[value * width..][..width]
+        let width = self.0.shape.width;
+        &self.0.layer(&format!("{}embedding", self.1)).weights[value * width..][..width]
     }
 
     /// Computes the vectors of the grids and of the examples, one after the other.
     fn shown(self, position: &Position) -> Vec<f32> {
-        let mut shown = self.grids(position);
-        if let Some(weights) = &self.1.examples {
-            let mut greatest = vec![0.0_f32; self.0.examples];
-            for example in &position.examples {
-                let mut planes: Vec<f32> = example.iter().flat_map(|grid| self.one_hot(grid)).collect();
-                for layer in &weights.convolutions {
-                    planes = relu(conv(layer, &planes));
-                }
-                let numbers = relu(linear(&weights.output, &relu(conv(&weights.reduce, &planes))));
-                for (greatest, number) in greatest.iter_mut().zip(numbers) {
-                    *greatest = greatest.max(number);
-                }
-            }
-            shown.extend(greatest);
-        }
-        shown
-    }
-
-    fn grids(self, position: &Position) -> Vec<f32> {
         let mut planes: Vec<f32> = position
             .grids
             .iter()
@@ -191,25 +189,37 @@ impl<'a> Encoder<'a> {
         for &flag in &position.flags {
             planes.extend([f32::from(u8::from(flag)); SQUARES]);
         }
-        for layer in &self.1.grids {
-            planes = relu(conv(layer, &planes));
+        let mut shown = self.board("grids", planes);
+        if self.0.shape.examples > 0 {
+            let mut largest = vec![0.0_f32; self.0.shape.examples];
+            for example in &position.examples {
+                let planes = example.iter().flat_map(|grid| self.one_hot(grid)).collect();
+                for (largest, number) in largest.iter_mut().zip(self.board("examples", planes)) {
+                    *largest = largest.max(number);
+                }
+            }
+            shown.extend(largest);
         }
-        relu(linear(
-            &self.1.grids_output,
-            &relu(conv(&self.1.grids_reduce, &planes)),
-        ))
+        shown
     }
 
     fn view(self, imp: &Sept) -> Vec<f32> {
-        let planes = relu(conv(&self.1.view, &self.one_hot(&imp.view)));
-        relu(linear(
-            &self.1.view_output,
-            &relu(conv(&self.1.view_reduce, &planes)),
-        ))
+        let board = relu(self.apply("view.conv", &self.one_hot(&imp.view)));
+        let reduced = relu(self.apply("view.reduce", &board));
+        relu(self.apply("view.output", &reduced))
+    }
+
+    /// Computes the vector of a board. `part` begins the names of the layers.
+    fn board(self, part: &str, mut planes: Vec<f32>) -> Vec<f32> {
+        for number in 0..self.0.shape.convolutions {
+            planes = relu(self.apply(&format!("{part}.conv{number}"), &planes));
+        }
+        let reduced = relu(self.apply(&format!("{part}.reduce"), &planes));
+        relu(self.apply(&format!("{part}.output"), &reduced))
     }
 
     fn one_hot(self, grid: &[u8; SQUARES]) -> Vec<f32> {
-        (0..self.0.symbols)
+        (0..self.0.shape.symbols)
             .flat_map(|symbol| {
                 grid.iter()
                     .map(move |&found| f32::from(u8::from(usize::from(found) == symbol)))

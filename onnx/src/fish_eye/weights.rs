@@ -3,7 +3,7 @@
 use games::{RowForm, RowLayout, generator::expansion::EMBEDDING_ROWS, planes::SQUARES};
 use serde::{Deserialize, Serialize};
 
-use crate::weights::{Conv, Linear, TowerError, check_layer};
+use crate::weights::{Kind, LayerShape, NetworkError, Weights};
 
 /// Sizes of a fish-eye network, which determine the shapes of its weights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,64 +73,20 @@ const fn is_zero(size: &usize) -> bool {
 /// Prefix of the names of the value's own encoder.
 pub const VALUE_ENCODER: &str = "value.";
 
-/// Weights of a fish-eye network.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FishEyeWeights {
-    /// Sizes of the network.
-    pub shape: FishEyeShape,
-    /// Encoder of the policy, and of the value if they share it.
-    pub encoder: EncoderWeights,
-    /// Layer of the context, `depth·width → context`.
-    pub context: Linear,
-    /// Layer of the path, `(roles - 1)·depth → path`. The path matrix is flattened by roles.
-    pub path: Linear,
-    /// Hidden layer of the policy, `width + context + path + view + position + examples → policy_hidden`.
-    pub policy_hidden: Linear,
-    /// Output layer of the policy, `policy_hidden → moves`.
-    pub policy_output: Linear,
-    /// Encoder of the value if it is a network of its own.
-    pub value_encoder: Option<EncoderWeights>,
-    /// Hidden layer of the value, `width + position + examples + view → value_hidden`.
-    pub value_hidden: Linear,
-    /// Output layer of the value, `value_hidden → 1`.
-    pub value_output: Linear,
-}
-
-/// Weights of the layers that encode septs, grids and views.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EncoderWeights {
-    /// Embedding, `[values][width]`.
-    pub embedding: Vec<f32>,
-    /// Hidden layer of the roll-up, `roles·width → rollup`.
-    pub rollup_hidden: Linear,
-    /// Output layer of the roll-up, `rollup → width`.
-    pub rollup_output: Linear,
-    /// Convolutions 3×3 over the grids: `grids·symbols + flags → filters`, then `filters → filters`.
-    pub grids: Vec<Conv>,
-    /// Convolution 1×1 over the grids, `filters → reduced`.
-    pub grids_reduce: Conv,
-    /// Output layer of the grids, `reduced·64 → position`.
-    pub grids_output: Linear,
-    /// Convolution 3×3 over a view, `symbols → view_filters`.
-    pub view: Conv,
-    /// Convolution 1×1 over a view, `view_filters → view_reduced`.
-    pub view_reduce: Conv,
-    /// Output layer of a view, `view_reduced·64 → view`.
-    pub view_output: Linear,
-    /// Layers over an example, in networks that take them.
-    pub examples: Option<ExampleWeights>,
-}
-
-/// Weights of the layers that encode an example.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ExampleWeights {
-    /// Convolutions 3×3 over both grids: `2·symbols → filters`, then `filters → filters`.
-    pub convolutions: Vec<Conv>,
-    /// Convolution 1×1, `filters → reduced`.
-    pub reduce: Conv,
-    /// Output layer, `reduced·64 → examples`.
-    pub output: Linear,
-}
+/// Weights of a fish-eye network. The layers of the value's own encoder have names that begin with [`VALUE_ENCODER`].
+///
+/// | layer | from | to |
+/// |---|---|---|
+/// | `embedding` (a table) | | `values` rows of `width` |
+/// | `rollup.hidden`, `rollup.output` | role matrix, `roles·width` | `rollup`, then a sept, `width` |
+/// | `context` | context matrix, `depth·width` | `context` |
+/// | `path` | path matrix, flattened by roles, `(roles - 1)·depth` | `path` |
+/// | `grids.conv0`, …, `grids.reduce`, `grids.output` | `grids·symbols + flags` planes | `filters`, …, `reduced`, then `position` |
+/// | `view.conv`, `view.reduce`, `view.output` | `symbols` planes | `view_filters`, `view_reduced`, then `view` |
+/// | `examples.conv0`, …, `examples.reduce`, `examples.output` | both grids, `2·symbols` planes | `filters`, …, `reduced`, then `examples` |
+/// | `policy.hidden`, `policy.output` | sept, context, path, view, position, examples | `policy_hidden`, then `moves` |
+/// | `value.hidden`, `value.output` | sept, position, examples, view | `value_hidden`, then 1 |
+pub type FishEyeWeights = Weights<FishEyeShape>;
 
 /// Number of grids of an example.
 pub(super) const EXAMPLE_GRIDS: usize = 2;
@@ -222,18 +178,19 @@ impl FishEyeShape {
         if self.shared { &[""] } else { &["", VALUE_ENCODER] }
     }
 
-    /// Returns all layers in order: name, outputs, inputs, side of the kernel (0 for a fully connected layer).
-    pub fn layers(&self) -> Vec<(String, usize, usize, usize)> {
-        let linear = |name: &str, outputs, inputs| (name.to_owned(), outputs, inputs, 0);
-        let mut layers = self.encoder_layers("");
-        // The order determines each layer's first weights, so new layers are added at the end.
-        layers.splice(
-            2..2,
-            [
-                linear("context", self.context, self.depth * self.width),
-                linear("path", self.path, self.roles.saturating_sub(1) * self.depth),
-            ],
-        );
+    /// Returns all layers in order: the tables, then all others. The order determines the first weights of a new network.
+    pub fn layers(&self) -> Vec<LayerShape> {
+        let linear = |name: &str, outputs, inputs| LayerShape::new(name, Kind::Linear, outputs, inputs);
+        let tables = self.encoders().iter().map(|prefix| {
+            LayerShape::new(format!("{prefix}embedding"), Kind::Table, self.values, self.width)
+        });
+        let mut encoder = self.encoder_layers("").into_iter();
+        let mut layers: Vec<LayerShape> = tables.chain(encoder.by_ref().take(2)).collect();
+        layers.extend([
+            linear("context", self.context, self.depth * self.width),
+            linear("path", self.path, self.roles.saturating_sub(1) * self.depth),
+        ]);
+        layers.extend(encoder);
         layers.extend([
             linear("policy.hidden", self.policy_hidden, self.own() + self.shown()),
             linear("policy.output", self.moves, self.policy_hidden),
@@ -250,38 +207,60 @@ impl FishEyeShape {
         layers
     }
 
-    /// Returns the layers of an encoder, whose names begin with `prefix`, in the form of [`FishEyeShape::layers`].
-    fn encoder_layers(&self, prefix: &str) -> Vec<(String, usize, usize, usize)> {
-        let layer =
-            |name: String, outputs, inputs, kernel| (format!("{prefix}{name}"), outputs, inputs, kernel);
-        let linear = |name: &str, outputs, inputs| layer(name.to_owned(), outputs, inputs, 0);
-        let mut layers = vec![
-            linear("rollup.hidden", self.rollup, self.roles * self.width),
-            linear("rollup.output", self.width, self.rollup),
-        ];
-        for number in 0..self.convolutions {
-            let inputs = if number == 0 { self.planes() } else { self.filters };
-            layers.push(layer(format!("grids.conv{number}"), self.filters, inputs, 3));
-        }
-        layers.extend([
-            layer("grids.reduce".into(), self.reduced, self.filters, 1),
-            linear("grids.output", self.position, self.reduced * SQUARES),
-            layer("view.conv".into(), self.view_filters, self.symbols, 3),
-            layer("view.reduce".into(), self.view_reduced, self.view_filters, 1),
-            linear("view.output", self.view, self.view_reduced * SQUARES),
-        ]);
-        if self.examples > 0 {
-            for number in 0..self.convolutions {
-                let planes = EXAMPLE_GRIDS * self.symbols;
-                let inputs = if number == 0 { planes } else { self.filters };
-                layers.push(layer(format!("examples.conv{number}"), self.filters, inputs, 3));
+    /// Returns the layers of an encoder but its table. Their names begin with `prefix`.
+    fn encoder_layers(&self, prefix: &str) -> Vec<LayerShape> {
+        let layer = |name: &str, kind, outputs, inputs| {
+            LayerShape::new(format!("{prefix}{name}"), kind, outputs, inputs)
+        };
+        let board = |part: &str, convolutions: &[usize], planes, reduced, numbers| {
+            let mut layers = Vec::new();
+            let mut inputs = planes;
+            for (number, &filters) in convolutions.iter().enumerate() {
+                let name = match part {
+                    "view" => "view.conv".to_owned(),
+                    part => format!("{part}.conv{number}"),
+                };
+                layers.push(layer(&name, Kind::Conv(3), filters, inputs));
+                inputs = filters;
             }
-            layers.push(layer("examples.reduce".into(), self.reduced, self.filters, 1));
-            layers.push(layer(
-                "examples.output".into(),
+            layers.push(layer(&format!("{part}.reduce"), Kind::Conv(1), reduced, inputs));
+            let name = format!("{part}.output");
+            layers.push(layer(&name, Kind::Linear, numbers, reduced * SQUARES));
+            layers
+        };
+        let convolutions = vec![self.filters; self.convolutions];
+        let mut layers = vec![
+            layer(
+                "rollup.hidden",
+                Kind::Linear,
+                self.rollup,
+                self.roles * self.width,
+            ),
+            layer("rollup.output", Kind::Linear, self.width, self.rollup),
+        ];
+        layers.extend(board(
+            "grids",
+            &convolutions,
+            self.planes(),
+            self.reduced,
+            self.position,
+        ));
+        let of_view = [self.view_filters];
+        layers.extend(board(
+            "view",
+            &of_view,
+            self.symbols,
+            self.view_reduced,
+            self.view,
+        ));
+        if self.examples > 0 {
+            let planes = EXAMPLE_GRIDS * self.symbols;
+            layers.extend(board(
+                "examples",
+                &convolutions,
+                planes,
+                self.reduced,
                 self.examples,
-                self.reduced * SQUARES,
-                0,
             ));
         }
         layers
@@ -289,129 +268,18 @@ impl FishEyeShape {
 }
 
 impl FishEyeWeights {
-    /// Returns the number of weights and biases.
-    pub fn parameters(&self) -> usize {
-        let linears = self
-            .linears()
-            .into_iter()
-            .map(|(_, layer)| layer.weights.len() + layer.bias.len());
-        let convs = self
-            .convs()
-            .into_iter()
-            .map(|(_, layer)| layer.weights.len() + layer.bias.len());
-        let embeddings = self.encoders().map(|(_, encoder)| encoder.embedding.len());
-        embeddings.sum::<usize>() + linears.sum::<usize>() + convs.sum::<usize>()
-    }
-
-    /// Checks that every layer has the shape it must have, and that every number is finite.
+    /// Checks that every layer has the sizes of the shape, and that every number is finite.
     ///
     /// # Errors
-    /// [`TowerError`] that names the first wrong layer.
-    pub fn check(&self) -> Result<(), TowerError> {
+    /// [`NetworkError`] that names the first wrong layer.
+    pub fn check(&self) -> Result<(), NetworkError> {
         let shape = &self.shape;
         if shape.values == 0 || shape.roles < 2 || shape.depth == 0 || shape.convolutions == 0 {
-            return Err(TowerError::Layout(format!(
+            return Err(NetworkError::Layout(format!(
                 "no fish-eye network has {} values, {} roles, depth {} and {} convolutions",
                 shape.values, shape.roles, shape.depth, shape.convolutions
             )));
         }
-        if shape.shared == self.value_encoder.is_some() {
-            return Err(TowerError::Layout(
-                "two networks have two encoders, one network has one".into(),
-            ));
-        }
-        let embedding = (shape.values, shape.width, 1);
-        for (prefix, encoder) in self.encoders() {
-            if encoder.examples.is_some() != (shape.examples > 0) {
-                return Err(TowerError::Layout(format!(
-                    "the size of the vector of examples is {}, which the layers {prefix}examples do not fit",
-                    shape.examples
-                )));
-            }
-            check_layer(
-                &format!("{prefix}embedding"),
-                &encoder.embedding,
-                &vec![0.0; shape.values],
-                embedding,
-                embedding,
-            )?;
-        }
-        let (linears, convs) = (self.linears(), self.convs());
-        for (name, outputs, inputs, kernel) in shape.layers() {
-            let found = if kernel == 0 {
-                linears
-                    .iter()
-                    .find(|(linear, _)| *linear == name)
-                    .map(|(_, layer)| (&layer.weights, &layer.bias, (layer.outputs, layer.inputs, 1)))
-            } else {
-                convs.iter().find(|(conv, _)| *conv == name).map(|(_, layer)| {
-                    (
-                        &layer.weights,
-                        &layer.bias,
-                        (layer.outputs, layer.inputs, layer.kernel),
-                    )
-                })
-            };
-            let Some((weights, bias, found)) = found else {
-                return Err(TowerError::Layout(format!("the network has no layer {name}")));
-            };
-            check_layer(&name, weights, bias, found, (outputs, inputs, kernel.max(1)))?;
-        }
-        Ok(())
-    }
-
-    /// Returns the encoders with the prefixes of their layers' names.
-    fn encoders(&self) -> impl Iterator<Item = (&'static str, &EncoderWeights)> {
-        let of_value = self.value_encoder.as_ref();
-        [("", &self.encoder)]
-            .into_iter()
-            .chain(of_value.map(|encoder| (VALUE_ENCODER, encoder)))
-    }
-
-    fn linears(&self) -> Vec<(String, &Linear)> {
-        let heads = [
-            ("context", &self.context),
-            ("path", &self.path),
-            ("policy.hidden", &self.policy_hidden),
-            ("policy.output", &self.policy_output),
-            ("value.hidden", &self.value_hidden),
-            ("value.output", &self.value_output),
-        ];
-        let mut linears = heads.map(|(name, layer)| (name.to_owned(), layer)).to_vec();
-        for (prefix, encoder) in self.encoders() {
-            let layers = [
-                ("rollup.hidden", &encoder.rollup_hidden),
-                ("rollup.output", &encoder.rollup_output),
-                ("grids.output", &encoder.grids_output),
-                ("view.output", &encoder.view_output),
-            ];
-            let of_examples = encoder
-                .examples
-                .iter()
-                .map(|examples| ("examples.output", &examples.output));
-            let layers = layers.into_iter().chain(of_examples);
-            linears.extend(layers.map(|(name, layer)| (format!("{prefix}{name}"), layer)));
-        }
-        linears
-    }
-
-    fn convs(&self) -> Vec<(String, &Conv)> {
-        let mut convs = Vec::new();
-        for (prefix, encoder) in self.encoders() {
-            let grids = encoder.grids.iter().enumerate();
-            convs.extend(grids.map(|(number, layer)| (format!("{prefix}grids.conv{number}"), layer)));
-            let others = [
-                ("grids.reduce", &encoder.grids_reduce),
-                ("view.conv", &encoder.view),
-                ("view.reduce", &encoder.view_reduce),
-            ];
-            convs.extend(others.map(|(name, layer)| (format!("{prefix}{name}"), layer)));
-            if let Some(examples) = &encoder.examples {
-                let layers = examples.convolutions.iter().enumerate();
-                convs.extend(layers.map(|(number, layer)| (format!("{prefix}examples.conv{number}"), layer)));
-                convs.push((format!("{prefix}examples.reduce"), &examples.reduce));
-            }
-        }
-        convs
+        self.check_layers(&shape.layers())
     }
 }

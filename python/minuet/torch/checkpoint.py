@@ -44,7 +44,7 @@ def _in_folder(folder: Path, names: list[str]) -> tuple[dict[str, Any], dict[str
         manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text())
         schema, listed = manifest["schema"], manifest["files"]
     except (OSError, ValueError, KeyError) as error:
-        raise CheckpointError(f"{folder / 'manifest.json'} is no manifest: {error}") from error
+        raise CheckpointError(f"{folder / 'manifest.json'} is not a manifest: {error}") from error
     if schema != 1:
         raise CheckpointError(f"{folder / 'manifest.json'} has schema {schema}, this version of minuet reads 1")
     files = {}

@@ -93,12 +93,12 @@ class ExportedDataset(IterableDataset[Sample]):
             description = json.loads((self.folder / "games.json").read_text())
             layout, arrays, version = description["layout"], description["arrays"], description["format"]
         except (OSError, ValueError, KeyError) as error:
-            raise CheckpointError(f"{folder} is no complete export of games: {error}") from error
+            raise CheckpointError(f"{folder} is not a complete export of games: {error}") from error
         if version != 1:
             raise CheckpointError(f"{folder} has format {version}, this version of minuet reads 1")
         game = game_of_layout(layout, str(folder))
         if game.row_length is None:
-            raise CheckpointError(f"{folder}: the rows of {game.name} differ in length, so that batches are no tensors")
+            raise CheckpointError(f"{folder}: the rows of {game.name} differ in length, so that batches are not tensors")
         self.actions, self.row_length = game.actions, game.row_length
         self.files = {name: array["file"] for name, array in arrays.items()}
         self.batch_size, self.seed, self.passes = batch_size, seed, 0

@@ -106,7 +106,7 @@ class FishEye(nn.Module):
         return _encode(layers, functional.relu(layers["conv"](self._planes(views))))
 
     def _shown(self, grids: Any, examples: Any, inputs: Mapping[str, Tensor]) -> Tensor:
-        """What each position shows: its encoded grids, and the greatest numbers of its examples, 0 without any. float32 [B, position + examples]."""
+        """What each position shows: its encoded grids, and the largest numbers of its examples, 0 without any. float32 [B, position + examples]."""
         position = self._position(grids, inputs)
         if examples is None:
             return position

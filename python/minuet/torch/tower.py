@@ -86,7 +86,8 @@ class Tower(nn.Module):
         super().__init__()
         self.shape = dict(shape)
         filters, blocks = shape["filters"], shape["blocks"]
-        pooled_channels = shape.get("global_pooling", 0)
+        pooled_channels = shape["global_pooling"]
+        squares = shape["height"] * shape["width"]
         pooled_blocks = (blocks // 3, 2 * blocks // 3)
         self.input = ConvNorm(shape["planes"], filters, 3)
         self.blocks = blocks
@@ -97,15 +98,15 @@ class Tower(nn.Module):
         if dense is not None:
             self.policy = Head(filters, dense["channels"], 1)
             self.policy.pooling = None
-            self.policy.output = nn.Linear(64 * dense["channels"], shape["actions"])
+            self.policy.output = nn.Linear(squares * dense["channels"], shape["actions"])
         else:
             self.policy = Head(filters, filters, 3)
             kept = filters - pooled_channels
             self.policy.pooling = nn.Linear(2 * pooled_channels, kept) if pooled_channels else None
             self.policy.output = nn.Conv2d(kept, shape["policy"]["planes"]["planes"], 3, padding=1)
-        self.has_outcomes = shape.get("value_head", "scalar") == "wdl"
+        self.has_outcomes = shape["value_head"] == "wdl"
         self.value = Head(filters, shape["value_channels"], 1)
-        self.value.hidden = nn.Linear(64 * shape["value_channels"], shape["value_hidden"])
+        self.value.hidden = nn.Linear(squares * shape["value_channels"], shape["value_hidden"])
         self.value.output = nn.Linear(shape["value_hidden"], 3 if self.has_outcomes else 1)
 
     def forward(self, planes: Tensor) -> tuple[Tensor, Tensor]:

@@ -204,8 +204,6 @@ impl Decoded {
     }
 }
 
-}
-
 #[cfg(test)]
 mod tests {
     use rand::{Rng as _, SeedableRng as _};

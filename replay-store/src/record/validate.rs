@@ -373,7 +373,6 @@ fn values(game: &Game, players: u8, least: f32) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use games::Game as _;
     use proto::{
         decisions::{Entry, Recorder},
         v1::{DecisionKind, Decisions},

@@ -3,7 +3,7 @@
 use onnx::{FishEyeShape, fish_eye};
 use tch::{Device, Kind, Tensor};
 
-use super::arrays::{channels_last, find, tensor};
+use super::{channels_last, find, tensor};
 use crate::{data::expanded::HostInput, torch::TorchError};
 
 /// Length of a board's side.

@@ -1,6 +1,5 @@
 //! Inputs of a network on the training device, made from the arrays that the codec of the rows gives.
 
-mod arrays;
 mod fish_eye;
 mod planes;
 
@@ -8,10 +7,9 @@ use games::{RowLayout, planes::INDICES};
 use onnx::FishEyeShape;
 use tch::{Device, Tensor};
 
-use self::arrays::tensor;
 use crate::{
     data::expanded::{HostInput, expand},
-    torch::TorchError,
+    torch::{TorchError, from_host},
 };
 
 pub use fish_eye::{ExampleInputs, FishEyeInputs};
@@ -72,7 +70,7 @@ impl Feeder {
         })
     }
 
-    /// Expands valid rows that stand back to back.
+    /// Expands valid rows that lie back to back.
     ///
     /// # Errors
     /// [`TorchError`] if a row is invalid or the device has no memory.
@@ -80,4 +78,25 @@ impl Feeder {
         let inputs = expand(&self.layout, rows).map_err(|error| TorchError::new(&error.to_string()))?;
         self.batch(&inputs)
     }
+}
+
+/// Finds the array of an input.
+fn find<'a>(inputs: &'a [HostInput], name: &str) -> Result<&'a HostInput, TorchError> {
+    let found = inputs.iter().find(|input| input.name == name);
+    found.ok_or_else(|| TorchError::new(&format!("the batch has no input `{name}`")))
+}
+
+/// Copies the array of an input to the device.
+fn tensor(inputs: &[HostInput], name: &str, device: Device) -> Result<Tensor, TorchError> {
+    let input = find(inputs, name)?;
+    let shape: Vec<i64> = input.shape.iter().map(|&size| size as i64).collect();
+    from_host(&input.numbers, &shape, device)
+}
+
+/// Copies a `[batch, channels, 8, 8]` tensor into memory with the channels last.
+fn channels_last(boards: &Tensor) -> Result<Tensor, TorchError> {
+    Ok(boards
+        .f_permute([0, 2, 3, 1])?
+        .f_contiguous()?
+        .f_permute([0, 3, 1, 2])?)
 }

@@ -3,7 +3,7 @@
 use games::{RowLayout, planes::SQUARES};
 use tch::{Device, Kind, Tensor};
 
-use super::arrays::channels_last;
+use super::channels_last;
 use crate::torch::{TorchError, from_host};
 
 /// Expands rows of one layout.

@@ -3,16 +3,15 @@
 //! | module | contents |
 //! |---|---|
 //! | [`rules`] | one step of SGD with Nesterov momentum and of AdamW |
-//! | [`schedule`] | the learning rate by step |
 //!
 //! The state consists of flat tensors, one for each [`ParameterGroup`] and moment. In `optimizer.safetensors` there is one tensor
 //! for each variable and moment, `<moment>/<variable>`.
 
 pub mod rules;
-pub mod schedule;
 
 use std::collections::HashMap;
 
+use config::LearnerConfig;
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
@@ -39,7 +38,7 @@ pub struct Optimizer {
     moments: [Vec<Tensor>; 2],
 }
 
-/// The optimiser's state beside its moments. Stored with each checkpoint.
+/// The optimiser's state without its moments. Stored with each checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OptimizerState {
     /// The rule's name.
@@ -69,7 +68,7 @@ impl Optimizer {
         })
     }
 
-    /// Returns the state beside the moments.
+    /// Returns the state without the moments.
     pub fn state(&self) -> OptimizerState {
         OptimizerState {
             rule: self.rule.name().to_owned(),
@@ -173,5 +172,33 @@ impl From<config::Optimizer> for Rule {
             config::Optimizer::Sgd => Self::Sgd,
             config::Optimizer::Adamw => Self::AdamW,
         }
+    }
+}
+
+/// Returns the learning rate of a step, counted from 0: a linear warm-up, then constant. The published weights are an average over
+/// steps, which takes the place of a falling learning rate in runs without an end.
+pub fn learning_rate(config: &LearnerConfig, step: u64) -> f64 {
+    let warm = ((step + 1) as f64 / config.warmup_steps.max(1) as f64).min(1.0);
+    config.learning_rate * warm
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn learning_rate_rises_linearly_and_then_stays() {
+        let config = LearnerConfig {
+            learning_rate: 0.5,
+            warmup_steps: 4,
+            ..LearnerConfig::default()
+        };
+        let rates: Vec<f64> = (0..6).map(|step| learning_rate(&config, step)).collect();
+        assert_eq!(rates, [0.125, 0.25, 0.375, 0.5, 0.5, 0.5]);
+        let without_warmup = LearnerConfig {
+            warmup_steps: 0,
+            ..config
+        };
+        assert_eq!(learning_rate(&without_warmup, 0), 0.5);
     }
 }

@@ -17,7 +17,7 @@ use games::{
     connect_four::ConnectFour,
     generator::{Encoding, GeneratorGame},
 };
-use onnx::{Input, Metadata, PolicyHead, TowerShape, TowerWeights};
+use onnx::{Input, Metadata, TowerShape, TowerWeights};
 use serde_json::{Value, json};
 use test_support::SmallDisk;
 use tokio_util::sync::CancellationToken;
@@ -176,34 +176,25 @@ impl Place {
 /// Returns a network with the value `tanh(weight · (lines through the mover's cells - lines through the other player's cells))`.
 fn network(layout: &RowLayout, weight: f32) -> TowerWeights {
     const FILTERS: usize = 4;
-    let mut weights = TowerWeights::random(layout, &TowerShape::new(layout, 1, FILTERS), 1);
-    let empty = |numbers: &mut Vec<f32>| numbers.fill(0.0);
-    let block = &mut weights.blocks[0];
-    for conv in [&mut weights.input, &mut block.first, &mut block.second] {
-        empty(&mut conv.weights);
-        empty(&mut conv.bias);
+    let mut weights = TowerWeights::random(&TowerShape::new(layout, 1, FILTERS), 1);
+    for layer in &mut weights.layers {
+        layer.weights.fill(0.0);
+        layer.bias.fill(0.0);
     }
-    if let PolicyHead::Dense { linear, .. } = &mut weights.policy {
-        empty(&mut linear.weights);
-        empty(&mut linear.bias);
-    }
-    let value = &mut weights.value;
-    for layer in [&mut value.hidden, &mut value.output] {
-        empty(&mut layer.weights);
-        empty(&mut layer.bias);
-    }
-    empty(&mut value.conv.weights);
-    empty(&mut value.conv.bias);
     // Planes 0 and 1, the mover's discs and the other player's, pass unchanged to filters, channels and hidden units.
-    let planes = weights.input.inputs;
     for plane in 0..2 {
-        weights.input.weights[(plane * planes + plane) * 9 + 4] = 1.0;
-        value.conv.weights[plane * FILTERS + plane] = 1.0;
-        let own = &mut value.hidden.weights[plane * value.hidden.inputs + plane * 64..][..64];
+        let input = weights.layer_mut("input").unwrap();
+        let planes = input.shape.inputs;
+        input.weights[(plane * planes + plane) * 9 + 4] = 1.0;
+        weights.layer_mut("value.conv").unwrap().weights[plane * FILTERS + plane] = 1.0;
+        let hidden = weights.layer_mut("value.hidden").unwrap();
+        let inputs = hidden.shape.inputs;
+        let own = &mut hidden.weights[plane * inputs + plane * 64..][..64];
         for (rank, lines) in LINES.iter().enumerate() {
             own[8 * rank..8 * rank + 7].copy_from_slice(lines);
         }
-        value.output.weights[plane] = if plane == 0 { weight } else { -weight };
+        let output = weights.layer_mut("value.output").unwrap();
+        output.weights[plane] = if plane == 0 { weight } else { -weight };
     }
     weights
 }

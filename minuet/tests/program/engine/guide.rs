@@ -57,7 +57,7 @@ async fn the_client_of_the_guide_runs_as_written() {
         return;
     };
     let layout = ConnectFour::layout(());
-    let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 1);
+    let weights = TowerWeights::random(&TowerShape::new(&layout, 1, 8), 1);
     let folder = tempfile::tempdir().unwrap();
     let mut config = RunConfig::default();
     config.checkpoints.store = folder.path().to_str().unwrap().into();

@@ -14,7 +14,7 @@ use onnx::{Input, Metadata, TowerShape, TowerWeights};
 /// Writes a network of random weights; returns its path.
 fn network<G: Game>(folder: &Path) -> PathBuf {
     let layout = G::layout(G::encoding(0).unwrap());
-    let weights = TowerWeights::random(&layout, &TowerShape::new(&layout, 1, 8), 1);
+    let weights = TowerWeights::random(&TowerShape::new(&layout, 1, 8), 1);
     let file = onnx::build(&weights, &Metadata { layout, step: 7 }, Input::Rows).unwrap();
     let path = folder.join(format!("{}.onnx", G::NAME));
     std::fs::write(&path, file).unwrap();
