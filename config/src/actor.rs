@@ -15,7 +15,7 @@ use super::{
 const GAMES: usize = 64;
 /// Requests in flight of such a thread.
 const REQUESTS: usize = 3;
-/// Greatest number of times as much for a device that takes large batches.
+/// Maximum number of times as much for a device that takes large batches.
 const MOST_TIMES: usize = 8;
 
 /// Settings of one actor process.
@@ -29,12 +29,12 @@ pub struct ActorConfig {
     /// Games in progress on each thread, at most 65536; 0: 64, or up to 128 if the machine has more cores than the actor has
     /// threads, because each core may evaluate positions; more if inference.max_batch is above 128 and the threads are few.
     pub games_per_thread: usize,
-    /// Greatest number of positions from one thread's games per evaluation request, 1 to 4096.
+    /// Maximum number of positions from one thread's games per evaluation request, 1 to 4096.
     pub rows_per_request: usize,
     /// Evaluation requests of one thread that may be in flight at the same time, at most 64; 0: 3, or up to 6 if the machine has
     /// more cores than the actor has threads; more if inference.max_batch is above 128 and the threads are few.
     pub requests_in_flight: usize,
-    /// Greatest number of random actions before a game of two players begins, 0 to 1000. Each game draws its number from 0
+    /// Maximum number of random actions before a game of two players begins, 0 to 1000. Each game draws its number from 0
     /// to this; the actions themselves are not recorded. 0: every game begins at the usual start.
     pub random_plies: u32,
     /// Memory of the evaluation cache, in MiB; 0: no cache.

@@ -50,13 +50,13 @@ pub enum ConfigError {
     Game(String),
     /// A value of `[search]` is out of its range.
     #[error("`search.{}` {}", .0.setting, .0.must)]
-    Search(#[from] search::SettingsError),
+    Search(search::SettingsError),
     /// A value is out of its range.
     #[error("`{key}` {reason}")]
     Value {
         /// Full path of the key.
         key: &'static str,
-        /// Requirement that the value does not meet.
+        /// Requirement that the value breaks.
         reason: String,
     },
 }
@@ -69,6 +69,12 @@ fn going_back(keys: &[String]) -> String {
         false => format!("remove {} and ", keys.join(", ")),
     };
     format!("; to go back to this build, {remove}set `run.version = {VERSION}`")
+}
+
+impl From<search::SettingsError> for ConfigError {
+    fn from(error: search::SettingsError) -> Self {
+        Self::Search(error)
+    }
 }
 
 /// Converts an error of the TOML parser.

@@ -27,7 +27,7 @@ pub struct InferenceConfig {
     pub metrics: String,
     /// Address of an additional health service in plaintext, for probes without TLS; empty: none.
     pub health: String,
-    /// Greatest size of a message, in MiB, 1 to 1024.
+    /// Largest size of a message, in MiB, 1 to 1024.
     pub max_message_mib: usize,
     /// Execution provider: `cpu`, `cpu-int8` (convolutions in 8-bit integers), `openvino-f32`, `openvino-bf16`, `cuda`, `tensorrt`,
     /// or `auto`, which measures the providers of the machine and uses the fastest one whose results agree with f32. It leaves out
@@ -48,10 +48,10 @@ pub struct InferenceConfig {
     pub max_batch: usize,
     /// Longest time in microseconds that an incomplete batch waits for more requests while the device is idle. 0: no wait.
     pub max_wait_us: u64,
-    /// Greatest number of queued positions, at least max_batch; further requests fail with RESOURCE_EXHAUSTED. An eighth of the
+    /// Maximum number of queued positions, at least max_batch; further requests fail with RESOURCE_EXHAUSTED. An eighth of the
     /// queue is reserved for requests of interactive play.
     pub max_queue: usize,
-    /// Greatest number of positions in a request, at least 1. A larger request, or one that the queue could never hold,
+    /// Maximum number of positions in a request, at least 1. A larger request, or one that the queue could never hold,
     /// fails with INVALID_ARGUMENT.
     pub max_request: usize,
     /// Label of the model for requests that name no model.
@@ -59,7 +59,7 @@ pub struct InferenceConfig {
     /// Additional model repositories, each as "name=folder or URL": "chess=../chess/checkpoints" serves `chess/latest`.
     /// Folders are relative to the run's folder.
     pub sources: Vec<String>,
-    /// Folder of foreign models, each an ONNX file with a description `name.toml` beside it; empty: none.
+    /// Folder of foreign models, each an ONNX file with a description `name.toml` next to it; empty: none.
     pub models: PathBuf,
     /// More labels and versions that are served, each as a request names it: `best`, `chess/best`, `000000001200-3fa94c21`. The default
     /// model, `latest` of each source and the foreign models are always served.

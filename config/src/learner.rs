@@ -35,7 +35,7 @@ pub struct LearnerConfig {
     pub average_decay: f64,
     /// Weight decay, on convolution and linear weights only. 0 or more.
     pub weight_decay: f64,
-    /// Greatest L2 norm of the gradient; a larger gradient is scaled down to it. 0: no limit.
+    /// Largest L2 norm of the gradient; a larger gradient is scaled down to it. 0: no limit.
     pub max_gradient_norm: f64,
     /// Weight of the value loss; the policy loss has weight 1. 0 or more.
     pub value_weight: f64,
@@ -50,14 +50,14 @@ pub struct LearnerConfig {
     pub symmetries: bool,
     /// Network whose weights a new run begins with: an ONNX file, a run (runs/chess@best), or a game (chess) for the network that
     /// comes with Minuet. Paths are relative to the working folder. The network must have the size that [model] says; it cannot be
-    /// a fish-eye network. Empty: random weights. A run that has a checkpoint goes on from that.
+    /// a fish-eye network. Empty: random weights. A run that has a checkpoint continues from that.
     pub start_from: String,
     /// Number of positions in the store at which training begins. At least 1, at most half of replay.window_positions.
     pub min_positions: u64,
     /// Replay ratio: training samples per inserted position, above 0. The learner waits when it is ahead of this ratio.
     /// Positions that have left the window no longer count.
     pub samples_per_position: f64,
-    /// Greatest number of steps between two published checkpoints, at least 1. Early checkpoints are closer together: the first
+    /// Maximum number of steps between two published checkpoints, at least 1. Early checkpoints are closer together: the first
     /// one comes after ten steps, and each later distance is half of the steps made so far.
     pub checkpoint_steps: u64,
     /// Folder of the learner's own files (metrics, temporary exports); relative to the run's folder.
@@ -188,7 +188,7 @@ impl Default for ModelConfig {
     }
 }
 
-/// Greatest number of steps before the first trained checkpoint.
+/// Maximum number of steps before the first trained checkpoint.
 const FIRST_CHECKPOINT: u64 = 10;
 
 impl LearnerConfig {
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn checkpoints_come_early_and_then_at_growing_distances_up_to_the_greatest() {
+    fn checkpoints_come_early_and_then_at_growing_distances_up_to_the_largest() {
         assert_eq!(due(50, 260), [10, 20, 30, 45, 67, 100, 150, 200, 250]);
         assert_eq!(due(7, 30), [7, 14, 21, 28]);
         assert_eq!(due(1, 3), [1, 2, 3]);

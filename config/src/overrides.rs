@@ -51,7 +51,7 @@ impl Override {
                 .entry(section)
                 .or_insert_with(|| toml::Value::Table(toml::Table::new()))
                 .as_table_mut()
-                .ok_or_else(|| self.refused(&format!("`{section}` is no section")))?;
+                .ok_or_else(|| self.refused(&format!("`{section}` is not a section")))?;
         }
         let text_expected = match default {
             // A table with free keys has no types: a value that is not TOML is text.

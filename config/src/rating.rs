@@ -22,11 +22,11 @@ pub struct RatingConfig {
     /// Elo difference of the hypothesis H1: a candidate becomes the best checkpoint when H1 is accepted. Above elo0, at most
     /// 1000.
     pub elo1: f64,
-    /// Greatest probability of promoting a candidate that is only elo0 stronger: above 0, below 0.5.
+    /// Largest probability of promoting a candidate that is only elo0 stronger: above 0, below 0.5.
     pub alpha: f64,
-    /// Greatest probability of rejecting a candidate that is elo1 stronger: above 0, below 0.5.
+    /// Largest probability of rejecting a candidate that is elo1 stronger: above 0, below 0.5.
     pub beta: f64,
-    /// Greatest number of games in a match; an undecided match keeps the best checkpoint. An even number, 2 to 100000.
+    /// Maximum number of games in a match; an undecided match keeps the best checkpoint. An even number, 2 to 100000.
     pub max_games: u64,
     /// Search visits per decision, for both sides. 1 to 1000000.
     pub visits: u32,

@@ -157,7 +157,7 @@ pub struct CheckpointConfig {
     pub poll_ms: u64,
     /// Number of newest checkpoints to keep; older ones are removed unless they carry a label. 0 keeps all.
     pub keep: usize,
-    /// Greatest number of further checkpoints to keep because stored games were played with them, so that `minuet games check`
+    /// Maximum number of further checkpoints to keep because stored games were played with them, so that `minuet games check`
     /// can repeat the searches. The newest of them are kept. 0 keeps none.
     pub keep_for_games: usize,
     /// Label that the learner moves to each new checkpoint, and resumes from. A second learner in the same repository

@@ -38,10 +38,10 @@ pub struct SecurityConfig {
     /// Connections allowed to be plaintext: `loopback` (within one machine), or `anywhere`, for a network that is trusted or
     /// already encrypted.
     pub plaintext: Plaintext,
-    /// Servers: greatest number of connections at the same time, at least 1; half of the process's limit of file descriptors if
+    /// Servers: maximum number of connections at the same time, at least 1; half of the process's limit of file descriptors if
     /// that is less. Further connections are closed at once.
     pub max_connections: usize,
-    /// Servers: greatest number of connections from one IPv4 address or one IPv6 network of 64 bits, at least 1. Clients behind one
+    /// Servers: maximum number of connections from one IPv4 address or one IPv6 network of 64 bits, at least 1. Clients behind one
     /// gateway or load balancer count together.
     pub max_connections_per_peer: usize,
     /// Servers: age in seconds at which a connection is closed, so that clients reconnect and use servers that were added later.

@@ -32,7 +32,7 @@ pub enum ApplyError {
     Invalid(String),
 }
 
-/// Greatest distance of the sum of priors from 1. Half-precision priors come within a thousandth.
+/// Largest distance of the sum of priors from 1. Half-precision priors come within a thousandth.
 const SUM_TOLERANCE: f32 = 0.01;
 
 impl<G: Game> Search<G> {

@@ -18,7 +18,7 @@
 //! visits, such a policy does not repeat the noise of the root and says something after a few visits. The [`gumbel`](crate::gumbel)
 //! root compares its candidates by the same `s`.
 
-/// Visits that are added to the greatest number of visits (`c_visit` of the paper).
+/// Visits that are added to the maximum number of visits (`c_visit` of the paper).
 const ADDED_VISITS: f64 = 50.0;
 /// Least prior. Half precision rounds smaller ones to 0, of which there is no logarithm.
 const LEAST_PRIOR: f64 = 1.0 / (1 << 25) as f64;
@@ -46,14 +46,14 @@ pub struct Results<'a> {
 }
 
 impl CompletedQ {
-    /// Returns `ln P + s` of each action; `s` of the action with the greatest value is 0.
+    /// Returns `ln P + s` of each action; `s` of the action with the largest value is 0.
     pub fn logits(&self, results: &Results<'_>) -> Vec<f64> {
         let values = results.completed();
-        let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let factor = self.factor(results, &values);
         let numbers = results.priors.iter().zip(&values);
         numbers
-            .map(|(prior, value)| prior.max(LEAST_PRIOR).ln() + factor * (value - greatest))
+            .map(|(prior, value)| prior.max(LEAST_PRIOR).ln() + factor * (value - largest))
             .collect()
     }
 
@@ -82,7 +82,7 @@ impl CompletedQ {
         )
     }
 
-    /// Returns the greatest change of a difference of two logits if each value and the evaluation are wrong by at most `error`.
+    /// Returns the largest change of a difference of two logits if each value and the evaluation are wrong by at most `error`.
     pub fn uncertainty(&self, results: &Results<'_>, error: f64) -> f64 {
         // The values of both actions and both ends of the range move by `error`. A difference is no larger than the range.
         4.0 * error * self.factor(results, &results.completed())
@@ -91,9 +91,9 @@ impl CompletedQ {
     /// Returns `s` for a difference of 1 between two values.
     fn factor(&self, results: &Results<'_>, completed: &[f64]) -> f64 {
         let most = results.visits.iter().copied().max().unwrap_or_default();
-        let greatest = completed.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let largest = completed.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let least = completed.iter().copied().fold(f64::INFINITY, f64::min);
-        (ADDED_VISITS + f64::from(most)) * self.scale / (greatest - least).max(self.range)
+        (ADDED_VISITS + f64::from(most)) * self.scale / (largest - least).max(self.range)
     }
 }
 

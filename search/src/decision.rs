@@ -203,11 +203,11 @@ fn drawn(weights: &[f64], temperature: f32, key: GameKey, ply: u32) -> Option<us
 
 /// Draws an index with probability proportional to `weight^(1/temperature)`. Weights are not negative.
 fn draw(weights: &[f64], temperature: f64, draws: &mut Draws) -> Option<usize> {
-    let greatest = weights.iter().copied().fold(0.0, f64::max);
+    let largest = weights.iter().copied().fold(0.0, f64::max);
     let powers: Vec<f64> = weights
         .iter()
-        .map(|&weight| match weight / greatest {
-            // Shares of the greatest weight do not overflow at small temperatures.
+        .map(|&weight| match weight / largest {
+            // Shares of the largest weight do not overflow at small temperatures.
             share if temperature > 0.0 => share.powf(1.0 / temperature),
             share => f64::from(u8::from(share >= 1.0)),
         })

@@ -2,7 +2,7 @@
 //! planning with Gumbel"). [`Root::Gumbel`].
 //!
 //! # The method
-//! Each action gets a draw `g` from the standard Gumbel distribution, once for each decision. The 16 actions with the greatest
+//! Each action gets a draw `g` from the standard Gumbel distribution, once for each decision. The 16 actions with the largest
 //! `g + ln P` are the candidates, where `P` is the prior without noise. That is a draw without replacement from the network's policy.
 //! The visits are divided among them by sequential halving. With `n` visits and `m` candidates there are `log₂ m` phases, rounded up:
 //! in each phase every candidate gets `n / (phases · candidates)` visits, at least one, and then the better half stays, at least
@@ -36,7 +36,7 @@ use crate::{
     tree::Step,
 };
 
-/// Greatest number of candidates.
+/// Maximum number of candidates.
 const CANDIDATES: usize = 16;
 
 /// The part of sequential halving that a decision has reached.
@@ -115,7 +115,7 @@ impl<G: Game> Search<G> {
         }
     }
 
-    /// Returns true if the decision needs visits besides those that are pending.
+    /// Returns true if the decision needs more visits than those that are pending.
     fn lacks_visits(&self) -> bool {
         self.visits_done + self.unanswered < self.settings.visits && !self.is_solved() && !self.is_forced()
     }
@@ -190,7 +190,7 @@ impl<G: Game> Search<G> {
         )
     }
 
-    /// Returns the action with the greatest score among the most visited ones; `None` before the decision node is evaluated, and with
+    /// Returns the action with the largest score among the most visited ones; `None` before the decision node is evaluated, and with
     /// another root.
     pub(crate) fn best_candidate(&self) -> Option<Action> {
         if !self.has_gumbel_root() || self.root_priors.is_empty() {
@@ -219,7 +219,7 @@ pub fn can_choose(
         && scores.get(place).is_some_and(|&score| score >= least)
 }
 
-/// Returns the index of the greatest score among the actions with the most visits; the first one of equals.
+/// Returns the index of the largest score among the actions with the most visits; the first one of equals.
 fn best(scores: &[f64], visits: &[u32]) -> Option<usize> {
     let most = visits.iter().copied().max()?;
     let candidates = (0..scores.len()).filter(|&place| visits.get(place) == Some(&most));

@@ -40,7 +40,7 @@ pub struct Child {
 }
 
 /// Terms of the PUCT formula for one action of a node, for the player to act. With `N` visits of the action, `ΣN` of the node and
-/// the exploration constant `c`, the next visit takes the action with the greatest
+/// the exploration constant `c`, the next visit takes the action with the largest
 /// `V = (F + W) / (1 + N) + c · P · √ΣN / (1 + N)`. Leaves that wait for their evaluation are not counted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Terms {

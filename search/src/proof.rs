@@ -90,7 +90,7 @@ impl Tree {
         }
     }
 
-    /// Returns true for a leaf that stands for a whole subtree: the game goes on there, but its outcome is known.
+    /// Returns true for a leaf that replaces a whole subtree: the game continues there, but its outcome is known.
     pub(crate) fn is_cut(&self, node: NodeId) -> bool {
         self.edges(node) == 0 && self.visit_sum(node) > 0
     }

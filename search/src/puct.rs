@@ -17,7 +17,7 @@
 //! action once before trying any twice.) `F` applies to every edge from the moment its node becomes active, and again after
 //! a re-root. With `F = 0` the formula is `W/(1+N) + c·P·√ΣN/(1+N)`.
 //!
-//! In one-player games the best visit of an edge can have a share λ of its value: `(1 - λ)·W + λ·N·max` then stands for
+//! In one-player games the best visit of an edge can have a share λ of its value: `(1 - λ)·W + λ·N·max` then replaces
 //! `W`, because no opponent can refute a line that was found ([`Settings::max_share`]).
 //!
 //! [Virtual losses](crate::tree) count as visits that were lost. Actions that a [proof](crate::proof) refutes are
@@ -239,11 +239,11 @@ fn float(count: u32) -> f32 {
     count.cast_signed() as f32
 }
 
-/// Edge with the greatest score.
+/// Edge with the largest score.
 enum Best {
-    /// Index of the only edge with the greatest score.
+    /// Index of the only edge with the largest score.
     Edge(u32),
-    /// Greatest score, which several edges have.
+    /// Largest score, which several edges have.
     Tied(f32),
 }
 
@@ -251,7 +251,7 @@ enum Best {
 /// 7 edges: 0.9 times.)
 const MANY: usize = 12;
 
-/// Stores every score in `room` and finds the greatest, without a branch for each edge.
+/// Stores every score in `room` and finds the largest, without a branch for each edge.
 #[inline(always)]
 fn argmax(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
     if room.len() < MANY {
@@ -274,7 +274,7 @@ fn argmax_of_few(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
     if is_tied { Best::Tied(best) } else { Best::Edge(at) }
 }
 
-/// Finds the greatest score in three loops, each of which the compiler vectorises.
+/// Finds the largest score in three loops, each of which the compiler vectorises.
 #[inline(always)]
 fn argmax_of_many(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
     for (kept, score) in room.iter_mut().zip(scores) {
@@ -295,7 +295,7 @@ fn argmax_of_many(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
     }
 }
 
-/// Finds the greatest of scores that are stored already.
+/// Finds the largest of scores that are stored already.
 fn argmax_stored(scores: &[f32]) -> Best {
     let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut places = (0u32..)
@@ -315,23 +315,23 @@ fn order(score: f32) -> i32 {
     bits ^ ((bits >> 31) & i32::MAX)
 }
 
-/// Returns one of the edges with the score `best`: the one with the greatest prior. Draws among equal priors.
+/// Returns one of the edges with the score `best`: the one with the largest prior. Draws among equal priors.
 fn draw_among_equals(scores: &[f32], priors: &[u32], best: f32, ties: &mut Draws) -> u32 {
-    let (mut greatest, mut equals) = (0, 0);
+    let (mut largest, mut equals) = (0, 0);
     for (&score, &prior) in scores.iter().zip(priors) {
         // Floats that are not negative have the order of their bits.
         let is_best = score == best;
-        let is_greater = is_best & (prior > greatest);
+        let is_greater = is_best & (prior > largest);
         equals = if is_greater {
             1
         } else {
-            equals + usize::from(is_best & (prior == greatest))
+            equals + usize::from(is_best & (prior == largest))
         };
-        greatest = if is_greater { prior } else { greatest };
+        largest = if is_greater { prior } else { largest };
     }
     let mut drawn = if equals > 1 { ties.below(equals) } else { 0 };
     for (edge, (&score, &prior)) in scores.iter().zip(priors).enumerate() {
-        if score == best && prior == greatest {
+        if score == best && prior == largest {
             if drawn == 0 {
                 return edge as u32;
             }
@@ -421,14 +421,14 @@ mod tests {
                 let u = f64::from(exploration) * f64::from(prior) * f64::from(sum).sqrt() / (1.0 + n);
                 q + u
             };
-            let greatest = edges.iter().map(v).fold(f64::NEG_INFINITY, f64::max);
-            prop_assert!(v(&edges[chosen]) > greatest - 1e-4);
+            let largest = edges.iter().map(v).fold(f64::NEG_INFINITY, f64::max);
+            prop_assert!(v(&edges[chosen]) > largest - 1e-4);
         }
     }
 
     /// The exploration term is 0 for all edges of such a node. The prior decides, and the generator among equal priors.
     #[test]
-    fn a_node_without_visits_selects_its_greatest_prior() {
+    fn a_node_without_visits_selects_its_largest_prior() {
         let mut selector = Selector::new(&Settings::default(), -1.0);
         let mut ties = Draws::new(KEY, 0, Purpose::Ties);
         let unvisited = |prior| (prior, 0.0, 0, 0);

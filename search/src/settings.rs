@@ -43,7 +43,7 @@ pub struct Settings {
     pub leaves: u32,
     /// Share of Dirichlet noise in the priors of the decision node, 0 to 1. Self-play needs it to discover moves; 0 switches
     /// it off. With root = "gumbel" there is no Dirichlet noise: any number above 0 draws the actions at random, 0 takes those
-    /// with the greatest priors.
+    /// with the largest priors.
     pub noise_fraction: f32,
     /// Parameter α of the Dirichlet noise for each action is this number divided by the number of legal actions
     /// (KataGo: 10.83). Above 0.
@@ -137,9 +137,9 @@ pub struct SettingsError {
 }
 
 impl Settings {
-    /// Greatest number of leaves that one gather requests.
+    /// Maximum number of leaves that one gather requests.
     pub const MAX_LEAVES: u32 = crate::tree::MAX_VIRTUAL_LOSSES;
-    /// Greatest number of visits of one decision: beyond it, sums of values in single precision grow coarse.
+    /// Maximum number of visits of one decision: beyond it, sums of values in single precision grow coarse.
     pub const MAX_VISITS: u32 = 1 << 22;
 
     /// Checks every range. [`Search::new`](crate::Search::new) does not, so call this where settings come in.

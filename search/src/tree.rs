@@ -16,7 +16,7 @@
 //! # Virtual losses
 //! They keep the visits of one search off the paths of its pending leaves.
 //! Each pending leaf adds one virtual loss to every edge of its path. Selection treats it as a visit that was lost by
-//! whoever chose the edge: with `L` virtual losses, `W - L` and `N + L` stand for `W` and `N`, and `ΣN` includes them. (In
+//! whoever chose the edge: with `L` virtual losses, `W - L` and `N + L` replace `W` and `N`, and `ΣN` includes them. (In
 //! a game whose values cannot be below 0, `W` and `N + L`; see [`Game::LOWEST_VALUE`](games::Game::LOWEST_VALUE).) Virtual
 //! losses are counted apart and never mixed into `W`, so rounding cannot leave any behind. They share a word with the
 //! edge's action.
@@ -79,7 +79,7 @@ pub(crate) const TOTAL: Statistic = Statistic(0);
 pub(crate) const VISITS: Statistic = Statistic(1);
 /// Column of statistics: the indices of the children.
 pub(crate) const CHILD: Statistic = Statistic(2);
-/// Column of statistics: the greatest value of the visits through an edge, in trees that keep it.
+/// Column of statistics: the largest value of the visits through an edge, in trees that keep it.
 pub(crate) const BEST: Statistic = Statistic(3);
 
 /// Number of a column of statistics.
@@ -89,9 +89,9 @@ pub(crate) struct Statistic(pub usize);
 /// Bits of an action in its word, which holds the edge's virtual losses in the other 12 bits
 /// (see the top of this file). [`Search::new`](crate::Search::new) checks that the game's actions fit.
 pub(crate) const ACTION_BITS: u32 = 20;
-/// Greatest number of actions that a game may have.
+/// Maximum number of actions that a game may have.
 pub(crate) const MAX_ACTIONS: u32 = 1 << ACTION_BITS;
-/// Greatest number of virtual losses of one edge.
+/// Maximum number of virtual losses of one edge.
 pub(crate) const MAX_VIRTUAL_LOSSES: u32 = (1 << (32 - ACTION_BITS)) - 1;
 
 /// Entry of the child column where the edge has no node yet.
@@ -147,7 +147,7 @@ const BOUND: u32 = 27;
 pub(crate) struct Tree {
     pub(super) words: Vec<u32>,
     pub(super) nodes: u32,
-    /// Greatest number of words; below [`MARK`].
+    /// Maximum number of words; below [`MARK`].
     limit: usize,
     pub(super) is_full: bool,
     /// Number of columns of statistics: 3, or 4 with [`BEST`].
@@ -249,7 +249,7 @@ impl Tree {
     }
 
     /// Appends a node without edges, where the game is over or its value is known; returns `None` if the tree is full.
-    /// `actions` is the number of actions that the game goes on for.
+    /// `actions` is the number of actions for which the game continues.
     pub(crate) fn push_terminal(&mut self, value: FirstValue, actions: u32) -> Option<NodeId> {
         let start = self.words.len();
         if !self.has_room(start, start + HEADER) {

@@ -13,9 +13,9 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::peak_memory;
 
-/// Greatest number of inputs for each reader. Without this variable and the next a reader gets [`SHORT`] inputs.
+/// Maximum number of inputs for each reader. Without this variable and the next a reader gets [`SHORT`] inputs.
 const INPUTS: &str = "MINUET_FUZZ_INPUTS";
-/// Greatest number of seconds for each reader.
+/// Maximum number of seconds for each reader.
 const SECONDS: &str = "MINUET_FUZZ_SECONDS";
 /// Seed of the mutations: a number. Without this variable the seed is 0, so that `make test` repeats itself.
 const SEED: &str = "MINUET_FUZZ_SEED";

@@ -9,7 +9,7 @@ use std::{
 thread_local! {
     /// Bytes allocated minus bytes freed by this thread.
     static LIVE: Cell<isize> = const { Cell::new(0) };
-    /// Greatest value of `LIVE` since the last reset.
+    /// Largest value of `LIVE` since the last reset.
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
@@ -55,7 +55,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Calls `work`, and returns its result with the greatest number of bytes that this thread held meanwhile, beyond those that it held
+/// Calls `work`, and returns its result with the maximum number of bytes that this thread held meanwhile, beyond those that it held
 /// before. Memory that is reserved and never written counts too; memory of libraries in other languages does not.
 pub fn peak_memory<T>(work: impl FnOnce() -> T) -> (T, usize) {
     let before = LIVE.get();

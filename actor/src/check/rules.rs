@@ -12,7 +12,7 @@ use crate::play::record::{End, result_of};
 
 /// Largest number of problems reported for one record.
 const MOST: usize = 20;
-/// Greatest error of a recorded value, which is in [-1, 1] and in half precision.
+/// Largest error of a recorded value, which is in [-1, 1] and in half precision.
 const VALUE_ERROR: f64 = 1.0 / 4096.0;
 
 /// Replays the actions of a record and returns all contradictions.

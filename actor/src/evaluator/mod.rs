@@ -435,7 +435,7 @@ fn refused(code: Code, message: &str) -> anyhow::Error {
     )
 }
 
-/// True if another attempt cannot help: the request is invalid, the server is no evaluator, or it denies access.
+/// True if another attempt cannot help: the request is invalid, the server is not an evaluator, or it denies access.
 ///
 /// `NotFound` is not final, because a model that is missing may still be published.
 fn is_final(code: Code) -> bool {

@@ -32,7 +32,7 @@ pub struct WrongModel {
 }
 
 impl Expected {
-    /// Returns the properties that a model of game `G` must have to be asked as `model`.
+    /// Returns the properties that a model of game `G` with the name `model` must have.
     pub fn of<G: Game>(encoding: G::Encoding, model: &str) -> Self {
         Self {
             model: model.into(),
@@ -47,8 +47,8 @@ impl Expected {
         model: String,
         limit: Duration,
     ) -> Result<Result<ModelDescription, WrongModel>, Status> {
-        let asked = client.describe_model(DescribeModelRequest { model });
-        let description = tokio::time::timeout(limit, asked)
+        let described = client.describe_model(DescribeModelRequest { model });
+        let description = tokio::time::timeout(limit, described)
             .await
             .map_err(|_| Status::deadline_exceeded("the model was not described in time"))??
             .into_inner();

@@ -180,30 +180,15 @@ impl Record {
 
     /// Completes the record.
     pub fn finish<G: Game>(
-        mut self,
+        self,
         search: &Search<G>,
         end: End,
         evaluations: EvaluationTotals,
         setup: &Setup<G>,
         versions: &Versions,
     ) -> v1::Game {
-        let (outcome, ending) = end.outcome(search.state());
-        let rows_vary = self
-            .row_lengths
-            .iter()
-            .any(|&length| Some(length as usize) != setup.row_len);
         let counters = search.counters();
-        if self.versions.is_empty() {
-            // The rules gave the outcome of every position, so no network took part.
-            self.message.model_of_position.clear();
-        }
         v1::Game {
-            movers: self.movers.into(),
-            row_lengths: if rows_vary { self.row_lengths } else { Vec::new() },
-            decisions: (!self.decisions.is_empty()).then(|| self.decisions.finish()),
-            result: result_of(outcome).into(),
-            score: outcome.value().get(),
-            ending: ending.into(),
             model_versions: self
                 .versions
                 .iter()
@@ -215,7 +200,6 @@ impl Record {
                 .iter()
                 .map(|&version| versions.provider(version))
                 .collect(),
-            finished_at_ms: now_ms(),
             totals: Some(VisitTotals {
                 visits: counters.visits,
                 fresh_evaluations: evaluations.fresh,
@@ -224,6 +208,26 @@ impl Record {
                 duplicates_in_flight: evaluations.duplicates,
                 gray_visits: counters.gray_visits,
             }),
+            ..self.complete(search.state(), end, setup)
+        }
+    }
+
+    /// Completes the parts that do not depend on a search.
+    fn complete<G: Game>(mut self, state: &G, end: End, setup: &Setup<G>) -> v1::Game {
+        let (outcome, ending) = end.outcome(state);
+        if self.versions.is_empty() {
+            // No network took part: the rules gave the outcome of every position, or a solution was known.
+            self.message.model_of_position.clear();
+        }
+        let rows_vary = setup.row_len.is_none();
+        v1::Game {
+            movers: self.movers.into(),
+            row_lengths: if rows_vary { self.row_lengths } else { Vec::new() },
+            decisions: (!self.decisions.is_empty()).then(|| self.decisions.finish()),
+            result: result_of(outcome).into(),
+            score: outcome.value().get(),
+            ending: ending.into(),
+            finished_at_ms: now_ms(),
             ..self.message
         }
     }
@@ -255,22 +259,10 @@ pub fn of_solution<G: Game>(
             .play(action)
             .context("the solution of a problem is invalid")?;
     }
-    let outcome = state.outcome().unwrap_or(Outcome::Draw);
+    let end = End::Rules(state.outcome().unwrap_or(Outcome::Draw));
     Ok(v1::Game {
-        movers: record.movers.into(),
-        row_lengths: if setup.row_len.is_none() {
-            record.row_lengths
-        } else {
-            Vec::new()
-        },
-        result: result_of(outcome).into(),
-        score: outcome.value().get(),
-        ending: state.ending().unwrap_or_default().into(),
-        // No network took part.
-        model_of_position: Vec::new(),
-        finished_at_ms: now_ms(),
         provenance: provenance.into(),
-        ..record.message
+        ..record.complete(&state, end, setup)
     })
 }
 

@@ -9,7 +9,7 @@ use search::{Settings, SettingsError};
 const ALL_TREES: usize = 1 << 30;
 /// Least memory limit of one tree, in bytes.
 const SMALLEST_TREE: usize = 1 << 20;
-/// Greatest memory limit of one tree, in bytes.
+/// Largest memory limit of one tree, in bytes.
 const LARGEST_TREE: usize = 256 << 20;
 
 /// Settings that all games of an actor have in common.
@@ -31,7 +31,7 @@ pub struct Setup<G: Game> {
     pub settings: Settings,
     /// Search settings of the configuration as JSON, for the record.
     pub search_json: String,
-    /// Greatest number of random actions before a game of two players begins (`actor.random_plies`).
+    /// Maximum number of random actions before a game of two players begins (`actor.random_plies`).
     pub random_plies: u32,
     /// Number of actions after which a game ends as a draw.
     pub max_actions: usize,

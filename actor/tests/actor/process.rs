@@ -74,7 +74,7 @@ pub struct ReservedAddress {
 impl ReservedAddress {
     fn new(address: SocketAddr) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
-        // A listener may take the port besides this socket, which does not listen.
+        // A listener may take the port together with this socket, which does not listen.
         socket.set_reuseaddr(true).unwrap();
         socket.bind(address).unwrap();
         Self {

@@ -47,7 +47,7 @@ async fn an_old_stream_is_replaced_when_all_its_requests_are_answered() {
     assert_eq!(client.metrics.reconnects.get(), 0, "nothing was wrong");
 }
 
-/// The servers that the name stands for now.
+/// The servers of the name now.
 #[derive(Debug, Default)]
 struct Book(Mutex<Vec<SocketAddr>>);
 

@@ -1,4 +1,4 @@
-//! Tic-tac-toe on the corner of an 8×8 board: short games, many transpositions, one symmetry besides the identity.
+//! Tic-tac-toe on the corner of an 8×8 board: short games, many transpositions, one symmetry in addition to the identity.
 
 use games::{
     Action, ConstantPlane, Game, IllegalAction, Known, Outcome, PlaneStack, Player, RowForm, RowLayout,
@@ -50,7 +50,7 @@ impl TicTacToe {
 /// The first player, the second player, an empty cell.
 const SIGNS: [char; 3] = ['X', 'O', '.'];
 
-/// Returns the player of a sign; `None` if it is no sign.
+/// Returns the player of a sign; `None` if it is not a sign.
 fn player(sign: char) -> Option<Option<Player>> {
     match sign {
         'X' => Some(Some(Player::First)),

@@ -41,14 +41,14 @@ fn nothing_is_chosen_before_the_first_evaluation() {
         .unwrap();
     // Without visits the priors decide.
     let decision = search.decision();
-    let greatest = decision.searched_priors.iter().copied().fold(0.0, f32::max);
+    let largest = decision.searched_priors.iter().copied().fold(0.0, f32::max);
     let chosen = search.choose(0.0).unwrap();
     let edge = decision
         .actions
         .iter()
         .position(|&action| action == chosen)
         .unwrap();
-    assert_eq!(decision.searched_priors[edge], greatest);
+    assert_eq!(decision.searched_priors[edge], largest);
     assert_eq!(decision.value, *value);
 }
 

@@ -10,7 +10,7 @@ use games::{
 use super::{KEY, game::spread};
 use crate::{Decision, FirstPlay, LeafRequest, Search, Settings};
 
-/// Symmetry that stands for the canonical image.
+/// Symmetry that denotes the canonical image.
 const CANONICAL: Symmetry = Symmetry(u8::MAX);
 
 fn settings() -> Settings {

@@ -13,7 +13,7 @@ use crate::{Evaluation, LeafId, LeafRequest, Search, Settings};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     pub seed: u64,
-    /// Greatest number of actions of a state.
+    /// Maximum number of actions of a state.
     pub branching: u32,
     /// Number of actions after which every game is over.
     pub depth: u32,

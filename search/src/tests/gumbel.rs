@@ -78,7 +78,7 @@ fn visits_are_divided_as_by_mctx() {
     }
 }
 
-/// The greatest of `g + ln P` is a draw from `P` (the Gumbel-max trick). Noise of another scale, Dirichlet noise, or draws that
+/// The largest of `g + ln P` is a draw from `P` (the Gumbel-max trick). Noise of another scale, Dirichlet noise, or draws that
 /// belong to other actions would change the shares.
 #[test]
 fn with_one_visit_actions_are_played_as_often_as_the_policy_says() {
@@ -201,7 +201,7 @@ fn without_noise_nothing_is_drawn() {
     let first = decided(0.0, 0);
     assert!((1..30).all(|game| decided(0.0, game) == first));
     assert!((1..30).any(|game| decided(0.25, game).1 != first.1));
-    // The candidates are the actions with the greatest priors.
+    // The candidates are the actions with the largest priors.
     let (priors, _) = start.evaluation();
     let visits = &first.0.visits;
     let least = (0..priors.len())

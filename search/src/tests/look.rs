@@ -36,7 +36,7 @@ fn check(search: &Search<TreeGame<2>>, state: &TreeGame<2>, path: &mut Vec<Actio
         path.push(child.action);
         assert_eq!(search.look(path).map(|below| below.stage), child.stage);
         if let Some(below) = search.look(path) {
-            // A visit ends at the node or goes on to one of its children; only the first ends at a node that is not terminal.
+            // A visit ends at the node or continues to one of its children; only the first ends at a node that is not terminal.
             let own = u32::from(below.stage != Stage::Terminal);
             assert!(below.stage == Stage::Terminal || child.visits == below.visits + own);
             let mut after = state.clone();
@@ -96,9 +96,9 @@ fn visits<const PLAYERS: u8>(search: &mut Search<TreeGame<PLAYERS>>) -> Vec<(Act
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// The search is the truth: the next visit takes an action with the greatest score.
+    /// The search is the truth: the next visit takes an action with the largest score.
     #[test]
-    fn the_next_visit_takes_the_greatest_score(
+    fn the_next_visit_takes_the_largest_score(
         shape in any_shape(), settings in any_settings(Just(1u32)), key in any_key(), share in prop_oneof![Just(0.0f32), 0.0f32..1.0],
     ) {
         let settings = Settings {
@@ -107,10 +107,10 @@ proptest! {
         let two = visits(&mut Search::new(TreeGame::<2>::of(&shape), settings.clone(), key));
         let one = visits(&mut Search::new(TreeGame::<1>::of(&shape), settings, key));
         for (taken, scores) in two.into_iter().chain(one) {
-            // Of actions without visits, the greatest prior is taken: all scores are equal then.
-            let greatest = scores.iter().map(|(_, score)| *score).fold(f32::NEG_INFINITY, f32::max);
+            // Of actions without visits, the largest prior is taken: all scores are equal then.
+            let largest = scores.iter().map(|(_, score)| *score).fold(f32::NEG_INFINITY, f32::max);
             let found = scores.iter().find(|(action, _)| *action == taken).unwrap().1;
-            prop_assert!(found > greatest - 1e-4, "{taken} has {found}, the greatest is {greatest}");
+            prop_assert!(found > largest - 1e-4, "{taken} has {found}, the largest is {largest}");
         }
     }
 }

@@ -127,33 +127,6 @@ proptest! {
 }
 
 #[test]
-fn allocated_memory_never_exceeds_the_limit() {
-    for reuse in [Reuse::Gray, Reuse::Keep] {
-        let settings = Settings {
-            visits: 3000,
-            tree_bytes: 300_000,
-            reuse,
-            ..Settings::default()
-        };
-        let mut search = Search::new(
-            TreeGame::<2>::of(&Shape {
-                branching: 20,
-                ..ENDLESS
-            }),
-            settings,
-            KEY,
-        );
-        for _ in 0..20 {
-            search.decide(evaluate).unwrap();
-            assert!(search.counters().bytes <= 300_000);
-            let Some(action) = search.choose(0.0) else { break };
-            search.advance(action).unwrap();
-        }
-        assert!(search.counters().unstored > 0);
-    }
-}
-
-#[test]
 fn a_full_tree_is_compacted_by_the_next_re_root() {
     let settings = Settings {
         visits: 500,

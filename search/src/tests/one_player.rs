@@ -1,11 +1,10 @@
-//! One-player games: one discount for each action, no sign flip, virtual losses of the lowest value.
+//! One-player games: one discount for each action, no sign flip.
 
-use games::{Game, MoverValue, Player};
-use proptest::prelude::*;
+use games::{Game, MoverValue};
 
 use super::{
-    KEY, Shape, TreeGame, any_key,
-    game::{any_shape, evaluate, small},
+    KEY, Shape, TreeGame,
+    game::{evaluate, small},
 };
 use crate::{FirstPlay, Reuse, Search, Settings};
 
@@ -114,29 +113,5 @@ fn play_in_small_trees_earns_the_best_discounted_result() {
             (value - expected).abs() < 0.1,
             "{shape:?}: value {value} of {expected}"
         );
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
-
-    /// With a value of 1 everywhere, every edge is worth 1.
-    #[test]
-    fn no_sign_is_flipped(shape in any_shape(), key in any_key()) {
-        let shape = Shape { ends: 0, depth: 50, ..shape };
-        let settings = Settings { visits: 20, discount: 1.0, ..Settings::default() };
-        let mut search = Search::new(TreeGame::<1>::of(&shape), settings, key);
-        search
-            .decide(|request, priors| {
-                assert_eq!(request.state.to_move(), Player::First);
-                evaluate(request, priors);
-                MoverValue::new(1.0)
-            })
-            .unwrap();
-        let terminal = search.counters().terminal_visits;
-        for (value, visits) in search.decision().values.iter().zip(search.decision().visits) {
-            // A dead end has the value 0.
-            prop_assert!(terminal > 0 || visits == 0 || value.get() == 1.0);
-        }
     }
 }

@@ -64,7 +64,7 @@ fn small_trees_are_proven_and_played_to_their_outcome() {
     assert!(early > 900, "{early} decisions ended early");
 }
 
-/// A search that goes on after the proof plays the proven action as well, and makes all its visits.
+/// A search that continues after the proof plays the proven action as well, and makes all its visits.
 #[test]
 fn a_proven_decision_goes_on_unless_told_to_stop() {
     for seed in 0..100 {
@@ -262,7 +262,7 @@ fn paco_sako_wins_of_several_actions_are_proven_for_their_player() {
     }
 }
 
-/// With exact leaves an undecided search has the outcome as value of such a leaf, and the game goes on there.
+/// With exact leaves an undecided search has the outcome as value of such a leaf, and the game continues there.
 #[test]
 fn a_decision_begins_at_an_exact_leaf_with_an_evaluation_if_nothing_solves_it() {
     let settings = Settings {

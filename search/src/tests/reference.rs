@@ -25,7 +25,7 @@ struct Node {
     result: Option<FirstValue>,
     /// Value for the first player with best play of both, if it is proven.
     proof: Option<f32>,
-    /// True if the game goes on although the node has a result.
+    /// True if the game continues although the node has a result.
     is_cut: bool,
     evaluation: Option<f32>,
     is_expanded: bool,
@@ -246,7 +246,7 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         }
     }
 
-    /// Returns the edges that are not refuted, those with the greatest score first.
+    /// Returns the edges that are not refuted, those with the largest score first.
     fn ranked(&self, root: &Node, mut edges: Vec<usize>) -> Vec<usize> {
         let scores = self.scores(root);
         edges.retain(|&at| !root.refutes(&root.edges[at]));
@@ -291,13 +291,13 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
         let values: Vec<f64> = (root.edges.iter().zip(&visits))
             .map(|(edge, &visits)| if visits > 0.0 { value(edge) } else { mixed })
             .collect();
-        let greatest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let spread = greatest - values.iter().copied().fold(f64::INFINITY, f64::min);
+        let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let spread = largest - values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = visits.iter().copied().fold(0.0, f64::max);
         let Settings { q_scale, q_range, .. } = self.settings;
         let factor = (50.0 + most) * q_scale / spread.max(q_range);
         (root.edges.iter().zip(values))
-            .map(|(edge, value)| (f64::from(edge.prior).ln() + factor * (value - greatest), value))
+            .map(|(edge, value)| (f64::from(edge.prior).ln() + factor * (value - largest), value))
             .collect()
     }
 
@@ -383,9 +383,9 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
                 mass += prior(index);
             }
         }
-        // All edges with the greatest (V, P). V is 0 for all at a node whose edges have no visits.
+        // All edges with the largest (V, P). V is 0 for all at a node whose edges have no visits.
         let mut best: Vec<usize> = Vec::new();
-        let mut greatest = (f32::NEG_INFINITY, f32::NEG_INFINITY);
+        let mut largest = (f32::NEG_INFINITY, f32::NEG_INFINITY);
         for (index, edge) in node.edges.iter().enumerate() {
             let mut first = value;
             if let (FirstPlay::Reduction, 0) = (self.settings.first_play, edge.visits) {
@@ -400,11 +400,11 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
             if node.refutes(edge) {
                 continue;
             }
-            if key > greatest {
-                greatest = key;
+            if key > largest {
+                largest = key;
                 best.clear();
             }
-            if key == greatest {
+            if key == largest {
                 best.push(index);
             }
         }

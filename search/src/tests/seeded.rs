@@ -213,14 +213,14 @@ fn temperature_zero_takes_the_most_visited_and_draws_among_equals() {
         let mut search = Search::new(TreeGame::<2>::of(&WIDE), settings.clone(), key);
         search.decide(evaluate).unwrap();
         let decision = search.decision();
-        let greatest = *decision.visits.iter().max().unwrap();
+        let largest = *decision.visits.iter().max().unwrap();
         let action = search.choose(0.0).unwrap();
         let edge = decision
             .actions
             .iter()
             .position(|&other| other == action)
             .unwrap();
-        assert_eq!(decision.visits[edge], greatest);
+        assert_eq!(decision.visits[edge], largest);
         chosen.insert(action);
     }
     assert_eq!(chosen.len(), 2);
