@@ -47,7 +47,7 @@ pub enum ModelError {
     /// A file, a run's configuration or a network's metadata cannot be read.
     #[error("{what}")]
     Unreadable {
-        /// What failed, with the file.
+        /// Failed step, with the file.
         what: String,
         /// Reason.
         source: Box<dyn std::error::Error + Send + Sync>,

@@ -1,4 +1,4 @@
-//! What ONNX Runtime's execution providers can do, and the settings that measured best.
+//! Abilities of ONNX Runtime's execution providers, and the settings that measured best.
 
 use std::path::PathBuf;
 

@@ -180,7 +180,13 @@ impl Library {
             seconds = began.elapsed().as_secs_f32(),
             "serving"
         );
-        if let Some(before) = before {
+        // Another name may point at the replaced model.
+        if let Some(before) = before
+            && self
+                .models
+                .loaded(&before.info.source, &before.info.version)
+                .is_none()
+        {
             retire(before);
         }
         Ok(())
@@ -230,7 +236,7 @@ impl Library {
     }
 }
 
-/// Frees a model after its last request is answered, on a blocking thread. Nothing is freed if another name points at it.
+/// Frees a model that no name points at after its last request is answered, on a blocking thread.
 fn retire(model: Arc<Model>) {
     tokio::spawn(async move {
         while Arc::strong_count(&model) > 1 {
