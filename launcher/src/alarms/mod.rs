@@ -6,14 +6,12 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`evidence`] | the figures that the checks read |
-//! | [`look`] | the figures, read from a run that is at work |
+//! | [`look`] | the figures that the checks read, and how those of a run at work are read |
 //! | [`list`] | the alarms that metrics pages tell, their checks and alerts |
 //! | [`learned`] | what the run learns: losses, games, matches, the network on known positions |
 //! | [`learning`] | the alarms about that, and their checks |
 //! | [`probes`] | how certain the served network is on known positions |
 
-pub mod evidence;
 pub mod learned;
 pub mod learning;
 pub mod list;
@@ -22,11 +20,10 @@ pub mod probes;
 
 use serde::Serialize;
 
-pub use evidence::{Evidence, NewestCheckpoint, Seen};
 pub use learned::{Learned, Progress};
 pub use learning::LEARNING;
 pub use list::ALARMS;
-pub use look::Look;
+pub use look::{Evidence, Look, NewestCheckpoint, Seen};
 
 /// Urgency of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

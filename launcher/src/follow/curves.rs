@@ -51,7 +51,7 @@ pub struct Curves {
 /// Figures of a learner at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Figures {
-    step: f64,
+    step: Option<f64>,
     policy: Option<f64>,
     value: Option<f64>,
     target_entropy: Option<f64>,
@@ -59,62 +59,36 @@ struct Figures {
     gap: [Option<f64>; 2],
 }
 
-/// A query, and the figure that its values are.
-type Query = (fn(&mut Figures, f64), &'static str);
+/// A figure, its metric, and the value of the label `head`, if the metric has that.
+type Source = (
+    fn(&mut Figures) -> &mut Option<f64>,
+    &'static str,
+    Option<&'static str>,
+);
 
 impl Figures {
-    /// Each figure with a query that gives it for the learner of a run, whichever container that is.
-    const QUERIES: [Query; 8] = [
-        (|all, value| all.step = value, "max(minuet_learner_step)"),
-        (
-            |all, value| all.policy = Some(value),
-            r#"max(minuet_learner_loss{head="policy"})"#,
-        ),
-        (
-            |all, value| all.value = Some(value),
-            r#"max(minuet_learner_loss{head="value"})"#,
-        ),
-        (
-            |all, value| all.target_entropy = Some(value),
-            "max(minuet_learner_target_entropy)",
-        ),
-        (
-            |all, value| all.held_out[0] = Some(value),
-            r#"max(minuet_learner_validation_loss{head="policy"})"#,
-        ),
-        (
-            |all, value| all.held_out[1] = Some(value),
-            r#"max(minuet_learner_validation_loss{head="value"})"#,
-        ),
-        (
-            |all, value| all.gap[0] = Some(value),
-            r#"max(minuet_learner_validation_gap{head="policy"})"#,
-        ),
-        (
-            |all, value| all.gap[1] = Some(value),
-            r#"max(minuet_learner_validation_gap{head="value"})"#,
-        ),
+    /// Each figure, and the metric of the learner that holds it.
+    const SOURCES: [Source; 8] = [
+        (|all| &mut all.step, names::STEP, None),
+        (|all| &mut all.policy, names::LOSS, Some("policy")),
+        (|all| &mut all.value, names::LOSS, Some("value")),
+        (|all| &mut all.target_entropy, names::TARGET_ENTROPY, None),
+        (|all| &mut all.held_out[0], names::VALIDATION_LOSS, Some("policy")),
+        (|all| &mut all.held_out[1], names::VALIDATION_LOSS, Some("value")),
+        (|all| &mut all.gap[0], names::VALIDATION_GAP, Some("policy")),
+        (|all| &mut all.gap[1], names::VALIDATION_GAP, Some("value")),
     ];
 
-    fn of(page: &Page) -> Option<Self> {
-        let head = |metric, head| {
-            page.sum_with(metric, "head", head)
-                .filter(|value: &f64| value.is_finite())
-        };
-        Some(Self {
-            step: page.sum(names::STEP)?,
-            policy: head(names::LOSS, "policy"),
-            value: head(names::LOSS, "value"),
-            target_entropy: page.sum(names::TARGET_ENTROPY),
-            held_out: [
-                head(names::VALIDATION_LOSS, "policy"),
-                head(names::VALIDATION_LOSS, "value"),
-            ],
-            gap: [
-                head(names::VALIDATION_GAP, "policy"),
-                head(names::VALIDATION_GAP, "value"),
-            ],
-        })
+    fn of(page: &Page) -> Self {
+        let mut all = Self::default();
+        for (figure, metric, head) in Self::SOURCES {
+            let value = match head {
+                Some(head) => page.sum_with(metric, "head", head),
+                None => page.sum(metric),
+            };
+            *figure(&mut all) = value.filter(|value| value.is_finite());
+        }
+        all
     }
 
     fn validation(&self) -> Option<Validation> {
@@ -157,8 +131,8 @@ impl Curves {
             return;
         }
         let page = observation.pages(Role::Learner).next();
-        if let Some(figures) = page.and_then(Figures::of) {
-            self.write(moment::now(), &figures);
+        if let Some(page) = page {
+            self.write(moment::now(), &Figures::of(page));
         }
     }
 
@@ -186,7 +160,7 @@ impl Curves {
 
     /// Writes a line if the learner has trained since the last one.
     fn write(&mut self, time_ms: u64, figures: &Figures) {
-        let step = figures.step as u64;
+        let step = figures.step.unwrap_or_default() as u64;
         let before = self.last.map_or(0, |line| line.step);
         let validation = figures
             .validation()
@@ -220,9 +194,12 @@ async fn past(prometheus: &Prometheus, since: u64, now: u64) -> Option<BTreeMap<
         if from > until {
             continue;
         }
-        for (set, query) in Figures::QUERIES {
-            for (at, value) in prometheus.values(query, from, until).await? {
-                set(all.entry(at).or_default(), value);
+        for (figure, metric, head) in Figures::SOURCES {
+            // The maximum finds the series of the learner, whichever container that is.
+            let head = head.map_or_else(String::new, |head| format!("{{head=\"{head}\"}}"));
+            let query = format!("max({metric}{head})");
+            for (at, value) in prometheus.values(&query, from, until).await? {
+                *figure(all.entry(at).or_default()) = Some(value);
             }
         }
     }
@@ -251,9 +228,15 @@ minuet_learner_validation_gap{head=\"value\"} NaN
     #[test]
     fn steps_and_validations_are_written_once_and_continued_after_a_restart() {
         let run = tempfile::tempdir().unwrap();
-        let figures = Figures::of(&Page::parse(PAGE)).unwrap();
+        let figures = Figures::of(&Page::parse(PAGE));
         let mut curves = Curves::open(run.path(), None).unwrap();
-        curves.write(10_000, &Figures { step: 0.0, ..figures });
+        curves.write(
+            10_000,
+            &Figures {
+                step: None,
+                ..figures
+            },
+        );
         curves.write(20_000, &figures);
         curves.write(30_000, &figures);
         drop(curves);
@@ -261,7 +244,7 @@ minuet_learner_validation_gap{head=\"value\"} NaN
         curves.write(
             40_000,
             &Figures {
-                step: 30.0,
+                step: Some(30.0),
                 ..figures
             },
         );
@@ -283,12 +266,11 @@ minuet_learner_validation_gap{head=\"value\"} NaN
     }
 
     #[test]
-    fn every_query_fills_a_field_of_its_own() {
+    fn every_source_fills_a_field_of_its_own() {
         let mut values = Figures::default();
-        for (number, (set, _)) in Figures::QUERIES.iter().enumerate() {
-            let before = values;
-            set(&mut values, number as f64 + 1.0);
-            assert_ne!(values, before, "{number}");
+        for (number, (figure, ..)) in Figures::SOURCES.iter().enumerate() {
+            let before = figure(&mut values).replace(number as f64 + 1.0);
+            assert_eq!(before, None, "{number}");
         }
         assert_eq!(values.validation().unwrap().value_gap(), Some(8.0));
     }

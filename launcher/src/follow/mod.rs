@@ -27,10 +27,7 @@ use self::{curves::Curves, hosts::Hosts, prometheus::Prometheus};
 use crate::{
     event::Event,
     moment,
-    run::{
-        addresses::Addresses,
-        folder::{FolderError, RunFolder, io},
-    },
+    run::{addresses::Addresses, folder::RunFolder},
     up::{journal::Journal, session::Session},
     watch::{Observation, Observer},
 };
@@ -56,22 +53,20 @@ impl Follower {
     /// `prometheus` has, or else with the first observation.
     ///
     /// # Errors
-    /// [`FolderError`]: the configuration cannot be used, or the folder is that of another run.
+    /// The configuration cannot be used, or the folder is that of another run.
     pub fn open(
         folder: &Path,
         file: &Path,
         overrides: &[Override],
         prometheus: Option<Prometheus>,
-    ) -> Result<Self, FolderError> {
+    ) -> anyhow::Result<Self> {
         let folder = RunFolder::follow(folder, file, overrides)?;
         let config = folder.load(&[])?;
+        let cannot_use = || format!("cannot use {}", folder.path().display());
         Ok(Self {
-            hosts: Hosts::of(&config).map_err(|source| FolderError::Config {
-                path: folder.config_file(),
-                source,
-            })?,
-            journal: Journal::open(folder.path()).map_err(io(folder.path()))?,
-            curves: Curves::open(folder.path(), prometheus).map_err(io(folder.path()))?,
+            hosts: Hosts::of(&config).with_context(cannot_use)?,
+            journal: Journal::open(folder.path()).with_context(cannot_use)?,
+            curves: Curves::open(folder.path(), prometheus).with_context(cannot_use)?,
             config,
             folder,
             started_at_ms: moment::now(),

@@ -12,13 +12,11 @@ pub mod ports;
 
 use std::{io, net::SocketAddr, time::Duration};
 
+use anyhow::Context as _;
 use config::{ConfigError, Override, RunConfig};
 use service::role::Role;
 
-use crate::run::{
-    choices::Choices,
-    folder::{FolderError, RunFolder},
-};
+use crate::run::{choices::Choices, folder::RunFolder};
 
 /// Niceness of the inference server and of the actors.
 const SELF_PLAY_NICE: &str = "5";
@@ -53,37 +51,17 @@ pub struct Plan {
     pub choices: Option<Choices>,
 }
 
-/// Error: the processes of a run cannot be planned.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// The configuration cannot be used.
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    /// A value of the plan is refused.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// There are no ports left.
-    #[error("cannot find free ports")]
-    Ports(#[from] io::Error),
-    /// The address of a metrics page is invalid.
-    #[error("{role}: `{address}` is not an address for a metrics page; write ip:port")]
-    Metrics {
-        /// The role.
-        role: &'static str,
-        /// The invalid address.
-        address: String,
-    },
-}
-
 impl Plan {
     /// Plans one replay store, one inference server, one learner, `actors` actors, and the rating if it is enabled.
     ///
     /// # Errors
-    /// [`PlanError`].
-    pub fn new(folder: &RunFolder, overrides: &[Override], actors: usize) -> Result<Self, PlanError> {
+    /// [`ConfigError`] for the configuration or a value of the plan; or there are no free ports.
+    pub fn new(folder: &RunFolder, overrides: &[Override], actors: usize) -> anyhow::Result<Self> {
         let written = folder.load(overrides)?;
         // Two services, four metrics pages, and one page for each actor.
-        let mut free = ports::free(folder.path(), 2 + 4 + actors)?.into_iter();
+        let mut free = ports::free(folder.path(), 2 + 4 + actors)
+            .context("cannot find free ports")?
+            .into_iter();
         let mut next = || free.next().map(|address| address.to_string()).unwrap_or_default();
 
         let mut shared = vec![
@@ -178,12 +156,12 @@ fn process(
     role: Role,
     folder: &RunFolder,
     overrides: &[Override],
-) -> Result<PlannedProcess, PlanError> {
+) -> anyhow::Result<PlannedProcess> {
     let config = folder.load(overrides)?;
     let metrics = role.metrics(&config);
-    let metrics = metrics.parse().map_err(|_| PlanError::Metrics {
-        role: role.name(),
-        address: metrics.into(),
+    let metrics = metrics.parse().map_err(|_| ConfigError::Value {
+        key: metrics_key(role),
+        reason: "must be the address of a metrics page: write ip:port",
     })?;
     let mut arguments: Vec<String> = role.subcommand().map(str::to_owned).into_iter().collect();
     arguments.extend([

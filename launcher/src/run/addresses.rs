@@ -23,10 +23,8 @@ pub struct Addresses {
     /// The replay store.
     pub replay: String,
     /// The processes that have metrics pages.
-    #[serde(default)]
     pub members: Vec<Member>,
     /// Time at which the run was started, in milliseconds since the Unix epoch.
-    #[serde(default)]
     pub started_at_ms: u64,
 }
 
@@ -101,10 +99,6 @@ mod tests {
         };
         addresses.write(folder.path()).unwrap();
         assert_eq!(Addresses::of_running(parent.path()), Some(addresses));
-        // The form of an older program.
-        fs::write(parent.path().join(FILE), r#"{"inference":"a","replay":"b"}"#).unwrap();
-        let old = Addresses::of_running(parent.path()).unwrap();
-        assert_eq!((old.inference.as_str(), old.members.len()), ("a", 0));
         drop(folder);
         assert_eq!(Addresses::of_running(parent.path()), None);
     }

@@ -21,6 +21,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::{Context as _, bail};
 use config::{self, ConfigError, Override, RunConfig};
 
 use super::game;
@@ -30,54 +31,6 @@ pub const CONFIG: &str = "run.toml";
 /// First line of `run.toml` in the folder of a run that is followed.
 const FOLLOWED: &str =
     "# The settings of a run elsewhere, written at each start of `minuet studio --follow`.\n";
-
-/// Error: a folder cannot be used for this run.
-#[derive(Debug, thiserror::Error)]
-pub enum FolderError {
-    /// The file system failed.
-    #[error("cannot use {path}")]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// Cause.
-        source: io::Error,
-    },
-    /// Another process works in the folder.
-    #[error("another `minuet up`{} works in {folder}; stop it first, or name another folder with --run",
-        holder.as_ref().map(|pid| format!(" (process {pid})")).unwrap_or_default())]
-    Locked {
-        /// The run's folder.
-        folder: PathBuf,
-        /// Number of the process that works here, if known.
-        holder: Option<String>,
-    },
-    /// The folder holds a run of another game.
-    #[error("{folder} is a run of {found}, not of {wanted}; name another folder with --run")]
-    OtherGame {
-        /// The run's folder.
-        folder: PathBuf,
-        /// The folder's game.
-        found: String,
-        /// The requested game.
-        wanted: String,
-    },
-    /// The folder holds a run of its own.
-    #[error(
-        "{folder} is a run on this machine, not the record of one elsewhere; name another folder with --run"
-    )]
-    NotFollowed {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// The configuration cannot be used.
-    #[error("cannot use {path}")]
-    Config {
-        /// The configuration file.
-        path: PathBuf,
-        /// Cause.
-        source: ConfigError,
-    },
-}
 
 /// A run's folder while this process works in it.
 #[derive(Debug)]
@@ -93,29 +46,26 @@ impl RunFolder {
     /// `overrides`. An existing run must be of `game`, if a game is named.
     ///
     /// # Errors
-    /// [`FolderError`].
-    pub fn open(path: &Path, game: Option<&str>, overrides: &[Override]) -> Result<Self, FolderError> {
+    /// The folder cannot be used for this run; the text says why.
+    pub fn open(path: &Path, game: Option<&str>, overrides: &[Override]) -> anyhow::Result<Self> {
         Self::open_with(path, game, || new_run(game, overrides))
     }
 
     /// Locks the folder of a run like [`RunFolder::open`]. A new run gets a `run.toml` with the configuration that `new` returns.
     ///
     /// # Errors
-    /// [`FolderError`].
+    /// The folder cannot be used for this run; the text says why.
     pub fn open_with(
         path: &Path,
         game: Option<&str>,
         new: impl FnOnce() -> Result<RunConfig, ConfigError>,
-    ) -> Result<Self, FolderError> {
+    ) -> anyhow::Result<Self> {
         let (path, lock) = locked(path)?;
         let file = path.join(CONFIG);
-        let created = !file.try_exists().map_err(io(&file))?;
+        let created = !file.try_exists().with_context(cannot_use(&file))?;
         if created {
-            let config = new().map_err(|source| FolderError::Config {
-                path: file.clone(),
-                source,
-            })?;
-            durable::write(&file, game::template(&config).as_bytes()).map_err(io(&file))?;
+            let config = new().with_context(cannot_use(&file))?;
+            durable::write(&file, game::template(&config).as_bytes()).with_context(cannot_use(&file))?;
         }
         let folder = Self {
             path,
@@ -124,11 +74,10 @@ impl RunFolder {
         };
         let found = folder.load(&[])?.game.name;
         match game {
-            Some(wanted) if wanted != found => Err(FolderError::OtherGame {
-                folder: folder.path,
-                found,
-                wanted: wanted.into(),
-            }),
+            Some(wanted) if wanted != found => bail!(
+                "{} is a run of {found}, not of {wanted}; name another folder with --run",
+                folder.path.display()
+            ),
             _ => Ok(folder),
         }
     }
@@ -137,22 +86,25 @@ impl RunFolder {
     /// of `file`, that of the run's roles, with `overrides`.
     ///
     /// # Errors
-    /// [`FolderError`].
-    pub fn follow(path: &Path, file: &Path, overrides: &[Override]) -> Result<Self, FolderError> {
+    /// The folder cannot be used for this run; the text says why.
+    pub fn follow(path: &Path, file: &Path, overrides: &[Override]) -> anyhow::Result<Self> {
         // Folders in the copy must not be relative to another place.
-        let config = load(&fs::canonicalize(file).map_err(io(file))?, overrides)?;
+        let config = load(&fs::canonicalize(file).with_context(cannot_use(file))?, overrides)?;
         let (path, lock) = locked(path)?;
         let file = path.join(CONFIG);
         let created = match fs::read_to_string(&file) {
             Ok(known) if !known.starts_with(FOLLOWED) => {
-                return Err(FolderError::NotFollowed { folder: path });
+                bail!(
+                    "{} is a run on this machine, not the record of one elsewhere; name another folder with --run",
+                    path.display()
+                );
             }
             Ok(_) => false,
             Err(error) if error.kind() == io::ErrorKind::NotFound => true,
-            Err(error) => return Err(io(&file)(error)),
+            Err(error) => return Err(error).with_context(cannot_use(&file)),
         };
         let text = format!("{FOLLOWED}{}", game::template(&config));
-        durable::write(&file, text.as_bytes()).map_err(io(&file))?;
+        durable::write(&file, text.as_bytes()).with_context(cannot_use(&file))?;
         Ok(Self {
             path,
             created,
@@ -183,22 +135,16 @@ impl RunFolder {
     /// Reads the run's configuration, with `overrides` in place of its own values.
     ///
     /// # Errors
-    /// [`FolderError::Config`].
-    pub fn load(&self, overrides: &[Override]) -> Result<RunConfig, FolderError> {
+    /// [`ConfigError`] with the name of the file.
+    pub fn load(&self, overrides: &[Override]) -> anyhow::Result<RunConfig> {
         load(&self.config_file(), overrides)
     }
 }
 
-fn load(file: &Path, overrides: &[Override]) -> Result<RunConfig, FolderError> {
-    config::load_with(Some(file), overrides)
-        .and_then(|config| {
-            game::check(&config.game)?;
-            Ok(config)
-        })
-        .map_err(|source| FolderError::Config {
-            path: file.into(),
-            source,
-        })
+fn load(file: &Path, overrides: &[Override]) -> anyhow::Result<RunConfig> {
+    let config = config::load_with(Some(file), overrides).with_context(cannot_use(file))?;
+    game::check(&config.game).with_context(cannot_use(file))?;
+    Ok(config)
 }
 
 /// Returns the configuration of a new run: the defaults of `game`, with `overrides`.
@@ -217,50 +163,50 @@ pub fn is_followed(run: &Path) -> bool {
     fs::read_to_string(run.join(CONFIG)).is_ok_and(|text| text.starts_with(FOLLOWED))
 }
 
-pub(crate) fn io(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
-    let path = path.to_owned();
-    move |source| FolderError::Io { path, source }
+/// Returns the first part of an error about a file or folder.
+fn cannot_use(path: &Path) -> impl Fn() -> String {
+    move || format!("cannot use {}", path.display())
 }
 
 /// Makes and locks a folder; returns its absolute path and the lock.
-fn locked(path: &Path) -> Result<(PathBuf, File), FolderError> {
+fn locked(path: &Path) -> anyhow::Result<(PathBuf, File)> {
     for folder in [path.to_owned(), path.join("logs")] {
-        fs::create_dir_all(&folder).map_err(io(&folder))?;
+        fs::create_dir_all(&folder).with_context(cannot_use(&folder))?;
     }
-    let path = fs::canonicalize(path).map_err(io(path))?;
+    let path = fs::canonicalize(path).with_context(cannot_use(path))?;
     let lock = lock(&path)?;
     Ok((path, lock))
 }
 
-fn lock(folder: &Path) -> Result<File, FolderError> {
+fn lock(folder: &Path) -> anyhow::Result<File> {
     let path = folder.join("lock");
-    let io = |source| FolderError::Io {
-        path: path.clone(),
-        source,
-    };
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
         .open(&path)
-        .map_err(io)?;
+        .with_context(cannot_use(&path))?;
     match file.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::Error(source)) => return Err(io(source)),
+        Err(TryLockError::Error(source)) => return Err(source).with_context(cannot_use(&path)),
         Err(TryLockError::WouldBlock) => {
             let mut holder = String::new();
             let _ = file.read_to_string(&mut holder);
-            return Err(FolderError::Locked {
-                folder: folder.into(),
-                holder: Some(holder.trim().to_owned()).filter(|pid| !pid.is_empty()),
-            });
+            let holder = match holder.trim() {
+                "" => String::new(),
+                pid => format!(" (process {pid})"),
+            };
+            bail!(
+                "another `minuet up`{holder} works in {}; stop it first, or name another folder with --run",
+                folder.display()
+            );
         }
     }
     file.set_len(0)
         .and_then(|()| file.rewind())
         .and_then(|()| writeln!(file, "{}", std::process::id()))
-        .map_err(io)?;
+        .with_context(cannot_use(&path))?;
     Ok(file)
 }
 
@@ -309,7 +255,7 @@ mod tests {
 
         fs::write(parent.path().join("run.toml"), "[search]\nvisit = 3").unwrap();
         let error = RunFolder::open(parent.path(), None, &[]).unwrap_err();
-        let error = format!("{:#}", anyhow::Error::from(error));
+        let error = format!("{error:#}");
         assert!(error.contains("run.toml: unknown key `search.visit`"), "{error}");
     }
 
@@ -338,7 +284,7 @@ mod tests {
     fn a_folder_admits_one_process_and_a_failed_start_leaves_no_run() {
         let parent = tempfile::tempdir().unwrap();
         let refused = RunFolder::open(parent.path(), None, &overrides(&["search.visits=0"])).unwrap_err();
-        assert!(format!("{:#}", anyhow::Error::from(refused)).contains("`search.visits` must be at least 1"));
+        assert!(format!("{refused:#}").contains("`search.visits` must be at least 1"));
         assert!(!parent.path().join("run.toml").exists());
 
         let first = RunFolder::open(parent.path(), None, &[]).unwrap();

@@ -5,14 +5,12 @@ pub mod limit;
 pub(crate) mod names;
 mod observe;
 mod problems;
-mod rating;
 mod summary;
 
 pub use history::History;
 pub use observe::{Observation, Observer};
 pub use problems::Problems;
-pub use rating::{Elo, Rating};
-pub use summary::{Actor, Beginning, Checkpoint, Inference, Learner, Process, Replay, Summary};
+pub use summary::{Actor, Beginning, Checkpoint, Elo, Inference, Learner, Process, Rating, Replay, Summary};
 
 /// Creates a history of the counters that a summary shows.
 pub fn new_history() -> History {
