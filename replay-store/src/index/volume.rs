@@ -16,7 +16,7 @@ use std::{
 };
 
 use parking_lot::{Mutex, MutexGuard};
-use service::contain::contain;
+use service::contain;
 use sled::{Batch, Db};
 
 use super::{

@@ -96,7 +96,7 @@ impl Tokens {
             }
             let entry = entry(line).map_err(|reason| format!("line {}: {reason}", number + 1))?;
             if tokens.iter().any(|(digest, _)| *digest == entry.0) {
-                return Err(format!("line {}: the token stands in the file twice", number + 1));
+                return Err(format!("line {}: duplicate token", number + 1));
             }
             tokens.push(entry);
         }
@@ -230,7 +230,7 @@ mod tests {
             ("actors evaluate sha256:zz", "64 hexadecimal"),
             (
                 "a evaluate 0123456789abcdef\nb append 0123456789abcdef",
-                "line 2: the token stands",
+                "line 2: duplicate token",
             ),
             ("# nothing", "no token"),
         ];
