@@ -7,12 +7,8 @@ use std::{path::Path, sync::atomic::AtomicBool};
 
 use anyhow::{Context as _, bail};
 use arena::{
-    Thinker,
-    players::{
-        NetworkOptions, Networks,
-        thinker::{Limits, ThinkError},
-        usual_search,
-    },
+    PlayerError, Thinker,
+    players::{NetworkOptions, Networks, thinker::Limits, usual_search},
 };
 use games::{
     Face,
@@ -128,7 +124,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 fn is_gone(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref(),
-        Some(ThinkError::Network(NetworkError::Server { status, .. })) if status.code() == Code::NotFound
+        Some(PlayerError::Network(NetworkError::Server { status, .. })) if status.code() == Code::NotFound
     )
 }
 

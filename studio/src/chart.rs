@@ -1,4 +1,4 @@
-//! [`Chart`]: curves with their ranges, as SVG with axes in HTML.
+//! [`Chart`]: curves with their ranges, as SVG with axes in HTML, and [`picture`]: the same as one SVG file.
 //!
 //! The plot is stretched to its box, and strokes and words keep their size. A curve is told apart by its dashes and its name as well as by
 //! its colour. Nothing in it needs a script, and it has no address, so that a saved report draws the same chart.
@@ -188,6 +188,51 @@ pub fn chart(chart: &Chart<'_>) -> Markup {
     }
 }
 
+/// Margins of a picture in its units: left, top, right, bottom.
+const MARGINS: [f64; 4] = [70.0, 40.0, 20.0, 50.0];
+/// Colours of a picture that people with colour blindness tell apart (Okabe and Ito).
+const COLORS: [&str; 7] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000",
+];
+
+/// Draws curves, each a name with its points, as an SVG file that needs no style sheet.
+pub fn picture(title: &str, across: &str, curves: &[(String, Vec<Point>)]) -> String {
+    let points = || curves.iter().flat_map(|(_, points)| points);
+    let empty = Axis { low: 0.0, step: 1.0 };
+    let horizontal = Axis::of(std::iter::once(0.0).chain(points().map(|point| point.x))).unwrap_or(empty);
+    let vertical = Axis::of(points().flat_map(|point| [point.low, point.high])).unwrap_or(empty);
+    let [left, top, right, bottom] = MARGINS;
+    let (width, height) = (left + WIDTH + right, top + 1.5 * HEIGHT + bottom);
+    let place = |x: f64, y: f64| {
+        let up = 1.0 - vertical.share(y);
+        (left + WIDTH * horizontal.share(x), top + 1.5 * HEIGHT * up)
+    };
+    let ticks = || (0..=INTERVALS).map(|at| at as f64);
+    let at = |axis: &Axis, tick: f64| axis.low + tick * axis.step;
+    html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width} {height}")) font-family="sans-serif" font-size="12" {
+            rect width=(width) height=(height) fill="white" {}
+            text x=(left) y="22" font-size="15" { (title) }
+            @for (tick, text) in ticks().zip(vertical.labels()) {
+                @let (x, y) = place(horizontal.low, at(&vertical, tick));
+                path d=(format!("M{x} {y:.1}H{}", width - right)) stroke="#ddd" {}
+                text x=(x - 6.0) y=(y + 4.0) text-anchor="end" { (text) }
+            }
+            @for (tick, text) in ticks().zip(horizontal.labels()) {
+                @let (x, y) = place(at(&horizontal, tick), vertical.low);
+                text x=(x) y=(y + 18.0) text-anchor="middle" { (text) }
+            }
+            text x=(left + WIDTH / 2.0) y=(height - 10.0) text-anchor="middle" { (across) }
+            @for (number, ((name, points), color)) in curves.iter().zip(COLORS.iter().cycle()).enumerate() {
+                path d=(range(points, place)) fill=(color) opacity="0.15" {}
+                path d=(line(points, place)) fill="none" stroke=(color) stroke-width="2" {}
+                text x=(left + 8.0) y=(top + 14.0 + 16.0 * number as f64) fill=(color) { (name) }
+            }
+        }
+    }
+    .into_string()
+}
+
 /// The chart in a sentence, for those who do not see it.
 fn description(chart: &Chart<'_>) -> String {
     let place = |x: f64| {
@@ -332,5 +377,22 @@ mod tests {
         // The place of the curve is kept, so that nothing moves when it comes.
         let empty = "<div class=\"chart\"><p class=\"empty\">Nothing yet.</p></div>";
         assert_eq!(chart(&one).into_string(), empty);
+    }
+
+    #[test]
+    fn a_picture_has_its_points_inside_the_axes_and_escapes_names() {
+        let point = |x, mean: f64| Point::with_interval(x, mean, mean - 10.0, mean + 10.0);
+        let curve = (
+            "a < b".to_owned(),
+            vec![point(0.0, -50.0), point(200_000.0, 400.0)],
+        );
+        let drawn = picture("Elo & more", "evaluations", &[curve]);
+        assert!(
+            drawn.contains("a &lt; b") && drawn.contains("Elo &amp; more"),
+            "{drawn}"
+        );
+        // The vertical axis goes from -200 to 600, the horizontal one from 0 to 200,000.
+        assert!(drawn.contains("d=\"M70.0 283.8L670.0 115.0\""), "{drawn}");
+        assert!(picture("nothing", "x", &[]).ends_with("</svg>"));
     }
 }

@@ -33,7 +33,7 @@ const WIDTH: usize = 79;
 /// [`MatchError`] where the folder cannot be written, or a game contradicts the rules.
 pub fn write<G: Face>(folder: &MatchFolder, plan: &Plan, rules: &G::Rules) -> Result<PathBuf, MatchError> {
     let records = || folder.records().range(..plan.games()).map(|(_, record)| record);
-    let written = match pgn::<G>(plan, rules, records()).map_err(MatchError::Thread)? {
+    let written = match pgn::<G>(plan, rules, records()).map_err(MatchError::Other)? {
         Some(pgn) => folder.write("games.pgn", &pgn)?,
         None => folder.write("games.txt", &text(plan, records()))?,
     };

@@ -6,7 +6,7 @@
 mod overlay;
 mod pieces;
 
-pub use overlay::{Shown, overlay};
+pub use overlay::{Shown, overlay, share};
 pub use pieces::pieces;
 
 use games::{
@@ -44,6 +44,27 @@ pub fn boards_with(scene: &Scene, view: View, over: &Markup) -> Markup {
                     (draw(scene, board, view, (number == 0).then_some(over)))
                 }
             }
+        }
+    }
+}
+
+/// A position, with what its board does not show. A page that draws positions has [`pieces`] once.
+pub fn position(scene: &Scene) -> Markup {
+    html! {
+        (boards(scene, View::default()))
+        @if let Some(hand) = &scene.hand {
+            p { "In the hand, lifted from " (hand.square) ": " @for piece in &hand.pieces { (piece.symbol) " " } }
+        }
+        (notes(scene))
+    }
+}
+
+/// The remark of a scene and its tree of parts, as text.
+pub fn notes(scene: &Scene) -> Markup {
+    html! {
+        @if !scene.remark.is_empty() { p { (scene.remark) } }
+        @if !scene.tree.is_empty() {
+            pre.notes { @for part in &scene.tree { ("  ".repeat(usize::from(part.depth))) (part.text) "\n" } }
         }
     }
 }

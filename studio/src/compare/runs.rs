@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use arena::rating::line::Line;
+use arena::rating::Line;
 use config::RunConfig;
 use parking_lot::Mutex;
 use service::figures::Tail;

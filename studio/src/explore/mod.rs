@@ -33,7 +33,7 @@ use tokio::sync::Semaphore;
 use self::explorer::AnyExplorer;
 use crate::{
     app::App,
-    assets, drawing,
+    assets, board,
     failure::Failure,
     form::{Fields, Parameters},
     page::{Section, page},
@@ -147,7 +147,7 @@ async fn show(
     let drawn = drawn.ok_or_else(|| Failure::Missing("The search has not been at this node.".into()))?;
     let body = html! {
         link rel="stylesheet" href=(assets::path("explore.css"));
-        (drawing::shapes())
+        (board::pieces())
         h1 { "Search tree of " (explorer.game()) }
         (drawn)
         p.quiet.small { a href=(format!("{base}/tree.json")) { "Save the tree as JSON" } ": every node with visits, and its numbers." }

@@ -9,13 +9,9 @@ use super::{
     tree::Tree,
 };
 use crate::{
-    board::{self, Shown, View},
+    board::{self, Shown, View, share},
     figures::words::{count, unknown},
-    play::analysis::share,
 };
-
-/// Arrows that are drawn at once.
-const ARROWS: usize = 5;
 
 /// A look at one node on the opened path.
 pub(super) struct Level<G> {
@@ -103,28 +99,22 @@ fn drawing<G: Face>(shown: &Level<G>) -> Markup {
     let last = shown.path.last().map_or(&[][..], std::slice::from_ref);
     let scene = shown.state.scene(last);
     let all = shown.look.visits.max(1) as f32;
-    let is_arrows = shown
+    let figures: Vec<Shown> = shown
         .children
-        .first()
-        .is_some_and(|child| shown.state.clicks(child.action).cells.len() > 1);
-    let most = if is_arrows { ARROWS } else { usize::MAX };
-    let figures = shown.children.iter().take(most).map(|child| {
-        let shown = Shown {
+        .iter()
+        .map(|child| Shown {
+            action: child.action,
             prior: child.prior,
             visits: child.visits as f32 / all,
             value: child.value.map(|value| share::<G>(value.get())),
-        };
-        (child.action, shown)
-    });
+        })
+        .collect();
     let over = html! {
-        @if let Some(first) = scene.boards.first() { (board::overlay(&shown.state, first, View::default(), figures)) }
+        @if let Some(first) = scene.boards.first() { (board::overlay(&shown.state, first, View::default(), &figures)) }
     };
     html! {
         (board::boards_with(&scene, View::default(), &over))
-        @if !scene.remark.is_empty() { p { (scene.remark) } }
-        @if !scene.tree.is_empty() {
-            pre.notes { @for part in &scene.tree { ("  ".repeat(usize::from(part.depth))) (part.text) "\n" } }
-        }
+        (board::notes(&scene))
     }
 }
 

@@ -6,36 +6,39 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
 use arena::{
-    Spec,
+    Player, Spec,
     players::{
         NetworkOptions, Networks,
         spec::{Kind, SearchSpec},
+        thinker::{Limits, Thinker},
     },
 };
 use checkpoints::Version;
 use config::ProviderChoice;
-use games::registry;
+use games::{
+    Face,
+    probes::Probe,
+    registry::{self, Visitor},
+};
 use parking_lot::Mutex;
-use search::Decision;
+use search::{Decision, Draws, GameKey, Purpose, Reuse, Settings};
 use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
 
-use super::{
-    ask::{Ask, Fault, GLANCE, LEAVES, Positions},
-    optimal::{Exam, Question, has_exam},
-};
-use crate::{
-    kept::{self, Kept},
-    run::Run,
-};
+use super::optimal::{self, Exam, Question, has_exam};
+use crate::run::{self, Kept, Run};
 
 /// Visits of the search on each position.
 pub const VISITS: u32 = 50;
-/// Most checkpoints that are compared, beside milestones and checkpoints with a label.
+/// Visits of a position for which the network alone is asked: one visit is made.
+const GLANCE: u32 = 1;
+/// Leaves that a search evaluates at once.
+const LEAVES: u32 = 8;
+/// Most checkpoints that are compared, next to milestones and checkpoints with a label.
 const MOST: usize = 120;
 /// Age from which the list of checkpoints is read again.
 const FRESH: Duration = Duration::from_secs(5);
@@ -140,7 +143,7 @@ impl Answers {
         {
             return known.clone();
         }
-        let found = kept::kept(&self.run).await;
+        let found = run::kept(&self.run).await;
         let found = found
             .map(|kept| Arc::new(thinned(kept)))
             .map_err(|error| format!("The checkpoints cannot be listed: {}.", service::chain(&error)));
@@ -198,7 +201,7 @@ impl Answers {
                     Answer {
                         step: checkpoint.step,
                         visits,
-                        decisions: decisions.map_err(|error| service::chain(&error).to_string()),
+                        decisions: decisions.map_err(|error| format!("{error:#}")),
                         optimal: before.as_ref().and_then(|before| before.optimal),
                         is_examined: before.is_some_and(|before| before.is_examined),
                         at: Instant::now(),
@@ -217,7 +220,7 @@ impl Answers {
     }
 
     /// Share of optimal moves of a checkpoint's network alone; `None` if there is no exam.
-    fn examine(&self, checkpoint: &Kept) -> Result<Option<f64>, Fault> {
+    fn examine(&self, checkpoint: &Kept) -> anyhow::Result<Option<f64>> {
         let draw = || registry::visit(&self.run.config.game.name, Exam(&self.run)).unwrap_or_default();
         let questions = self.questions.get_or_init(draw);
         let decisions = self.ask(checkpoint, Positions::Exam(questions))?;
@@ -230,7 +233,7 @@ impl Answers {
         Ok((!questions.is_empty()).then(|| right as f64 / questions.len() as f64))
     }
 
-    fn ask(&self, checkpoint: &Kept, positions: Positions<'_>) -> Result<Vec<Decision>, Fault> {
+    fn ask(&self, checkpoint: &Kept, positions: Positions<'_>) -> anyhow::Result<Vec<Decision>> {
         let mut networks = self.networks.lock();
         // Only one network is open at a time.
         networks.forget();
@@ -283,6 +286,67 @@ impl Inner {
             .find(|checkpoint| !is_examined(checkpoint));
         exam.map(|checkpoint| (checkpoint, Task::Exam))
     }
+}
+
+/// Positions on which a checkpoint is asked.
+#[derive(Clone, Copy, Debug)]
+enum Positions<'a> {
+    /// The probes, each with a search of this number of visits.
+    Probes(u32),
+    /// The exam, for the network alone.
+    Exam(&'a [Question]),
+}
+
+/// Asks one checkpoint about positions.
+struct Ask<'a> {
+    run: &'a Run,
+    spec: &'a Spec,
+    positions: Positions<'a>,
+    networks: &'a mut Networks,
+}
+
+impl Visitor for Ask<'_> {
+    type Output = anyhow::Result<Vec<Decision>>;
+
+    fn visit<G: Face>(self) -> Self::Output {
+        let player = Player::<G>::open(self.spec, self.networks)?;
+        let settings = Settings {
+            leaves: LEAVES,
+            reuse: Reuse::Drop,
+            random_symmetry: false,
+            // Moves are compared with each other, also where one is proven.
+            solver: false,
+            exact_leaves: false,
+            ..player.search(0)?.0.clone()
+        };
+        let (states, visits): (Vec<G>, u32) = match self.positions {
+            Positions::Probes(visits) => {
+                let probes = probes::<G>(self.run).into_iter();
+                (probes.map(|probe| probe.state).collect(), visits)
+            }
+            Positions::Exam(questions) => (optimal::states(self.run, questions), GLANCE),
+        };
+        let mut decisions = Vec::new();
+        for (number, state) in states.into_iter().enumerate() {
+            let (_, evaluator) = player.search(0)?;
+            let key = GameKey {
+                run_seed: 0,
+                game: number as u64,
+            };
+            let mut thinker = Thinker::new(state, settings.clone(), key, evaluator);
+            thinker.think(&Limits::visits(visits), &AtomicBool::new(false), |_| {})?;
+            decisions.push(thinker.decision());
+        }
+        Ok(decisions)
+    }
+}
+
+/// Probes of the run's game, under the run's rules: the same at each call.
+pub fn probes<G: Face>(run: &Run) -> Vec<Probe<G>> {
+    let rules = run.config.game.rules.clone().try_into::<G::Rules>();
+    let key = GameKey { run_seed: 0, game: 0 };
+    let mut draws = Draws::new(key, 0, Purpose::Problem);
+    Probe::all(&rules.unwrap_or_default(), &mut |below| draws.below(below))
 }
 
 /// Leaves out checkpoints of a long list at equal distances.

@@ -8,10 +8,10 @@ use std::time::Duration;
 use launcher::alarms::{self, Alarm, NewestCheckpoint, Severity, title};
 use maud::{Markup, html};
 
-use super::{parts::capital, state::State, watch::Findings};
+use super::{state::State, watch::Findings};
 use crate::{
-    figures::words::{moment, with_code},
-    slots::Slots,
+    figures::words::{capital, moment, with_code},
+    live::Slots,
 };
 
 /// Newest checkpoint of the run, as `minuet up` recorded it.

@@ -15,7 +15,11 @@ use serde::Deserialize;
 use tonic::{Code, Status};
 
 use super::gate::Gate;
-use crate::{document, figures::words::with_code, form::Fields};
+use crate::{
+    figures::words::{capital, with_code},
+    form::Fields,
+    page::document,
+};
 
 /// Address that is shown after signing in if no page was asked for.
 const HOME: &str = "/";
@@ -64,7 +68,14 @@ fn of_this_site(to: &str) -> &str {
 
 /// Reply to a request whose token is missing or does not suffice: the form, with the reason. It leads to the address `to`.
 pub(super) fn refused(status: &Status, to: &str) -> Response {
-    (code(status), page(&sentence(status), to)).into_response()
+    (
+        code(status),
+        page(
+            &format!("{}.", capital(status.message().trim_end_matches('.'))),
+            to,
+        ),
+    )
+        .into_response()
 }
 
 fn code(status: &Status) -> StatusCode {
@@ -73,14 +84,6 @@ fn code(status: &Status) -> StatusCode {
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNAUTHORIZED,
     }
-}
-
-/// The reason as a sentence for people.
-fn sentence(status: &Status) -> String {
-    let text = status.message().trim_end_matches('.');
-    let mut letters = text.chars();
-    let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(letters).chain(['.']).collect()
 }
 
 fn page(reason: &str, to: &str) -> Markup {
@@ -106,7 +109,7 @@ fn page(reason: &str, to: &str) -> Markup {
             }
         }
     };
-    document::document("Sign in", &[], &body)
+    document("Sign in", &[], &body)
 }
 
 #[cfg(test)]
