@@ -9,10 +9,8 @@
 //! | [`state`] | counts and measurements of a run, kept in its folder |
 //! | [`points`] | measurements as lines of JSON |
 //! | [`report`] | table, JSON and curves |
-//! | [`curve`] | curves as SVG |
 
 mod cell;
-mod curve;
 mod experiment;
 mod points;
 mod rating;

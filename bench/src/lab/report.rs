@@ -7,9 +7,9 @@ use std::{
 
 use anyhow::Context as _;
 use serde::Serialize;
+use studio::{chart, figures::series::Point};
 
 use super::{
-    curve::{self, Curve, Point},
     experiment::Experiment,
     rating::CONTROL,
     state::{Rated, State},
@@ -85,8 +85,9 @@ pub fn write(experiment: &Experiment, arms: &[ArmResult], folder: &Path) -> anyh
     save("table.md", table.as_bytes())?;
     save("result.json", &serde_json::to_vec_pretty(arms)?)?;
     for (number, &figure) in figures.iter().enumerate() {
-        let curves: Vec<Curve> = arms.iter().map(|arm| curve_of(experiment, arm, figure)).collect();
-        let drawn = curve::draw(&figure.name(experiment), "evaluations + price × samples", &curves);
+        let curves: Vec<(String, Vec<Point>)> =
+            arms.iter().map(|arm| curve_of(experiment, arm, figure)).collect();
+        let drawn = chart::picture(&figure.name(experiment), "evaluations + price × samples", &curves);
         save(&format!("curve-{number}.svg"), drawn.as_bytes())?;
     }
     Ok(table)
@@ -119,7 +120,7 @@ fn measurements(arm: &ArmResult) -> impl Iterator<Item = Vec<&Rated>> {
     (0..longest).map(move |place| ratings().filter_map(|ratings| ratings.get(place)).collect())
 }
 
-fn curve_of(experiment: &Experiment, arm: &ArmResult, figure: Figure) -> Curve {
+fn curve_of(experiment: &Experiment, arm: &ArmResult, figure: Figure) -> (String, Vec<Point>) {
     let points = measurements(arm).filter_map(|measured| {
         let values: Vec<f64> = measured.iter().filter_map(|rated| figure.of(rated)).collect();
         let cost = |rated: &&Rated| {
@@ -127,12 +128,9 @@ fn curve_of(experiment: &Experiment, arm: &ArmResult, figure: Figure) -> Curve {
         };
         let x = measured.iter().map(cost).sum::<f64>() / measured.len().max(1) as f64;
         let (mean, low, high) = summary(&values)?;
-        Some(Point { x, mean, low, high })
+        Some(Point::with_interval(x, mean, low, high))
     });
-    Curve {
-        name: arm.arm.clone(),
-        points: points.collect(),
-    }
+    (arm.arm.clone(), points.collect())
 }
 
 /// Returns the mean, least and greatest of some values; `None` without any.
