@@ -24,7 +24,7 @@
 //! | [`records`] | pages: the stored games, and the replay of one |
 //! | [`learn`] | page: the same positions, as checkpoints of different ages see them |
 //! | [`matches`] | page: the ladder, and every rated match |
-//! | [`compare`] | page: this run beside others in the same folder |
+//! | [`compare`] | page: this run compared with others in the same folder |
 //! | [`settings`] | page: every setting, those that differ from a new run first |
 //! | [`report`] | the run as one HTML file |
 

@@ -11,7 +11,7 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::{app::App, failure::Failure};
 
-/// Time between two looks at what has changed.
+/// Time between two checks for changes.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Changing parts of a page, by name.

@@ -17,7 +17,7 @@ pub enum Section {
     Learn,
     /// Rated matches.
     Matches,
-    /// This run beside others.
+    /// This run next to others.
     Compare,
     /// Settings of the run.
     Config,

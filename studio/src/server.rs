@@ -31,7 +31,7 @@ use crate::{
     settings,
 };
 
-/// Port that is tried first if none is asked for.
+/// Port that is tried first if none is given.
 const PORT: u16 = 7070;
 /// Time that open connections have to end.
 const DRAIN: Duration = Duration::from_millis(500);

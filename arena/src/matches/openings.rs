@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_gives_its_positions_and_names_what_is_none() {
+    fn a_file_gives_its_positions_and_names_wrong_lines() {
         let rules = games::chess::Rules::default();
         let text = "# two\nrnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - hmvc 0; fmvn 1;\n\n\
                     4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\n";

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_meets_everybody_with_both_colours_from_every_opening() {
+    fn every_two_players_play_both_colours_from_every_opening() {
         let plan = plan(4, 5);
         assert_eq!(plan.games(), 60);
         let mut seen: HashMap<([usize; 2], u64), u32> = HashMap::new();

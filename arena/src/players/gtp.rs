@@ -1,4 +1,4 @@
-//! A GTP engine as a player of Othello: an external program that speaks the Go Text Protocol, version 2. Passes are neither asked for nor
+//! A GTP engine as a player of Othello: an external program that speaks the Go Text Protocol, version 2. Passes are neither requested nor
 //! told, because an engine that is told a move of one colour knows that the other has passed.
 
 use std::{sync::Arc, time::Duration};

@@ -84,7 +84,7 @@ impl Networks {
         self.opened.clear();
     }
 
-    /// Opens the network that `name` stands for. Equal names, and names for the same file, give the same network.
+    /// Opens the network called `name`. Equal names, and names for the same file, give the same network.
     ///
     /// # Errors
     /// [`PlayerError`] if the network cannot be found or loaded, or its server cannot be used.

@@ -1,4 +1,4 @@
-//! What the rating role reports: the metrics page ([`Metrics`]), a log line and scalars for TensorBoard ([`Reporter`]).
+//! Reports of the rating role: the metrics page ([`Metrics`]), a log line and scalars for TensorBoard ([`Reporter`]).
 
 use std::{
     io,

@@ -393,7 +393,7 @@ pub(super) mod tests {
             longer.starts_with(&whole) && longer.lines().count() == 3,
             "{longer}"
         );
-        // A line that is none is passed over.
+        // A line that is not a match is skipped.
         fs::write(&path, format!("nonsense\n{whole}")).unwrap();
         assert_eq!(gist(&Results::open(home.path()).unwrap()), kept);
     }

@@ -1,7 +1,7 @@
 //! The generalised sequential probability ratio test (GSPRT) on pairs of games, which ends as soon as one of two hypotheses on the
 //! Elo difference is accepted.
 //!
-//! The test compares the greatest likelihoods that the counted pairs can have under each hypothesis (van den Bergh, *A practical
+//! The test compares the largest likelihoods that the counted pairs can have under each hypothesis (van den Bergh, *A practical
 //! introduction to the GSPRT*; the method of fishtest and fastchess). The bounds are Wald's.
 
 use serde::{Deserialize, Serialize};
@@ -172,8 +172,8 @@ fn with_distance(shares: &[f64; 5], distance: f64) -> [f64; 5] {
 /// the poles finds the `x` that fulfils the condition.
 fn tilted(shares: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
     let least = condition.iter().copied().fold(f64::INFINITY, f64::min);
-    let greatest = condition.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if least >= 0.0 || greatest <= 0.0 {
+    let largest = condition.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if least >= 0.0 || largest <= 0.0 {
         // No distribution on these scores fulfils the condition, because the hypothesis lies beyond them.
         return *shares;
     }
@@ -185,7 +185,7 @@ fn tilted(shares: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
             .sum()
     };
     // The excess falls from +∞ to -∞ between the poles.
-    let (mut low, mut high) = (-1.0 / greatest, -1.0 / least);
+    let (mut low, mut high) = (-1.0 / largest, -1.0 / least);
     for _ in 0..200 {
         let middle = low + (high - low) / 2.0;
         if excess(middle) > 0.0 {

@@ -261,7 +261,7 @@ fn a_test_ends_a_match_and_the_results_add_up() {
     assert_eq!(ended, Ended::Decided);
 }
 
-/// The values are those of the positions that players of 20 visits meet. Uniform UCT has equal priors and no values.
+/// The values are those of the positions that players of 20 visits reach. Uniform UCT has equal priors and no values.
 #[test]
 fn luna_has_equal_priors_and_the_values_of_wins_within_a_turn() {
     let mut networks = common::networks();

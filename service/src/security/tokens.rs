@@ -48,7 +48,7 @@ impl FromStr for Right {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|right| right.name() == text);
-        found.ok_or_else(|| format!("there is no right `{text}`: evaluate, append, sample, administer"))
+        found.ok_or_else(|| format!("unknown right `{text}`: evaluate, append, sample, administer"))
     }
 }
 
@@ -224,7 +224,7 @@ mod tests {
             ("actors evaluate", "line 1: 2 words"),
             (
                 "\nactors evalate 0123456789abcdef",
-                "line 2: there is no right `evalate`",
+                "line 2: unknown right `evalate`",
             ),
             ("actors evaluate 0123456789", "fewer than 16"),
             ("actors evaluate sha256:zz", "64 hexadecimal"),

@@ -200,7 +200,7 @@ fn draw_cell(board: &Board, content: &Cell, cell: usize, geometry: Geometry, int
     }
 }
 
-/// Pieces of one cell. Two of them form a union: they stand close together, on one floor.
+/// Pieces of one cell. Two of them form a union: they are drawn close together, on one floor.
 fn pieces_on(board: &Board, pieces: &[Piece]) -> Markup {
     html! {
         @match pieces {
@@ -265,7 +265,7 @@ fn labels(board: &Board, geometry: Geometry) -> Markup {
     }
 }
 
-/// Name of a cell and what stands on it, e.g. `e4, White pawn and Black knight`.
+/// Name of a cell and its pieces, e.g. `e4, White pawn and Black knight`.
 fn label(board: &Board, content: &Cell, cell: usize) -> String {
     let columns = board.columns.len().max(1);
     let name = match board.rows.get(cell / columns) {

@@ -1,4 +1,4 @@
-//! [`Explorer`]: a search that stands still, is looked at, and goes on by as many visits as a person asks for.
+//! [`Explorer`]: a search that waits, shows its tree, and makes as many visits more as a person requests.
 
 use std::{
     collections::VecDeque,

@@ -18,7 +18,7 @@ pub(super) struct Level<G> {
     pub path: Vec<Action>,
     pub state: G,
     pub look: Look,
-    /// Children, most visited first, then those of the greatest priors.
+    /// Children, most visited first, then those of the largest priors.
     pub children: Vec<Child>,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn page<G: Face>(
                 (last(&levels, inner, base))
                 (tree.table())
                 p.quiet.small {
-                    "P: prior of the network. N: visits. Q and U: the two terms of V. ▸ marks the greatest V, which the next visit "
+                    "P: prior of the network. N: visits. Q and U: the two terms of V. ▸ marks the largest V, which the next visit "
                     "takes. Values go from −1, a loss, to 1, a win for the player to act."
                 }
             }
@@ -231,7 +231,7 @@ pub(super) fn address(base: &str, path: &[Action]) -> String {
     format!("{base}?at={}", written(path))
 }
 
-/// A path as it stands in an address, e.g. `12.64`.
+/// A path as an address has it, e.g. `12.64`.
 pub(super) fn written(path: &[Action]) -> String {
     let actions: Vec<String> = path.iter().map(Action::to_string).collect();
     actions.join(".")

@@ -1,6 +1,6 @@
 //! [`Answers`]: decisions of the run's checkpoints on the game's probe positions, computed while somebody looks.
 //!
-//! Every kept checkpoint is asked for its priors and values; the one that is looked at also searches. In a game with an exact solver the
+//! Each kept checkpoint gives its priors and values; the chosen one also searches. In a game with an exact solver the
 //! milestones take an [exam](super::optimal) after that. One thread computes, with a permit of those that all searches of the studio share,
 //! and stops soon after the last look. Results stay until the studio ends.
 
@@ -151,7 +151,7 @@ impl Answers {
         found
     }
 
-    /// Everything that is known, by version. Notes that somebody looks at the checkpoint `looked`, and begins to compute what is
+    /// Everything that is known, by version. Notes that somebody watches the checkpoint `looked`, and begins to compute what is
     /// missing, with permits of `searches`.
     pub fn look(
         self: &Arc<Self>,
@@ -253,7 +253,7 @@ impl Answers {
 }
 
 impl Inner {
-    /// Checkpoint to be asked next, and what. `None` if all is known, or nobody looks.
+    /// Next checkpoint and task; `None` if all is done, or nobody watches.
     fn next<'a>(&mut self, kept: &'a [Kept]) -> Option<(&'a Kept, Task)> {
         self.looked.retain(|_, looked| looked.elapsed() < WATCHED);
         if self.looked.is_empty() {

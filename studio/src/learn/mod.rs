@@ -46,7 +46,7 @@ pub fn routes() -> Router<App> {
 /// Query of the page.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct At {
-    /// Version of the checkpoint that is looked at; the newest one if it is missing or empty.
+    /// Version of the chosen checkpoint; the newest one if it is missing or empty.
     #[serde(default)]
     at: String,
 }

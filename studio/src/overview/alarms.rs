@@ -54,7 +54,7 @@ pub fn with_alarms(slots: Slots, findings: Option<&Findings>) -> Slots {
                 (_, 0) => { b { "none" } }
                 (_, all) => { span.sign aria-hidden="true" { "▲ " } b { (all) } @if critical > 0 { ", " (critical) " critical" } }
             }
-            @if let Some(findings) = findings { span.quiet.small { " · looked " (moment(findings.at_ms)) } }
+            @if let Some(findings) = findings { span.quiet.small { " · checked " (moment(findings.at_ms)) } }
         }
     };
     slots
@@ -66,10 +66,10 @@ pub fn with_alarms(slots: Slots, findings: Option<&Findings>) -> Slots {
 fn list(is_running: bool, raised: &[Alarm]) -> Markup {
     html! {
         @if !is_running {
-            p.empty { "A run is looked at while it is at work." }
+            p.empty { "A run is checked while it is at work." }
         } @else if raised.is_empty() {
             p.empty {
-                "Nothing is wrong. These alarms are looked for, as " code { "minuet doctor" } " does: "
+                "Nothing is wrong. These alarms are checked, as " code { "minuet doctor" } " does: "
                 (alarms::all().map(|kind| title(kind.name).to_lowercase()).collect::<Vec<String>>().join(", ")) "."
             }
         } @else {
@@ -93,7 +93,7 @@ fn item(number: usize, alarm: &Alarm) -> Markup {
                     @if is_critical { span.hidden-text { " (critical)" } }
                     ": " (alarm.text) "."
                 }
-                p.mend {
+                p.fix {
                     (with_code(&capital(alarm.mend))) "."
                     @if let Some(setting) = &setting {
                         " Perhaps " code { (setting) } " "

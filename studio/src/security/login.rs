@@ -1,7 +1,7 @@
 //! The page that takes a token, and the answer to requests without one.
 //!
 //! A page that is refused is answered with the form itself. The form is a plain one, which needs no script: the token is posted in the
-//! body, and the reply leads back to the page that was asked for.
+//! body, and the reply leads back to the requested page.
 
 use axum::{
     Router,
@@ -21,7 +21,7 @@ use crate::{
     page::document,
 };
 
-/// Address that is shown after signing in if no page was asked for.
+/// Address that is shown after signing in if no page was requested.
 const HOME: &str = "/";
 
 /// Fields of the form.
@@ -29,7 +29,7 @@ const HOME: &str = "/";
 #[serde(deny_unknown_fields)]
 struct Login {
     token: String,
-    /// Address of the page that was asked for.
+    /// Address of the requested page.
     to: String,
 }
 
@@ -48,7 +48,7 @@ async fn sign_in(State(gate): State<Gate>, Fields(Login { token, to }): Fields<L
     }
 }
 
-/// Address of the page that a request asks for. A request that changes something has none.
+/// Address of the page of a request. A request that changes something has none.
 pub(super) fn wanted(request: &Request) -> String {
     match (request.method(), request.uri().path_and_query()) {
         (&Method::GET, Some(address)) => address.to_string(),

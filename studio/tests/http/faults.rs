@@ -93,7 +93,7 @@ async fn files_that_are_written_in_part_are_shown_as_far_as_they_are_whole() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_that_is_pruned_while_it_is_looked_at_is_missed_in_a_sentence() {
+async fn a_checkpoint_that_is_pruned_while_it_is_shown_is_missed_in_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let versions = trained::run(folder.path(), &[0, 100], &[]).await;
     let config = config::load(&folder.path().join("run.toml")).unwrap();
