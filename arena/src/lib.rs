@@ -10,6 +10,7 @@
 //! | [`statistics`] | Elo, intervals, sequential tests, and the rating formula ([`bradley_terry`](statistics::bradley_terry)) |
 //! | [`rating`] | the rating role: plays new checkpoints against the best one |
 
+mod files;
 pub mod matches;
 pub mod players;
 pub mod rating;

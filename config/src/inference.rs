@@ -6,7 +6,7 @@ use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ConfigError, ProviderChoice,
+    ConfigError, Provider,
     check::{at_least, require, within},
 };
 
@@ -32,7 +32,7 @@ pub struct InferenceConfig {
     /// Execution provider: `cpu`, `cpu-int8` (convolutions in 8-bit integers), `openvino-f32`, `openvino-bf16`, `cuda`, `tensorrt`,
     /// or `auto`, which measures the providers of the machine and uses the fastest one whose results agree with f32. It leaves out
     /// TensorRT, which takes minutes to build engines, and 8-bit integers on a CPU with bf16 units.
-    pub provider: ProviderChoice,
+    pub provider: Provider,
     /// Index of the GPU, from 0. A process uses one GPU: start one process for each.
     pub device: u32,
     /// Convert models to half precision when they are loaded (true or false). Not possible with the providers `auto`,
@@ -80,7 +80,7 @@ impl Default for InferenceConfig {
             metrics: String::new(),
             health: String::new(),
             max_message_mib: 16,
-            provider: ProviderChoice::Auto,
+            provider: Provider::Auto,
             device: 0,
             fp16: false,
             engine_cache: PathBuf::new(),
@@ -109,7 +109,7 @@ impl InferenceConfig {
     /// Returns the largest batch given to the device, in positions: what is set, or what suits the provider and fits the queue.
     pub fn largest_batch(&self) -> usize {
         let usual = match self.provider {
-            ProviderChoice::Cuda | ProviderChoice::Tensorrt => GPU_BATCH,
+            Provider::Cuda | Provider::Tensorrt => GPU_BATCH,
             _ => USUAL_BATCH,
         };
         match self.max_batch {
@@ -143,11 +143,7 @@ impl InferenceConfig {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         within("inference.threads", self.threads, 0..=256)?;
         require(
-            !self.fp16
-                || matches!(
-                    self.provider,
-                    ProviderChoice::Cpu | ProviderChoice::Cuda | ProviderChoice::Tensorrt
-                ),
+            !self.fp16 || matches!(self.provider, Provider::Cpu | Provider::Cuda | Provider::Tensorrt),
             "inference.fp16",
             "needs inference.provider to be cuda, tensorrt or cpu",
         )?;

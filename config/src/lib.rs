@@ -32,7 +32,7 @@ pub use learner::{Device, LearnerConfig, ModelConfig, Optimizer, PolicyTarget, P
 pub use load::{load, load_with, parse, parse_with, security_from_environment};
 pub use overrides::{Override, override_search};
 pub use problems::ProblemsConfig;
-pub use provider::{Provider, Provider as ProviderChoice, UnknownProvider};
+pub use provider::{Provider, UnknownProvider};
 pub use rating::RatingConfig;
 pub use run::{CheckpointConfig, GameConfig, ReplayConfig, RunConfig, RunSection};
 pub use security::{Plaintext, SecurityConfig};

@@ -144,7 +144,7 @@ pub fn override_search(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ProviderChoice, parse_with};
+    use super::super::{Provider, parse_with};
     use super::*;
 
     fn with(text: &str, overrides: &[&str]) -> Result<RunConfig, ConfigError> {
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(config.actor.name, "17");
         assert_eq!(config.replay.address, "127.0.0.1:9");
         assert_eq!(config.inference.address, "[::1]:9");
-        assert_eq!(config.inference.provider, ProviderChoice::Cpu);
+        assert_eq!(config.inference.provider, Provider::Cpu);
         assert_eq!(config.inference.sources, ["chess=a", "othello=b"]);
         assert!(!config.search.random_symmetry);
         assert_eq!(config.learner.learning_rate, 2.0);

@@ -6,7 +6,7 @@ use documented::DocumentedFields;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ConfigError, ProviderChoice,
+    ConfigError, Provider,
     check::{require, within},
 };
 
@@ -35,7 +35,7 @@ pub struct RatingConfig {
     /// Games in progress on each thread, evaluated together: 1 to 4096.
     pub games_per_thread: usize,
     /// Execution provider for networks loaded in the role's own process; the values are those of inference.provider.
-    pub provider: ProviderChoice,
+    pub provider: Provider,
     /// Evaluate both networks on the inference server instead of loading them (true or false).
     pub remote: bool,
     /// Number of latest matches whose games are kept; 0 keeps all. Ratings do not need the games.
@@ -60,7 +60,7 @@ impl Default for RatingConfig {
             visits: 64,
             threads: 1,
             games_per_thread: 32,
-            provider: ProviderChoice::Auto,
+            provider: Provider::Auto,
             remote: false,
             keep_matches: 100,
             folder: "rating".into(),

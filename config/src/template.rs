@@ -55,7 +55,7 @@ fn push_comment(text: &mut String, comment: &str) {
 mod tests {
     use search::TemperatureStep;
 
-    use super::super::{ProviderChoice, parse};
+    use super::super::{Provider, parse};
     use super::*;
 
     #[test]
@@ -74,7 +74,7 @@ mod tests {
             until_action: 3,
             temperature: 0.7,
         }];
-        other.inference.provider = ProviderChoice::OpenvinoBf16;
+        other.inference.provider = Provider::OpenvinoBf16;
         other.inference.sources = vec!["chess=../chess".into()];
         other.learner.learning_rate = 3.3e-4;
         other.actor.name = "a \"quoted\" name\nwith a second line".into();

@@ -30,8 +30,8 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
-    Action, Drawn, IllegalAction, Notation, Outcome, Player, ProblemKind, RowLayout, RowSymmetries, StartError,
-    Symmetry,
+    Action, Drawn, IllegalAction, Notation, Outcome, Player, ProblemKind, RowLayout, RowSymmetries,
+    StartError, Symmetry,
     notation::JsonFields,
     perft::perft,
     probes::Probe,

@@ -7,12 +7,8 @@ use std::{path::Path, sync::atomic::AtomicBool};
 
 use anyhow::{Context as _, bail};
 use arena::{
-    Thinker,
-    players::{
-        NetworkOptions, Networks,
-        thinker::{Limits, ThinkError},
-        usual_search,
-    },
+    PlayerError, Thinker,
+    players::{NetworkOptions, Networks, thinker::Limits, usual_search},
 };
 use games::{
     Notation,
@@ -49,7 +45,7 @@ pub struct Arguments {
     visits: u32,
     /// Execution provider for a network in this process: auto, cpu, cpu-int8, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto")]
-    provider: config::ProviderChoice,
+    provider: config::Provider,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -128,7 +124,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 fn is_gone(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref(),
-        Some(ThinkError::Network(NetworkError::Server { status, .. })) if status.code() == Code::NotFound
+        Some(PlayerError::Network(NetworkError::Server { status, .. })) if status.code() == Code::NotFound
     )
 }
 

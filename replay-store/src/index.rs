@@ -33,7 +33,7 @@ use std::{
 use parking_lot::{Condvar, Mutex};
 use prost::Message as _;
 use serde::{Deserialize, Serialize};
-use service::contain::contain;
+use service::contain;
 use sled::{Batch, Db};
 
 use crate::{

@@ -10,21 +10,17 @@
 //! | [`serve`] | common server settings, health, reflection, draining with a time limit |
 //! | [`backoff`] | delays between attempts |
 //! | [`metrics_page`] | the Prometheus page: build, process, histogram buckets |
-//! | [`contain`](mod@contain) | converts panics of third-party code into errors |
-//! | [`chain`](mod@chain) | displays an error with all its sources |
+//! | [`errors`] | displays an error with all its sources; converts panics of third-party code into errors |
 //! | [`telemetry`] | spans for an OpenTelemetry collector |
 //! | [`log_throttle`] | limits how often a repeated condition is logged |
-//! | [`descriptors`] | limit of file descriptors of the process |
 //! | [`filesystem`] | the kind of file system that a folder lies on |
-//! | [`process`] | memory and processor time of a process |
+//! | [`process`] | memory, processor time and file descriptors of a process |
 //! | [`figures`] | files of figures over time: JSON lines, TensorBoard |
 
 pub mod backoff;
 pub mod calls;
-pub mod chain;
 pub mod connect;
-pub mod contain;
-pub mod descriptors;
+pub mod errors;
 pub mod figures;
 pub mod filesystem;
 pub mod listener;
@@ -41,4 +37,4 @@ pub mod telemetry;
 #[path = "telemetry/absent.rs"]
 pub mod telemetry;
 
-pub use chain::chain;
+pub use errors::{chain, contain};

@@ -16,38 +16,21 @@ use tokio::{
 
 use crate::listener::acceptor::Acceptor;
 
-/// Greatest number of readers at the same time; further connections are closed at once.
+/// Largest number of readers at the same time; further connections are closed at once.
 const MAX_READERS: usize = 32;
 /// Time limit of a reader, from the connection to the end of the page.
 const READ_TIME: Duration = Duration::from_secs(10);
-/// Greatest size of a request, in bytes.
+/// Largest size of a request, in bytes.
 const REQUEST_BYTES: usize = 8 << 10;
 /// Interval at which the recorder sums up histograms.
 const UPKEEP: Duration = Duration::from_secs(5);
 /// Interval at which the metrics of the process (memory, processor time) are updated.
 const PROCESS_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Error: the metrics page cannot be served.
+/// Error: the metrics page cannot be served, in a sentence.
 #[derive(Debug, thiserror::Error)]
-pub enum PageError {
-    /// The address is not of the form `ip:port`.
-    #[error("`{address}` is not an address for a metrics page; write ip:port")]
-    Address {
-        /// The given text.
-        address: String,
-    },
-    /// The address is in use.
-    #[error("cannot serve the metrics page on {address}: {reason}")]
-    Listen {
-        /// The address.
-        address: String,
-        /// Error of the operating system.
-        reason: io::Error,
-    },
-    /// A recorder is already installed.
-    #[error("cannot record metrics: {0}")]
-    Recorder(BuildError),
-}
+#[error("{0}")]
+pub struct PageError(String);
 
 /// Installs the process's metrics recorder and serves its page on `address` (`ip:port`). Call it within the runtime that serves
 /// the page.
@@ -55,21 +38,19 @@ pub enum PageError {
 /// # Errors
 /// [`PageError`] if the address cannot be used or a recorder is already installed.
 pub fn install(address: &str, role: &'static str) -> Result<(), PageError> {
-    let listen_on: SocketAddr = address.parse().map_err(|_| PageError::Address {
-        address: address.into(),
-    })?;
+    let malformed = || format!("`{address}` is not an address for a metrics page; write ip:port");
+    let listen_on: SocketAddr = address.parse().map_err(|_| PageError(malformed()))?;
     let listen = || {
         let listener = std::net::TcpListener::bind(listen_on)?;
         listener.set_nonblocking(true)?;
         TcpListener::from_std(listener)
     };
-    let listener = listen().map_err(|reason| PageError::Listen {
-        address: address.into(),
-        reason,
-    })?;
+    let refused =
+        |reason: io::Error| PageError(format!("cannot serve the metrics page on {address}: {reason}"));
+    let listener = listen().map_err(refused)?;
     let handle = builder()
         .and_then(PrometheusBuilder::install_recorder)
-        .map_err(PageError::Recorder)?;
+        .map_err(|reason: BuildError| PageError(format!("cannot record metrics: {reason}")))?;
     tokio::spawn(serve(listener, handle.clone()));
     tokio::spawn(async move {
         let mut ticks = tokio::time::interval(UPKEEP);
@@ -83,7 +64,7 @@ pub fn install(address: &str, role: &'static str) -> Result<(), PageError> {
     Ok(())
 }
 
-/// Serves the page to each connection, for ever.
+/// Serves the page to each connection; never returns.
 async fn serve(listener: TcpListener, page: PrometheusHandle) {
     let readers = Arc::new(Semaphore::new(MAX_READERS));
     let mut acceptor = Acceptor::new(listener);

@@ -1,6 +1,9 @@
-//! Memory and processor time of a process, read from `/proc` on Linux: on other systems they are `None`. The number of cores.
+//! Memory and processor time of a process, read from `/proc` on Linux: on other systems they are `None`. The number of cores, and of
+//! file descriptors: connections and files take them from one limit.
 
-use std::{fs, num::NonZero, thread};
+use std::{fs, io, num::NonZero, thread};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Clock ticks per second of `/proc/*/stat`: 100 on every Linux (`USER_HZ` is fixed by the ABI).
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -8,6 +11,32 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// Returns the number of cores that this process may use: those of its affinity, within its container's limit.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Raises the limit of descriptors to the highest value that the process may set.
+///
+/// # Errors
+/// The error of the operating system; the limit stays as it was.
+pub fn raise_descriptors() -> io::Result<()> {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current == maximum {
+        return Ok(());
+    }
+    Ok(setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: maximum,
+            maximum,
+        },
+    )?)
+}
+
+/// Returns the largest number of descriptors that the process may have.
+pub fn descriptors() -> usize {
+    let current = getrlimit(Resource::Nofile).current;
+    current
+        .and_then(|limit| usize::try_from(limit).ok())
+        .unwrap_or(usize::MAX)
 }
 
 /// Resources used by a process.

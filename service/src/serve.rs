@@ -22,7 +22,7 @@ use crate::{
 };
 use config::SecurityConfig;
 
-/// Time that the open streams of a connection get to end after the connection has reached its greatest age.
+/// Time that the open streams of a connection get to end after the connection has reached its age limit.
 const AGE_GRACE: Duration = Duration::from_secs(30);
 
 /// HTTP/2 flow-control window of the requests of one stream, in bytes. The server holds at most this much of a request that no
@@ -32,7 +32,7 @@ const STREAM_WINDOW_BYTES: u32 = 512 << 10;
 /// HTTP/2 flow-control window of the requests of one connection, in bytes.
 const CONNECTION_WINDOW_BYTES: u32 = 2 << 20;
 
-/// Greatest size of the headers of a call, in bytes.
+/// Largest size of the headers of a call, in bytes.
 const HEADERS_BYTES: u32 = 8 << 10;
 
 /// Time that requests in flight get when a process is asked to stop.

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Returns the example role, which cargo builds beside the tests.
+/// Returns the example role, which cargo builds next to the tests.
 fn role() -> Command {
     let tests = std::env::current_exe().unwrap();
     let profile = tests.ancestors().nth(2).unwrap();

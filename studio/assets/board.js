@@ -105,7 +105,7 @@ export class BoardInput {
     } else this.openPicker(complete, cell);
   }
 
-  // A promotion after the pawn stands on its square: nothing else can be played.
+  // A promotion after the pawn is on its square: nothing else can be played.
   pickIfForced() {
     const [first] = this.offers;
     if (!first?.piece || first.cells.length > 1) return;

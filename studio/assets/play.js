@@ -71,7 +71,7 @@ function show({ slots, offers: fresh, flags }) {
   play.querySelector("[name=analyse]").checked = flags.analysing;
   const pause = play.querySelector("[data-pause]");
   pause.hidden = !flags.paused && setup.elements.side?.value !== "none";
-  pause.textContent = flags.paused ? "Go on" : "Pause";
+  pause.textContent = flags.paused ? "Continue" : "Pause";
   pause.dataset.on = flags.paused ? "" : "on";
   const turn = play.querySelector("[data-flip]");
   if (turn && redrawn) turn.hidden = !("turnable" in (board.board?.dataset ?? {}));

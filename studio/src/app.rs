@@ -61,7 +61,7 @@ impl App {
         }))
     }
 
-    /// Run that is shown; a stand-in with the usual settings if there is none.
+    /// Run that is shown; a placeholder with the usual settings without a run.
     pub fn run(&self) -> &Run {
         self.0.run.as_ref().unwrap_or(&self.0.absent)
     }
@@ -96,7 +96,7 @@ impl App {
         &self.0.compared
     }
 
-    /// Searches whose trees are looked at.
+    /// Open searches, whose trees are shown.
     pub fn explorers(&self) -> &Explorers {
         &self.0.explorers
     }

@@ -49,7 +49,7 @@ pub struct Arguments {
     /// of --run.
     #[arg(long, requires = "run")]
     pub make_token: bool,
-    /// Name by which browsers ask for the studio, beside localhost; may be repeated. Behind --listen an address in digits needs none.
+    /// Name by which browsers reach the studio, in addition to localhost; may be repeated. Behind --listen an address in digits needs none.
     #[arg(long, value_name = "HOST", value_parser = host_name)]
     pub name: Vec<String>,
     /// Port. [default: 7070, or a free one if it is taken]

@@ -1,6 +1,6 @@
 //! Style sheets, scripts and pictures, embedded in the program.
 //!
-//! The path of an asset has a digest of all assets, so browsers may keep a file for ever. All files share one folder, so scripts import
+//! The path of an asset has a digest of all assets, so browsers may keep a file without a limit. All files share one folder, so scripts import
 //! each other by relative paths.
 
 use std::sync::LazyLock;
@@ -79,7 +79,7 @@ pub fn path(name: &str) -> String {
     format!("{}/{name}", *FOLDER)
 }
 
-/// Content of the file `name` as text; empty if there is none. A page that is one file embeds its style so.
+/// Content of the file `name` as text; empty if there is none. A page that is one file embeds its style in this way.
 pub fn text(name: &str) -> &'static str {
     let found = ALL.iter().find(|asset| asset.name == name);
     found

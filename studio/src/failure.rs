@@ -4,9 +4,10 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use games::{StartError, registry::UnknownGame};
 use maud::html;
 
-use crate::document;
+use crate::page;
 
 /// Error of a request.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +34,7 @@ pub enum Failure {
 
 impl Failure {
     /// Status of the reply.
-    pub fn status(&self) -> StatusCode {
+    fn status(&self) -> StatusCode {
         match self {
             Self::NoSuchPage | Self::Missing(_) => StatusCode::NOT_FOUND,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
@@ -42,11 +43,34 @@ impl Failure {
             Self::Inside(_) => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
+}
 
-    /// Reply with a JSON object `{"error": …}`, for scripts.
-    pub fn as_json(&self) -> Response {
-        let body = serde_json::json!({ "error": self.to_string() });
-        (self.status(), axum::Json(body)).into_response()
+/// A failure in the reply to a script: a JSON object `{"error": …}`.
+#[derive(Debug)]
+pub struct InJson(Failure);
+
+impl<E: Into<Failure>> From<E> for InJson {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
+impl IntoResponse for InJson {
+    fn into_response(self) -> Response {
+        let body = serde_json::json!({ "error": self.0.to_string() });
+        (self.0.status(), axum::Json(body)).into_response()
+    }
+}
+
+impl From<UnknownGame> for Failure {
+    fn from(error: UnknownGame) -> Self {
+        Self::BadRequest(error.to_string())
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        Self::BadRequest(error.to_string())
     }
 }
 
@@ -62,7 +86,7 @@ impl IntoResponse for Failure {
             tracing::error!("{error}");
         }
         let status = self.status();
-        let body = document::bare(
+        let body = page::bare(
             "Not here",
             &html! {
                 h1 { (status.canonical_reason().unwrap_or("Error")) }

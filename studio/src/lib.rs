@@ -5,29 +5,26 @@
 //! | module | contents |
 //! |---|---|
 //! | [`arguments`] | arguments of `minuet studio` |
-//! | [`server`] | from the arguments to an open door, and the end of the process |
-//! | [`run`](mod@run) | the run that is shown |
+//! | [`server`] | from the arguments to an open door, the address of each page, and the end of the process |
+//! | [`run`](mod@run) | the run that is shown, and its checkpoints |
 //! | [`app`] | the state that all pages share |
-//! | [`routes`] | the address of each page |
 //! | [`security`] | refused hosts, refused cross-site requests, headers of every reply |
 //! | [`assets`] | style sheets, scripts and pictures, embedded |
-//! | [`document`] | the outermost frame of every page |
-//! | [`page`] | a page of a section: navigation, main part |
+//! | [`page`] | frames of pages: head, navigation, main part |
 //! | [`failure`] | errors as pages |
 //! | [`form`] | fields of forms |
 //! | [`board`] | a position as SVG, for all pages |
 //! | [`play`] | a person plays, and analyses, against any checkpoint |
 //! | [`explore`] | the tree of a search, node by node |
-//! | [`slots`], [`live`] | parts of a page that change, and their stream |
+//! | [`live`] | parts of a page that change, and their stream |
 //! | [`figures`] | figures over time, from the files that the roles write |
 //! | [`store`] | the stored games |
-//! | [`chart`](mod@chart), [`drawing`] | curves, and positions |
-//! | [`kept`](mod@kept) | the checkpoints that the run keeps, with their names |
+//! | [`chart`](mod@chart) | curves |
 //! | [`overview`] | page: the state of the run |
 //! | [`records`] | pages: the stored games, and the replay of one |
 //! | [`learn`] | page: the same positions, as checkpoints of different ages see them |
 //! | [`matches`] | page: the ladder, and every rated match |
-//! | [`compare`] | page: this run beside others in the same folder |
+//! | [`compare`] | page: this run compared with others in the same folder |
 //! | [`settings`] | page: every setting, those that differ from a new run first |
 //! | [`report`] | the run as one HTML file |
 
@@ -37,13 +34,10 @@ pub mod assets;
 pub mod board;
 pub mod chart;
 pub mod compare;
-pub mod document;
-pub mod drawing;
 pub mod explore;
 pub mod failure;
 pub mod figures;
 pub mod form;
-pub mod kept;
 pub mod learn;
 pub mod live;
 pub mod matches;
@@ -52,12 +46,10 @@ pub mod page;
 pub mod play;
 pub mod records;
 pub mod report;
-pub mod routes;
 pub mod run;
 pub mod security;
 pub mod server;
 pub mod settings;
-pub mod slots;
 pub mod store;
 
 pub use arguments::Arguments;

@@ -1,17 +1,55 @@
-//! The stream that keeps the [`Slots`] of an open page current.
+//! [`Slots`]: parts of a page that change, and the stream that keeps those of an open page current.
 //!
 //! A page is made of the same parts that its stream sends, so that both agree. The stream sends a part only when it has changed.
 
-use std::{convert::Infallible, time::Duration};
+use std::{borrow::Cow, collections::BTreeMap, convert::Infallible, time::Duration};
 
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::{Stream, StreamExt as _, stream};
+use maud::{Markup, PreEscaped, html};
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
-use crate::{app::App, failure::Failure, slots::Slots};
+use crate::{app::App, failure::Failure};
 
-/// Time between two looks at what has changed.
+/// Time between two checks for changes.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Changing parts of a page, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slots(BTreeMap<Cow<'static, str>, String>);
+
+impl Slots {
+    /// Adds a part.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<Cow<'static, str>>, content: Markup) -> Self {
+        self.0.insert(name.into(), content.into_string());
+        self
+    }
+
+    /// The place of a part in a page, with its present content.
+    pub fn show(&self, name: &str) -> Markup {
+        let content = self.0.get(name).cloned().unwrap_or_default();
+        html! { div.slot data-slot=(name) { (PreEscaped(content)) } }
+    }
+
+    /// Parts that differ from those of `before`, as a JSON object of HTML.
+    pub fn since(&self, before: &Self) -> Option<String> {
+        let changed: BTreeMap<_, _> = self
+            .0
+            .iter()
+            .filter(|(name, content)| before.0.get(*name) != Some(*content))
+            .collect();
+        if changed.is_empty() {
+            return None;
+        }
+        serde_json::to_string(&changed).ok()
+    }
+
+    /// All parts, as a JSON object of HTML.
+    pub fn json(&self) -> axum::Json<&BTreeMap<Cow<'static, str>, String>> {
+        axum::Json(&self.0)
+    }
+}
 
 struct Watching<R> {
     ticks: Interval,
@@ -59,4 +97,19 @@ where
             event
         });
     Ok(Sse::new(changes).keep_alive(KeepAlive::default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_changed_parts_are_sent() {
+        let before = Slots::default()
+            .with("one", html! { "1" })
+            .with("two", html! { b { "2" } });
+        let after = before.clone().with("two", html! { b { "3 < 4" } });
+        assert_eq!(after.since(&before).unwrap(), r#"{"two":"<b>3 &lt; 4</b>"}"#);
+        assert_eq!(after.since(&after), None);
+    }
 }

@@ -2,7 +2,7 @@
 
 use arena::{
     rating::{
-        line::Line,
+        Line,
         ratings::{Ratings, members},
     },
     statistics::Rating,

@@ -1,8 +1,8 @@
-//! The frame of a section's page: navigation, main part.
+//! The frames of pages: head, style sheets and scripts of every page; navigation and main part of a section's page.
 
-use maud::{Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::{app::App, assets, document::document};
+use crate::{app::App, assets};
 
 /// A section of the studio: an entry of the navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum Section {
     Learn,
     /// Rated matches.
     Matches,
-    /// This run beside others.
+    /// This run next to others.
     Compare,
     /// Settings of the run.
     Config,
@@ -89,4 +89,35 @@ pub fn page(app: &App, section: Section, title: &str, scripts: &[&str], body: &M
 /// The mark of Minuet: two dancing discs.
 fn mark() -> Markup {
     PreEscaped(assets::text("mark.svg").into())
+}
+
+/// A page without navigation, for errors.
+pub fn bare(title: &str, body: &Markup) -> Markup {
+    document(title, &[], &html! { main #main.bare { (body) } })
+}
+
+/// A document with the head that all pages share. `scripts` are names of modules among the assets.
+pub fn document(title: &str, scripts: &[&str], body: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) " · minuet" }
+                link rel="icon" type="image/svg+xml" href=(assets::path("mark.svg"));
+                @for style in assets::STYLES { link rel="stylesheet" href=(assets::path(style)); }
+                // Not a module: it chooses the theme before the first drawing.
+                script src=(assets::path("theme.js")) {}
+                @for script in scripts {
+                    script type="module" src=(assets::path(script)) {}
+                }
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                (body)
+            }
+        }
+    }
 }

@@ -13,7 +13,7 @@ use replay_store::client::{NEWEST, Order};
 
 use crate::{
     app::App,
-    assets, drawing,
+    assets, board,
     failure::Failure,
     figures::words::{length, moment, points, version},
     matches,
@@ -115,7 +115,7 @@ pub async fn report(app: &App) -> Result<Markup, Failure> {
                 style { @for name in assets::STYLES { (PreEscaped(assets::text(name))) } (PreEscaped(FRAMES)) }
             }
             body {
-                (drawing::shapes())
+                (board::pieces())
                 main {
                     header.title {
                         h1 { (run.name) }
@@ -155,7 +155,7 @@ fn replayed(number: usize, title: &str, game: &Game) -> Result<Markup, Failure> 
                             }
                         }
                         div.shown {
-                            (drawing::position(scene))
+                            (board::position(scene))
                             @if let Some(ply) = played(at) { p.quiet { (points(ply.value)) " for " (whole.players[0]) } }
                         }
                     }

@@ -1,4 +1,4 @@
-//! From the arguments to an open door, and the end of the process.
+//! From the arguments to an open door, the address of each page, and the end of the process.
 
 use std::{
     io::{self, Write as _},
@@ -8,7 +8,9 @@ use std::{
 };
 
 use anyhow::Context as _;
+use axum::{Router, middleware::from_fn_with_state, response::Redirect, routing::get};
 use launcher::follow::Follower;
+use service::security::tokens::Right;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tower::make::Shared;
@@ -16,13 +18,20 @@ use tower::make::Shared;
 use crate::{
     Arguments,
     app::App,
-    report,
-    routes::routes,
+    assets, compare, explore,
+    failure::Failure,
+    learn, matches, overview, play, records, report,
     run::Run,
-    security::{self, door::Door, token},
+    security::{
+        self,
+        door::Door,
+        gate::{Gate, admit},
+        login, token,
+    },
+    settings,
 };
 
-/// Port that is tried first if none is asked for.
+/// Port that is tried first if none is given.
 const PORT: u16 = 7070;
 /// Time that open connections have to end.
 const DRAIN: Duration = Duration::from_millis(500);
@@ -162,4 +171,31 @@ pub async fn serve(listener: TcpListener, app: App, door: Door) -> anyhow::Resul
         served = serving.into_future() => served.context("cannot serve any more"),
         () = cut => Ok(()),
     }
+}
+
+/// All routes. With a `gate` a token is needed: one that may `sample` for pages, one that may `evaluate` to play.
+fn routes(app: App, gate: Option<&Gate>) -> Router {
+    let needs = |right: Right, routes: Router<App>| match gate {
+        None => routes,
+        Some(gate) => routes.route_layer(from_fn_with_state((gate.clone(), right), admit)),
+    };
+    let of_run = match app.has_run() {
+        true => Router::new()
+            .merge(overview::routes())
+            .merge(records::routes())
+            .merge(learn::routes())
+            .merge(matches::routes())
+            .merge(compare::routes())
+            .merge(settings::routes())
+            .merge(report::routes()),
+        false => Router::new().route("/", get(async || Redirect::to("/play"))),
+    };
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/assets/{digest}/{name}", get(assets::asset))
+        .merge(needs(Right::Sample, of_run))
+        .merge(needs(Right::Evaluate, play::routes().merge(explore::routes())))
+        .fallback(async || Failure::NoSuchPage)
+        .with_state(app)
+        .merge(gate.map_or_else(Router::new, |gate| login::routes(gate.clone())))
 }

@@ -103,9 +103,11 @@ pub fn play<G: Game>(
         threads
             .into_iter()
             .map(|thread| {
-                thread
-                    .join()
-                    .unwrap_or_else(|_| Err(MatchError::Thread("a thread has panicked".into())))
+                thread.join().unwrap_or_else(|_| {
+                    Err(MatchError::Other(
+                        "the match cannot continue: a thread has panicked".into(),
+                    ))
+                })
             })
             .collect()
     });

@@ -8,8 +8,8 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -17,63 +17,20 @@ use games::Game;
 use serde::Deserialize;
 
 use super::{
+    MatchError,
     plan::{Plan, SCHEMA},
     record::GameRecord,
 };
+use crate::files::{LineFile, lock};
 
 const PLAN: &str = "match.json";
 const GAMES: &str = "games.jsonl";
-const LOCK: &str = "lock";
-
-/// Error: the folder of a match cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum FolderError {
-    /// A file cannot be read or written.
-    #[error("cannot use {path}")]
-    Io {
-        /// Path of the file or folder.
-        path: PathBuf,
-        /// Error of the file system.
-        source: io::Error,
-    },
-    /// Another process plays the match.
-    #[error("another process plays the match in {0}")]
-    Locked(PathBuf),
-    /// The folder holds another match.
-    #[error(
-        "{0} holds another match (players, seed, openings or rules differ); name another folder, or remove it"
-    )]
-    Another(PathBuf),
-    /// A newer build wrote the folder. Nothing was changed.
-    #[error(
-        "{path} is of schema {found}, which this build does not know; nothing was changed. \
-         Continue the match with the build that began it, or a newer one, or name another folder"
-    )]
-    Newer {
-        /// Path of the plan.
-        path: PathBuf,
-        /// Schema of the plan.
-        found: u64,
-    },
-    /// A file is damaged.
-    #[error("{path}{}: {reason}", .line.map(|line| format!(", line {line}")).unwrap_or_default())]
-    Damaged {
-        /// Path of the file.
-        path: PathBuf,
-        /// Number of the line, from 1.
-        line: Option<usize>,
-        /// Reason.
-        reason: String,
-    },
-}
 
 /// The folder of a match, locked by this process.
 #[derive(Debug)]
 pub struct MatchFolder {
     path: PathBuf,
-    games: File,
-    /// Length of all complete lines in bytes.
-    length: u64,
+    games: LineFile,
     records: BTreeMap<u64, GameRecord>,
     _lock: File,
 }
@@ -83,43 +40,35 @@ impl MatchFolder {
     /// last line, left by a process that was killed while writing it.
     ///
     /// # Errors
-    /// [`FolderError`] if the folder is locked, damaged, or holds another match.
-    pub fn open<G: Game>(path: &Path, plan: &Plan, rules: &G::Rules) -> Result<Self, FolderError> {
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            move |source| FolderError::Io { path, source }
-        };
-        fs::create_dir_all(path).map_err(io(path))?;
-        let lock = lock(path)?;
+    /// [`MatchError`] if the folder is locked, damaged, or holds another match.
+    pub fn open<G: Game>(path: &Path, plan: &Plan, rules: &G::Rules) -> Result<Self, MatchError> {
+        let lock = lock(path).map_err(MatchError::io(path))?.ok_or_else(|| {
+            let path = path.display();
+            MatchError::Other(format!("another process plays the match in {path}"))
+        })?;
         let plan_file = path.join(PLAN);
-        match fs::read(&plan_file) {
-            Ok(bytes) => {
-                let begun = read_plan(&plan_file, &bytes)?;
-                if !plan.continues(&begun) {
-                    return Err(FolderError::Another(path.into()));
-                }
-                if begun.pairs < plan.pairs {
-                    write_plan(&plan_file, plan).map_err(io(&plan_file))?;
-                }
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                write_plan(&plan_file, plan).map_err(io(&plan_file))?;
-            }
-            Err(error) => return Err(io(&plan_file)(error)),
+        let begun = match fs::read(&plan_file) {
+            Ok(bytes) => Some(read_plan(&plan_file, &bytes)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(MatchError::io(&plan_file)(error)),
+        };
+        if begun.as_ref().is_some_and(|begun| !plan.continues(begun)) {
+            return Err(MatchError::Other(format!(
+                "{} holds another match (players, seed, openings or rules differ); name another folder, or remove it",
+                path.display()
+            )));
+        }
+        if begun.is_none_or(|begun| begun.pairs < plan.pairs) {
+            let text = serde_json::to_vec_pretty(plan).map_err(io::Error::from);
+            text.and_then(|text| durable::write(&plan_file, &text))
+                .map_err(MatchError::io(&plan_file))?;
         }
         let games_file = path.join(GAMES);
-        let mut games = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(&games_file)
-            .map_err(io(&games_file))?;
-        let (records, length) = read_games::<G>(&mut games, &games_file, plan, rules)?;
+        let (games, lines) = LineFile::open(&games_file).map_err(MatchError::io(&games_file))?;
         Ok(Self {
             path: path.into(),
             games,
-            length,
-            records,
+            records: read_games::<G>(&lines, &games_file, plan, rules)?,
             _lock: lock,
         })
     }
@@ -137,131 +86,75 @@ impl MatchFolder {
     /// Saves a game. A game whose number is known already is ignored.
     ///
     /// # Errors
-    /// [`FolderError::Io`] if the game cannot be written. Later games can still be added.
-    pub fn add(&mut self, record: GameRecord) -> Result<(), FolderError> {
-        if self.records.contains_key(&record.game) {
-            return Ok(());
+    /// [`MatchError::Io`] if the game cannot be written. Later games can still be added.
+    pub fn add(&mut self, record: GameRecord) -> Result<(), MatchError> {
+        if !self.records.contains_key(&record.game) {
+            let appended = self.games.append(&record);
+            appended.map_err(MatchError::io(&self.path.join(GAMES)))?;
+            self.records.insert(record.game, record);
         }
-        let io = |source| FolderError::Io {
-            path: self.path.join(GAMES),
-            source,
-        };
-        let mut line = serde_json::to_vec(&record).map_err(|error| io(error.into()))?;
-        line.push(b'\n');
-        // Removes a partial line that a full disk has left.
-        self.games.set_len(self.length).map_err(io)?;
-        // One call writes the whole line, unless the process is killed within the call.
-        self.games.write_all(&line).map_err(io)?;
-        self.length += line.len() as u64;
-        self.records.insert(record.game, record);
         Ok(())
     }
 
     /// Writes a file of the folder, so that a reader sees the old content or the new one.
     ///
     /// # Errors
-    /// [`FolderError::Io`] if the file cannot be written.
-    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, FolderError> {
+    /// [`MatchError::Io`] if the file cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, MatchError> {
         let path = self.path.join(name);
-        durable::write(&path, text.as_bytes()).map_err(|source| FolderError::Io {
-            path: path.clone(),
-            source,
-        })?;
+        durable::write(&path, text.as_bytes()).map_err(MatchError::io(&path))?;
         Ok(path)
     }
 
     /// Makes all games durable.
     ///
     /// # Errors
-    /// [`FolderError::Io`] if the disk fails.
-    pub fn sync(&self) -> Result<(), FolderError> {
-        self.games.sync_all().map_err(|source| FolderError::Io {
-            path: self.path.join(GAMES),
-            source,
-        })
-    }
-}
-
-fn lock(folder: &Path) -> Result<File, FolderError> {
-    let path = folder.join(LOCK);
-    let io = |source| FolderError::Io {
-        path: path.clone(),
-        source,
-    };
-    let file = File::create(&path).map_err(io)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(FolderError::Locked(folder.into())),
-        Err(TryLockError::Error(source)) => Err(io(source)),
+    /// [`MatchError::Io`] if the disk fails.
+    pub fn sync(&self) -> Result<(), MatchError> {
+        let synced = self.games.sync();
+        synced.map_err(MatchError::io(&self.path.join(GAMES)))
     }
 }
 
 /// Parses a plan. The schema, which is that of all files of the folder, is read first.
-fn read_plan(path: &Path, bytes: &[u8]) -> Result<Plan, FolderError> {
+fn read_plan(path: &Path, bytes: &[u8]) -> Result<Plan, MatchError> {
     #[derive(Deserialize)]
     struct Schema {
         schema: u64,
     }
 
-    let damaged = |error: serde_json::Error| FolderError::Damaged {
-        path: path.into(),
-        line: None,
-        reason: error.to_string(),
-    };
+    let damaged = |error: serde_json::Error| MatchError::Other(format!("{}: {error}", path.display()));
     let Schema { schema } = serde_json::from_slice(bytes).map_err(damaged)?;
     if schema != u64::from(SCHEMA) {
-        return Err(FolderError::Newer {
-            path: path.into(),
-            found: schema,
-        });
+        return Err(MatchError::Other(format!(
+            "{} is of schema {schema}, which this build does not know; nothing was changed. Continue the match with the build that \
+             began it, or name another folder",
+            path.display()
+        )));
     }
     serde_json::from_slice(bytes).map_err(damaged)
 }
 
-fn write_plan(path: &Path, plan: &Plan) -> io::Result<()> {
-    durable::write(path, &serde_json::to_vec_pretty(plan)?)
-}
-
 fn read_games<G: Game>(
-    file: &mut File,
+    bytes: &[u8],
     path: &Path,
     plan: &Plan,
     rules: &G::Rules,
-) -> Result<(BTreeMap<u64, GameRecord>, u64), FolderError> {
-    let io = |source| FolderError::Io {
-        path: path.into(),
-        source,
-    };
-    let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(0)).map_err(io)?;
-    file.read_to_end(&mut bytes).map_err(io)?;
-    let whole = bytes
-        .iter()
-        .rposition(|&byte| byte == b'\n')
-        .map_or(0, |at| at + 1);
-    if whole < bytes.len() {
-        file.set_len(whole as u64).map_err(io)?;
-    }
+) -> Result<BTreeMap<u64, GameRecord>, MatchError> {
     let mut records = BTreeMap::new();
-    for (line, text) in (1..).zip(bytes[..whole].split(|&byte| byte == b'\n')) {
+    for (line, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
         if text.is_empty() {
             continue;
         }
-        let damaged = |reason: String| FolderError::Damaged {
-            path: path.into(),
-            line: Some(line),
-            reason,
-        };
+        let damaged =
+            |reason: String| MatchError::Other(format!("{}, line {line}: {reason}", path.display()));
         let record: GameRecord = serde_json::from_slice(text).map_err(|error| damaged(error.to_string()))?;
-        let slot = plan.slot(record.game);
-        if record.players != slot.players {
-            return Err(damaged(format!(
-                "game {} has other players than the plan",
-                record.game
-            )));
+        if record.players != plan.slot(record.game).players {
+            let game = record.game;
+            return Err(damaged(format!("game {game} has other players than the plan")));
         }
         record.replay::<G>(rules).map_err(damaged)?;
         records.insert(record.game, record);
     }
-    Ok((records, whole as u64))
+    Ok(records)
 }

@@ -23,21 +23,31 @@ pub mod standing;
 mod table;
 
 pub use conduct::{Conduct, Progress, play};
-pub use folder::{FolderError, MatchFolder};
-pub use openings::{Opening, OpeningError};
+pub use folder::MatchFolder;
+pub use openings::Opening;
 pub use plan::{Plan, PlanError, PlannedGame};
 pub use problems::{ClassStanding, ProblemClass};
 pub use record::{GameRecord, Result};
 pub use standing::Standing;
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 use crate::players::PlayerError;
 
 /// Error: a match cannot continue. The finished games are kept.
 #[derive(Debug, thiserror::Error)]
 pub enum MatchError {
-    /// The folder of the match cannot be used.
-    #[error(transparent)]
-    Folder(#[from] FolderError),
+    /// A file of the match's folder cannot be read or written.
+    #[error("cannot use {path}")]
+    Io {
+        /// Path of the file or folder.
+        path: PathBuf,
+        /// Error of the file system.
+        source: io::Error,
+    },
     /// A player cannot continue.
     #[error("the player {player} cannot continue")]
     Player {
@@ -46,7 +56,17 @@ pub enum MatchError {
         /// Reason.
         source: Box<PlayerError>,
     },
-    /// A thread has panicked, or an opening cannot be played.
-    #[error("the match cannot continue: {0}")]
-    Thread(String),
+    /// The folder is locked, damaged or that of another match, a thread has panicked, or an opening cannot be played.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl MatchError {
+    fn io(path: &Path) -> impl Fn(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io {
+            path: path.clone(),
+            source,
+        }
+    }
 }

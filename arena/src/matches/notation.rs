@@ -24,7 +24,7 @@ use super::{
     record::{GameRecord, Result as GameResult},
 };
 
-/// Columns of a line of moves, at most (PGN's export format asks for fewer than 80).
+/// Columns of a line of moves, at most (PGN's export format requires fewer than 80).
 const WIDTH: usize = 79;
 
 /// Writes the planned games that are over into the match's folder: `games.pgn` for chess, else `games.txt`. Gives the file.
@@ -37,7 +37,7 @@ pub fn write<G: Notation>(
     rules: &G::Rules,
 ) -> Result<PathBuf, MatchError> {
     let records = || folder.records().range(..plan.games()).map(|(_, record)| record);
-    let written = match pgn::<G>(plan, rules, records()).map_err(MatchError::Thread)? {
+    let written = match pgn::<G>(plan, rules, records()).map_err(MatchError::Other)? {
         Some(pgn) => folder.write("games.pgn", &pgn)?,
         None => folder.write("games.txt", &text(plan, records()))?,
     };

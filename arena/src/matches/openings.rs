@@ -6,7 +6,10 @@ use games::{Action, Game};
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
 
-use super::problems::{self, ProblemClass};
+use super::{
+    plan::PlanError,
+    problems::{self, ProblemClass},
+};
 
 /// Tries at an opening that no earlier pair has.
 pub(super) const TRIES: u32 = 64;
@@ -25,51 +28,16 @@ pub struct Opening {
     pub problem: Option<ProblemClass>,
 }
 
-/// An opening that cannot be played.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OpeningError {
-    /// A line of the file.
-    #[error("opening {line}: {reason}")]
-    Line {
-        /// From 1.
-        line: usize,
-        /// Reason.
-        reason: String,
-    },
-    /// A file without openings.
-    #[error("there is no opening in it")]
-    Empty,
-    /// The rules refuse their own start.
-    #[error("{0}")]
-    Start(String),
-    /// This number of random actions always ends the game.
-    #[error("{plies} random actions end a game of {game}; take fewer")]
-    TooLong {
-        /// Random actions.
-        plies: u32,
-        /// The game.
-        game: &'static str,
-    },
-    /// A level has no held-out problem.
-    #[error("no held-out problem of level {level} of {game} was found")]
-    NoProblem {
-        /// The level.
-        level: u32,
-        /// The game.
-        game: &'static str,
-    },
-}
-
 /// `count` openings as a match of the game usually has them: held-out problems in games of one player, else `plies` random actions.
 ///
 /// # Errors
-/// [`OpeningError`]
+/// [`PlanError`] if the rules give no such opening.
 pub fn usual<G: Game>(
     rules: &G::Rules,
     seed: u64,
     plies: u32,
     count: u64,
-) -> Result<Vec<Opening>, OpeningError> {
+) -> Result<Vec<Opening>, PlanError> {
     if G::PLAYERS == 1 {
         problems::openings::<G>(rules, seed, count)
     } else {
@@ -82,21 +50,24 @@ pub fn usual<G: Game>(
 /// them begin with the same.
 ///
 /// # Errors
-/// [`OpeningError`]
+/// [`PlanError`] if the rules give no such opening.
 pub fn random<G: Game>(
     rules: &G::Rules,
     seed: u64,
     plies: u32,
     count: u64,
-) -> Result<Vec<Opening>, OpeningError> {
-    let start = G::start(rules, None).map_err(|error| OpeningError::Start(error.to_string()))?;
+) -> Result<Vec<Opening>, PlanError> {
+    let start = G::start(rules, None).map_err(|error| PlanError(error.to_string()))?;
     let mut distinct = Distinct::new(seed, Purpose::Choice);
     let openings = (0..count).map(|number| {
         let drawn = distinct.draw(number, |draws| {
             let (actions, state) = one(&start, draws, plies)?;
             Some((state.position(), actions))
         });
-        let (_, actions) = drawn.ok_or(OpeningError::TooLong { plies, game: G::NAME })?;
+        let (_, actions) = drawn.ok_or_else(|| {
+            let game = G::NAME;
+            PlanError(format!("{plies} random actions end a game of {game}; take fewer"))
+        })?;
         Ok(Opening {
             actions,
             ..Opening::default()
@@ -164,14 +135,14 @@ fn one<G: Game>(start: &G, draws: &mut Draws, plies: u32) -> Option<(Vec<Action>
 /// and lines that begin with `#` say nothing.
 ///
 /// # Errors
-/// [`OpeningError`] naming the line.
-pub fn read<G: Game>(rules: &G::Rules, text: &str) -> Result<Vec<Opening>, OpeningError> {
+/// [`PlanError`] naming the line.
+pub fn read<G: Game>(rules: &G::Rules, text: &str) -> Result<Vec<Opening>, PlanError> {
     let mut openings = Vec::new();
     for (line, position) in (1..).zip(text.lines().map(str::trim)) {
         if position.is_empty() || position.starts_with('#') {
             continue;
         }
-        let fault = |reason: String| OpeningError::Line { line, reason };
+        let fault = |reason: String| PlanError(format!("opening {line}: {reason}"));
         let (text, state) = match G::start(rules, Some(position)) {
             Ok(state) => (position.to_owned(), state),
             Err(error) => {
@@ -191,7 +162,7 @@ pub fn read<G: Game>(rules: &G::Rules, text: &str) -> Result<Vec<Opening>, Openi
         });
     }
     if openings.is_empty() {
-        return Err(OpeningError::Empty);
+        return Err(PlanError("there is no opening in it".into()));
     }
     Ok(openings)
 }
@@ -230,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_gives_its_positions_and_names_what_is_none() {
+    fn a_file_gives_its_positions_and_names_wrong_lines() {
         let rules = games::chess::Rules::default();
         let text = "# two\nrnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - hmvc 0; fmvn 1;\n\n\
                     4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\n";

@@ -65,22 +65,10 @@ impl Entrant {
     }
 }
 
-/// Error: a plan is invalid.
+/// Error: a match cannot be played as it is planned, in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// There are fewer than two players.
-    #[error("a match needs at least two players")]
-    Players,
-    /// Two players have the same name.
-    #[error("two players are called `{0}`; give one of them a name of its own: {0},name=…")]
-    Name(String),
-    /// There are no pairs of games.
-    #[error("a match has at least one pair of games")]
-    Pairs,
-    /// There are no openings.
-    #[error("a match needs an opening")]
-    Openings,
-}
+#[error("{0}")]
+pub struct PlanError(pub(super) String);
 
 /// A game of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,21 +90,24 @@ impl Plan {
     /// [`PlanError`] for the first fault.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.players.len() < 2 {
-            return Err(PlanError::Players);
+            return Err(PlanError("a match needs at least two players".into()));
         }
         for (number, player) in self.players.iter().enumerate() {
             if self.players[..number]
                 .iter()
                 .any(|other| other.name == player.name)
             {
-                return Err(PlanError::Name(player.name.clone()));
+                let name = &player.name;
+                return Err(PlanError(format!(
+                    "two players are called `{name}`; give one of them a name of its own: {name},name=…"
+                )));
             }
         }
         if self.pairs == 0 {
-            return Err(PlanError::Pairs);
+            return Err(PlanError("a match has at least one pair of games".into()));
         }
         if self.openings.is_empty() {
-            return Err(PlanError::Openings);
+            return Err(PlanError("a match needs an opening".into()));
         }
         Ok(())
     }
@@ -217,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_meets_everybody_with_both_colours_from_every_opening() {
+    fn every_two_players_play_both_colours_from_every_opening() {
         let plan = plan(4, 5);
         assert_eq!(plan.games(), 60);
         let mut seen: HashMap<([usize; 2], u64), u32> = HashMap::new();
@@ -251,11 +242,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_played_is_named() {
-        assert_eq!(plan(1, 5).check(), Err(PlanError::Players));
+        let says = |plan: &Plan, words: &str| {
+            let said = plan.check().unwrap_err().to_string();
+            assert!(said.contains(words), "{said}");
+        };
+        says(&plan(1, 5), "two players");
         let mut twins = plan(2, 5);
         twins.players[1].name = "player 0".into();
-        assert_eq!(twins.check(), Err(PlanError::Name("player 0".into())));
-        assert_eq!(plan(2, 0).check(), Err(PlanError::Pairs));
+        says(&twins, "`player 0`");
+        says(&plan(2, 0), "one pair");
         assert_eq!(plan(2, 1).check(), Ok(()));
     }
 }

@@ -10,8 +10,8 @@ use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    openings::{Distinct, Opening, OpeningError, TRIES},
-    plan::Plan,
+    openings::{Distinct, Opening, TRIES},
+    plan::{Plan, PlanError},
     record::{GameRecord, Result as GameResult},
 };
 
@@ -57,8 +57,8 @@ pub fn draw<G: Game>(rules: &G::Rules, level: u32, seed: u64) -> Option<G> {
 /// is found in some tries.
 ///
 /// # Errors
-/// [`OpeningError::NoProblem`] if a level has no held-out problem.
-pub fn openings<G: Game>(rules: &G::Rules, seed: u64, count: u64) -> Result<Vec<Opening>, OpeningError> {
+/// [`PlanError`] if a level has no held-out problem.
+pub fn openings<G: Game>(rules: &G::Rules, seed: u64, count: u64) -> Result<Vec<Opening>, PlanError> {
     let kinds = G::problem_kinds(rules);
     let classes: Vec<_> = G::COMPARED_LEVELS
         .iter()
@@ -73,7 +73,12 @@ pub fn openings<G: Game>(rules: &G::Rules, seed: u64, count: u64) -> Result<Vec<
                 let found = G::draw_held_out(&kind.rules, level, &mut |below| draws.below(below))?;
                 Some((found.start.position(), ()))
             });
-            let (position, ()) = drawn.ok_or(OpeningError::NoProblem { level, game: G::NAME })?;
+            let (position, ()) = drawn.ok_or_else(|| {
+                let game = G::NAME;
+                PlanError(format!(
+                    "no held-out problem of level {level} of {game} was found"
+                ))
+            })?;
             Ok(Opening {
                 start: Some(position),
                 actions: Vec::new(),

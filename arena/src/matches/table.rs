@@ -14,7 +14,7 @@ use super::{
     plan::{Plan, PlannedGame, seat_key},
     record::{GameRecord, Result as GameResult},
 };
-use crate::players::{EngineError, Player, PlayerError, Progress, Seat};
+use crate::players::{Player, PlayerError, Progress, Seat};
 
 /// A game in progress.
 struct Playing<G: Game> {
@@ -100,7 +100,8 @@ impl<'a, G: Game> Table<'a, G> {
     /// Begins a game.
     pub(super) fn begin(&mut self, slot: PlannedGame) -> Result<(), MatchError> {
         let opening = self.plan.opening(slot.pair);
-        let fault = |reason: String| MatchError::Thread(format!("opening {}: {reason}", slot.pair));
+        let fault =
+            |reason: String| MatchError::Other(format!("opening {} cannot be played: {reason}", slot.pair));
         let start =
             G::start(self.rules, opening.start.as_deref()).map_err(|error| fault(error.to_string()))?;
         let mut state = start.clone();
@@ -163,14 +164,14 @@ impl<'a, G: Game> Table<'a, G> {
             let action = match chosen {
                 Ok(Some(action)) => action,
                 Ok(None) => return Ok(Advanced::Waiting),
-                Err(PlayerError::Engine(error @ EngineError::Illegal { .. })) => {
+                Err(error @ PlayerError::Illegal { .. }) => {
                     tracing::warn!(game = slot.game, "{error}: the game is lost");
                     return Ok(Advanced::Over(playing.lost_by(side, self.plan)));
                 }
                 Err(source) => return Err(self.player_error(slot, side, source)),
             };
             if let Err(error) = playing.play(action) {
-                let source = PlayerError::NoChoice(format!("{}: {error}", self.players[player].name()));
+                let source = PlayerError::failed(format!("{}: {error}", self.players[player].name()));
                 return Err(self.player_error(slot, side, source));
             }
         }
@@ -223,9 +224,9 @@ impl<G: Game> Playing<G> {
             (Seat::Search { search, temperature }, Some(evaluator)) => loop {
                 if search.is_decided() {
                     let chosen = search.choose(*temperature);
-                    return chosen
-                        .map(Some)
-                        .ok_or_else(|| PlayerError::NoChoice(format!("game {}", self.slot.game)));
+                    return chosen.map(Some).ok_or_else(|| {
+                        PlayerError::no_choice(&format!("the search of game {}", self.slot.game))
+                    });
                 }
                 if search.is_waiting() {
                     return Ok(None);
@@ -233,12 +234,13 @@ impl<G: Game> Playing<G> {
                 search.gather(|leaf| evaluator.add(place, &leaf));
                 evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
             },
-            (Seat::Search { .. }, None) => Err(PlayerError::NoChoice("a search without evaluator".into())),
+            (Seat::Search { .. }, None) => Err(PlayerError::no_choice("a search without evaluator")),
             (Seat::Chooser(chooser), _) => chooser
                 .choose(Progress {
                     start: &self.start,
                     actions: &self.actions,
                     state: &self.state,
+                    stop: None,
                 })
                 .map(Some),
         }

@@ -13,7 +13,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use super::error::EngineError;
+use super::error::PlayerError;
 
 /// Longest time until an engine is ready.
 pub const READY: Duration = Duration::from_secs(60);
@@ -34,8 +34,8 @@ pub trait Protocol {
     /// Sets up a process that has just started.
     ///
     /// # Errors
-    /// [`EngineError`] if the program does not speak the protocol.
-    fn greet(&self, process: &mut Process) -> Result<(), EngineError>;
+    /// [`PlayerError`] if the program does not speak the protocol.
+    fn greet(&self, process: &mut Process) -> Result<(), PlayerError>;
 }
 
 /// The processes of one engine, one for each game in progress.
@@ -57,8 +57,8 @@ impl<P: Protocol> Engines<P> {
     /// Starts the first process, so that a wrong program is noticed at once.
     ///
     /// # Errors
-    /// [`EngineError`] if the program does not start or does not speak the protocol.
-    pub fn start(protocol: P) -> Result<Self, EngineError> {
+    /// [`PlayerError`] if the program does not start or does not speak the protocol.
+    pub fn start(protocol: P) -> Result<Self, PlayerError> {
         let first = started(&protocol)?;
         Ok(Self {
             protocol,
@@ -69,8 +69,8 @@ impl<P: Protocol> Engines<P> {
     /// Lends an idle process, or starts one.
     ///
     /// # Errors
-    /// [`EngineError`] if the program does not start or does not speak the protocol.
-    pub fn lend(self: Arc<Self>) -> Result<Loan<P>, EngineError> {
+    /// [`PlayerError`] if the program does not start or does not speak the protocol.
+    pub fn lend(self: Arc<Self>) -> Result<Loan<P>, PlayerError> {
         let idle = self.idle.lock().pop();
         let process = match idle {
             Some(process) => process,
@@ -92,12 +92,12 @@ impl<P: Protocol> Loan<P> {
     /// Talks with the process. After an error the process is dropped, and later calls fail.
     ///
     /// # Errors
-    /// Those of `talk`, and [`EngineError::Ended`] after one of them.
+    /// Those of `talk`, and another one at each call after one of them.
     pub fn talk<T>(
         &mut self,
-        talk: impl FnOnce(&mut Process) -> Result<T, EngineError>,
-    ) -> Result<T, EngineError> {
-        let ended = || EngineError::Ended(self.engines.protocol.command().join(" "));
+        talk: impl FnOnce(&mut Process) -> Result<T, PlayerError>,
+    ) -> Result<T, PlayerError> {
+        let ended = || ended(&self.engines.protocol.command().join(" "));
         let mut process = self.process.take().ok_or_else(ended)?;
         let answer = talk(&mut process)?;
         self.process = Some(process);
@@ -111,7 +111,7 @@ impl<P> Drop for Loan<P> {
     }
 }
 
-fn started(protocol: &impl Protocol) -> Result<Process, EngineError> {
+fn started(protocol: &impl Protocol) -> Result<Process, PlayerError> {
     let mut process = Process::start(protocol.command())?;
     protocol.greet(&mut process)?;
     Ok(process)
@@ -128,11 +128,11 @@ pub struct Process {
 }
 
 impl Process {
-    fn start(command: &[String]) -> Result<Self, EngineError> {
+    fn start(command: &[String]) -> Result<Self, PlayerError> {
         let program = command.first().cloned().unwrap_or_default();
-        let failed = |source| EngineError::Start {
-            program: program.clone(),
-            source,
+        let failed = |source| PlayerError::Failed {
+            what: format!("cannot start the engine {program}"),
+            source: Some(source),
         };
         let mut process = Command::new(&program)
             .args(command.get(1..).unwrap_or_default())
@@ -150,7 +150,7 @@ impl Process {
             .spawn(move || read_lines(output, &sender))
             .map_err(failed)?;
         Ok(Self {
-            program: program.clone(),
+            program,
             process,
             input,
             lines,
@@ -160,23 +160,23 @@ impl Process {
     /// Sends a line.
     ///
     /// # Errors
-    /// [`EngineError::Ended`] if the engine has closed its input.
-    pub fn send(&mut self, line: &str) -> Result<(), EngineError> {
+    /// [`PlayerError`] if the engine has closed its input.
+    pub fn send(&mut self, line: &str) -> Result<(), PlayerError> {
         writeln!(self.input, "{line}")
             .and_then(|()| self.input.flush())
-            .map_err(|_| EngineError::Ended(self.program.clone()))
+            .map_err(|_| ended(&self.program))
     }
 
     /// Reads lines until `read` makes something of one. `expected` says in an error what was waited for.
     ///
     /// # Errors
-    /// [`EngineError::Silent`] after `timeout`, and [`EngineError::Ended`].
+    /// [`PlayerError`] after `timeout`, or if the engine has ended.
     pub fn wait<T>(
         &mut self,
-        expected: &'static str,
+        expected: &str,
         timeout: Duration,
         mut read: impl FnMut(&str) -> Option<T>,
-    ) -> Result<T, EngineError> {
+    ) -> Result<T, PlayerError> {
         let until = Instant::now() + timeout;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -187,13 +187,13 @@ impl Process {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(EngineError::Silent {
-                        program: self.program.clone(),
-                        expected,
-                        seconds: timeout.as_secs(),
-                    });
+                    return Err(PlayerError::failed(format!(
+                        "the engine {} did not answer `{expected}` within {} s",
+                        self.program,
+                        timeout.as_secs()
+                    )));
                 }
-                Err(RecvTimeoutError::Disconnected) => return Err(EngineError::Ended(self.program.clone())),
+                Err(RecvTimeoutError::Disconnected) => return Err(ended(&self.program)),
             }
         }
     }
@@ -212,6 +212,10 @@ impl Drop for Process {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+fn ended(program: &str) -> PlayerError {
+    PlayerError::failed(format!("the engine {program} has ended"))
 }
 
 fn read_lines(output: ChildStdout, lines: &SyncSender<String>) {

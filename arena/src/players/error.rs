@@ -1,17 +1,19 @@
-//! [`PlayerError`] and [`EngineError`].
+//! [`PlayerError`].
 
 use std::io;
 
 use network::{
     ModelError, NetworkError,
     client::{local::OpenError, remote::ConnectError},
+    name::NoModelName,
 };
-
-use super::thinker::ThinkError;
 
 /// Error: a player cannot be opened or cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayerError {
+    /// The text is not the name of a network.
+    #[error(transparent)]
+    Name(#[from] NoModelName),
     /// The network's file cannot be found or verified.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -24,55 +26,10 @@ pub enum PlayerError {
     /// The network returned no evaluations.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// A search failed.
-    #[error(transparent)]
-    Think(#[from] ThinkError),
     /// The search refused an evaluation.
     #[error("an evaluation does not fit its leaf")]
     Apply(#[from] search::ApplyError),
-    /// An engine failed.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// The player cannot play this game.
-    #[error("{player} plays {plays} only, not {game}")]
-    Game {
-        /// Kind of the player.
-        player: &'static str,
-        /// Games that it plays.
-        plays: &'static str,
-        /// The game that was asked for.
-        game: &'static str,
-    },
-    /// A player chose no action although the game is not over.
-    #[error("{0} chose no action")]
-    NoChoice(String),
-}
-
-/// Error: an engine cannot play.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// The program does not start.
-    #[error("cannot start the engine {program}")]
-    Start {
-        /// Path of the program.
-        program: String,
-        /// Error of the operating system.
-        source: io::Error,
-    },
-    /// The engine has ended or closed its pipes.
-    #[error("the engine {0} has ended")]
-    Ended(String),
-    /// The engine does not answer.
-    #[error("the engine {program} did not answer `{expected}` within {seconds} s")]
-    Silent {
-        /// Path of the program.
-        program: String,
-        /// The expected word.
-        expected: &'static str,
-        /// Waiting time in seconds.
-        seconds: u64,
-    },
-    /// The engine answered with an illegal move.
+    /// An engine answered with an illegal move.
     #[error("the engine {program} answered `{answer}` in {position}, which is not a legal move")]
     Illegal {
         /// Path of the program.
@@ -82,22 +39,27 @@ pub enum EngineError {
         /// Position, as a FEN in chess.
         position: String,
     },
-    /// The engine answered a command with an error.
-    #[error("the engine {program} refused `{command}`: {answer}")]
-    Refused {
-        /// Path of the program.
-        program: String,
-        /// The command.
-        command: String,
-        /// Answer of the engine.
-        answer: String,
+    /// The player cannot play this game, or has failed.
+    #[error("{what}")]
+    Failed {
+        /// The fault in a sentence.
+        what: String,
+        /// Error of the operating system, if there is one.
+        source: Option<io::Error>,
     },
-    /// The engine cannot begin at this position.
-    #[error("the engine {program} plays from the usual start only, not from {position}")]
-    Position {
-        /// The program and its arguments.
-        program: String,
-        /// Start of the game.
-        position: String,
-    },
+}
+
+impl PlayerError {
+    /// A fault without a cause.
+    pub(crate) fn failed(what: impl Into<String>) -> Self {
+        Self::Failed {
+            what: what.into(),
+            source: None,
+        }
+    }
+
+    /// A player chose no action although the game is not over.
+    pub(crate) fn no_choice(player: &str) -> Self {
+        Self::failed(format!("{player} chose no action"))
+    }
 }

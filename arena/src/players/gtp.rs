@@ -1,7 +1,7 @@
-//! A GTP engine as a player of Othello: an external program that speaks the Go Text Protocol, version 2. Passes are neither asked for nor
+//! A GTP engine as a player of Othello: an external program that speaks the Go Text Protocol, version 2. Passes are neither requested nor
 //! told, because an engine that is told a move of one colour knows that the other has passed.
 
-use std::{any::Any, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use games::{
     Action, Game, Notation as _, Player,
@@ -10,7 +10,7 @@ use games::{
 
 use super::{
     engine::{Engines, Loan, MOVE, Process, Protocol, READY},
-    error::{EngineError, PlayerError},
+    error::PlayerError,
     seat::{Chooser, Progress},
 };
 use crate::players::spec::GtpSpec;
@@ -20,13 +20,13 @@ impl Protocol for GtpSpec {
         &self.command
     }
 
-    fn greet(&self, process: &mut Process) -> Result<(), EngineError> {
+    fn greet(&self, process: &mut Process) -> Result<(), PlayerError> {
         ask(process, "boardsize 8", READY).map(drop)
     }
 }
 
 /// Sends a command and returns the answer, without `=`.
-fn ask(process: &mut Process, command: &str, timeout: Duration) -> Result<String, EngineError> {
+fn ask(process: &mut Process, command: &str, timeout: Duration) -> Result<String, PlayerError> {
     process.send(command)?;
     let answer = process.wait("=", timeout, |line| {
         let line = line.trim();
@@ -35,11 +35,9 @@ fn ask(process: &mut Process, command: &str, timeout: Duration) -> Result<String
             None => line.strip_prefix('?').map(|error| Err(error.trim().to_owned())),
         }
     })?;
-    answer.map_err(|answer| EngineError::Refused {
-        program: process.program.clone(),
-        command: command.to_owned(),
-        answer,
-    })
+    let program = &process.program;
+    answer
+        .map_err(|answer| PlayerError::failed(format!("the engine {program} refused `{command}`: {answer}")))
 }
 
 /// Name of a player's colour in GTP. Black begins.
@@ -62,43 +60,41 @@ impl GtpPlayer {
     /// Takes an idle engine, or starts one, and begins a new game.
     ///
     /// # Errors
-    /// [`EngineError`] if the engine does not start or does not answer.
-    pub fn new(engines: Arc<Engines<GtpSpec>>) -> Result<Self, EngineError> {
+    /// [`PlayerError`] if the engine does not start or does not answer.
+    pub fn new(engines: Arc<Engines<GtpSpec>>) -> Result<Self, PlayerError> {
         let mut engine = engines.lend()?;
         engine.talk(|process| ask(process, "clear_board", READY).map(drop))?;
         Ok(Self { engine, told: 0 })
     }
+}
 
-    fn choose(
-        &mut self,
-        start: &Othello,
-        actions: &[Action],
-        state: &Othello,
-    ) -> Result<Action, EngineError> {
-        if *start != Othello::initial() {
-            return Err(EngineError::Position {
-                program: self.engine.protocol().command.join(" "),
-                position: start.position(),
-            });
+impl Chooser<Othello> for GtpPlayer {
+    fn choose(&mut self, game: Progress<'_, Othello>) -> Result<Action, PlayerError> {
+        if *game.start != Othello::initial() {
+            let program = self.engine.protocol().command.join(" ");
+            let position = game.start.position();
+            return Err(PlayerError::failed(format!(
+                "the engine {program} plays from the usual start only, not from {position}"
+            )));
         }
         let mut legal = Vec::new();
-        state.legal_actions(&mut legal);
+        game.state.legal_actions(&mut legal);
         if legal == [PASS] {
             return Ok(PASS);
         }
         let told = self.told;
         let action = self.engine.talk(|process| {
-            tell(process, start, actions, told)?;
-            genmove(process, state)
+            tell(process, game.start, game.actions, told)?;
+            genmove(process, game.state)
         })?;
         // `genmove` plays the move as well.
-        self.told = actions.len() + 1;
+        self.told = game.actions.len() + 1;
         Ok(action)
     }
 }
 
 /// Plays the actions after the first `told` ones.
-fn tell(process: &mut Process, start: &Othello, actions: &[Action], told: usize) -> Result<(), EngineError> {
+fn tell(process: &mut Process, start: &Othello, actions: &[Action], told: usize) -> Result<(), PlayerError> {
     let mut replayed = *start;
     for (number, &action) in actions.iter().enumerate() {
         if number >= told && action != PASS {
@@ -110,28 +106,13 @@ fn tell(process: &mut Process, start: &Othello, actions: &[Action], told: usize)
     Ok(())
 }
 
-fn genmove(process: &mut Process, state: &Othello) -> Result<Action, EngineError> {
+fn genmove(process: &mut Process, state: &Othello) -> Result<Action, PlayerError> {
     let answer = ask(process, &format!("genmove {}", colour(state.to_move())), MOVE)?;
     let turn = state.read_turn(&answer);
     let action = turn.ok().and_then(|turn| turn.first().copied());
-    action.ok_or_else(|| EngineError::Illegal {
+    action.ok_or_else(|| PlayerError::Illegal {
         program: process.program.clone(),
         answer,
         position: state.position(),
     })
-}
-
-impl<G: Game> Chooser<G> for GtpPlayer {
-    fn choose(&mut self, game: Progress<'_, G>) -> Result<Action, PlayerError> {
-        let (start, state): (&dyn Any, &dyn Any) = (game.start, game.state);
-        let (Some(start), Some(state)) = (start.downcast_ref::<Othello>(), state.downcast_ref::<Othello>())
-        else {
-            return Err(PlayerError::Game {
-                player: "a GTP engine",
-                plays: Othello::NAME,
-                game: G::NAME,
-            });
-        };
-        Ok(self.choose(start, game.actions, state)?)
-    }
 }

@@ -6,21 +6,18 @@
 //! | [`networks`] | the networks of all players, each opened once |
 //! | [`thinker`] | one search that can be stopped, prolonged and inspected at any time |
 //! | [`many`] | many positions searched at once, each by itself |
-//! | [`seat`] | a player in one game |
+//! | [`seat`] | a player in one game; random moves |
 //! | [`solo`] | a player who plays one game alone, not in a match |
 //! | [`solver`] | problems of the generator game, solved side by side |
-//! | [`random`], [`perfect`] | players that do not search |
-//! | [`luna`] | values of a player of Paco Ŝako that searches without a network |
+//! | [`perfect`] | perfect play in Connect Four |
 //! | [`engine`], [`uci`], [`gtp`] | programs of others |
 
 pub mod engine;
 mod error;
 pub mod gtp;
-pub mod luna;
 pub mod many;
 pub mod networks;
 pub mod perfect;
-pub mod random;
 pub mod seat;
 pub mod solo;
 pub mod solver;
@@ -28,7 +25,10 @@ pub mod spec;
 pub mod thinker;
 pub mod uci;
 
-use std::{any::TypeId, sync::Arc};
+use std::{
+    any::{Any, TypeId},
+    sync::Arc,
+};
 
 use games::{
     Game, MoverValue, chess::Chess, connect_four::ConnectFour, othello::Othello, paco_sako::PacoSako,
@@ -36,13 +36,14 @@ use games::{
 use network::batched::{BatchedEvaluator, EvaluationSource};
 use search::{GameKey, Search, Settings};
 
-pub use error::{EngineError, PlayerError};
+pub use error::PlayerError;
 pub use networks::{NetworkOptions, Networks, OpenedNetwork};
 pub use seat::{Chooser, Progress, Seat};
 pub use solo::Solo;
 
 use engine::Engines;
-use perfect::Solvers;
+use perfect::{Perfect, Solvers};
+use seat::Random;
 use spec::{GtpSpec, Kind, SearchSpec, Spec, UciSpec};
 
 /// A player that is ready to play. Threads may share one.
@@ -92,7 +93,7 @@ impl<G: Game> Player<G> {
             Kind::Uct(search) => Self::without_network(search, None)?,
             Kind::Luna(search) => {
                 only::<G, PacoSako>("luna")?;
-                Self::without_network(search, Some(luna::value))?
+                Self::without_network(search, Some(threat_value))?
             }
             Kind::Random => Method::Random,
             Kind::Perfect => {
@@ -117,7 +118,7 @@ impl<G: Game> Player<G> {
     /// Returns a player that searches with a network that is open already.
     ///
     /// # Errors
-    /// [`PlayerError::Model`] if the network is for another game.
+    /// [`PlayerError`] if the network is for another game.
     pub fn searching(
         name: String,
         network: Arc<OpenedNetwork>,
@@ -176,6 +177,15 @@ impl<G: Game> Player<G> {
         matches!(self.method, Method::Uci(_) | Method::Gtp(_))
     }
 
+    /// Returns the settings of the player's searches, and an evaluator as [`Self::evaluator`] does.
+    ///
+    /// # Errors
+    /// [`PlayerError`] if the player does not search.
+    pub fn search(&self, thread: usize) -> Result<(&Settings, BatchedEvaluator<G>), PlayerError> {
+        let found = self.settings().zip(self.evaluator(thread));
+        found.ok_or_else(|| PlayerError::failed(format!("{} does not search", self.name)))
+    }
+
     /// Returns an evaluator for the player's searches; `thread` selects the copy of the network. `None` if the player does not search.
     pub fn evaluator(&self, thread: usize) -> Option<BatchedEvaluator<G>> {
         let Method::Search {
@@ -207,10 +217,10 @@ impl<G: Game> Player<G> {
                 search: Box::new(Search::new(start.clone(), settings.clone(), key)),
                 temperature: *temperature,
             },
-            Method::Random => Seat::Chooser(Box::new(random::Random::new(key))),
-            Method::Perfect(solvers) => Seat::Chooser(Box::new(perfect::Perfect::new(solvers.clone(), key))),
-            Method::Uci(engines) => Seat::Chooser(Box::new(uci::UciPlayer::new(Arc::clone(engines))?)),
-            Method::Gtp(engines) => Seat::Chooser(Box::new(gtp::GtpPlayer::new(Arc::clone(engines))?)),
+            Method::Random => Seat::Chooser(Box::new(Random::new(key))),
+            Method::Perfect(solvers) => seat_of("a perfect player", Perfect::new(solvers.clone(), key))?,
+            Method::Uci(engines) => seat_of("a UCI engine", uci::UciPlayer::new(Arc::clone(engines))?)?,
+            Method::Gtp(engines) => seat_of("a GTP engine", gtp::GtpPlayer::new(Arc::clone(engines))?)?,
         })
     }
 }
@@ -225,20 +235,37 @@ pub fn usual_search<G: Game>() -> Option<Settings> {
 fn uniform_encoding<G: Game>() -> Result<G::Encoding, PlayerError> {
     (0..8)
         .find_map(|options| G::encoding(options).ok())
-        .ok_or(PlayerError::Game {
-            player: "uniform UCT",
-            plays: "games with a representation",
-            game: G::NAME,
-        })
+        .ok_or_else(|| other_game::<G>("uniform UCT", "games with a representation"))
 }
 
-fn only<G: Game, Other: Game>(player: &'static str) -> Result<(), PlayerError> {
+/// Returns the value of a position of Paco Ŝako by wins within a turn alone ([`PacoSako::threat_value`]); 0 in other games.
+fn threat_value<G: Game>(state: &G) -> MoverValue {
+    let state: &dyn Any = state;
+    state
+        .downcast_ref::<PacoSako>()
+        .map_or(MoverValue::new(0.0), PacoSako::threat_value)
+}
+
+/// The seat of a player of `Other` in a game of the same type.
+fn seat_of<G: Game, Other: Game>(
+    player: &str,
+    chooser: impl Chooser<Other> + 'static,
+) -> Result<Seat<G>, PlayerError> {
+    let chooser: Box<dyn Chooser<Other>> = Box::new(chooser);
+    let chooser: Box<dyn Any> = Box::new(chooser);
+    match chooser.downcast::<Box<dyn Chooser<G>>>() {
+        Ok(chooser) => Ok(Seat::Chooser(*chooser)),
+        Err(_) => Err(other_game::<G>(player, Other::NAME)),
+    }
+}
+
+fn only<G: Game, Other: Game>(player: &str) -> Result<(), PlayerError> {
     if TypeId::of::<G>() == TypeId::of::<Other>() {
         return Ok(());
     }
-    Err(PlayerError::Game {
-        player,
-        plays: Other::NAME,
-        game: G::NAME,
-    })
+    Err(other_game::<G>(player, Other::NAME))
+}
+
+fn other_game<G: Game>(player: &str, plays: &str) -> PlayerError {
+    PlayerError::failed(format!("{player} plays {plays} only, not {}", G::NAME))
 }

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use config::{ProviderChoice, SecurityConfig};
+use config::{Provider, SecurityConfig};
 use network::batched::EvaluationSource;
 use network::{
     Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, client::local::NetworkLoader,
@@ -14,7 +14,7 @@ use super::PlayerError;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NetworkOptions {
     /// Execution provider for networks in this process.
-    pub provider: ProviderChoice,
+    pub provider: Provider,
     /// Number of copies of each network in this process: one for each thread that evaluates, so that no thread waits.
     pub copies: usize,
     /// Number of threads that compute one batch.
@@ -28,7 +28,7 @@ pub struct NetworkOptions {
 impl Default for NetworkOptions {
     fn default() -> Self {
         Self {
-            provider: ProviderChoice::Auto,
+            provider: Provider::Auto,
             copies: 1,
             threads: 1,
             batch: 64,
@@ -84,7 +84,7 @@ impl Networks {
         self.opened.clear();
     }
 
-    /// Opens the network that `name` stands for. Equal names, and names for the same file, give the same network.
+    /// Opens the network called `name`. Equal names, and names for the same file, give the same network.
     ///
     /// # Errors
     /// [`PlayerError`] if the network cannot be found or loaded, or its server cannot be used.

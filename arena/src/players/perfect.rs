@@ -1,9 +1,13 @@
 //! A perfect player of Connect Four.
 
-use std::{any::Any, collections::HashMap, fmt, sync::Arc};
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use games::{
-    Action, Game,
+    Action,
     connect_four::{COLUMNS, ConnectFour, solver::Solver},
 };
 use parking_lot::Mutex;
@@ -17,7 +21,7 @@ use super::{
 /// Memory of each solver's table in bytes.
 const TABLE_BYTES: usize = 64 << 20;
 
-/// Number of discs below which the values of a position are kept for all games. Many games meet it, and solving it takes from half a second
+/// Number of discs below which the values of a position are kept for all games. Many games have it, and solving it takes from half a second
 /// to many minutes.
 const EARLY_DISCS: u32 = 12;
 
@@ -41,19 +45,23 @@ struct Shared {
 
 impl Solvers {
     /// Returns the values of the columns: 1 if the player to act wins, -1 if the opponent does, 0 for a draw, or scores if every
-    /// column loses.
-    fn values(&self, state: &ConnectFour) -> Values {
+    /// column loses. `None` if `stop` was set before they were found.
+    fn values(&self, state: &ConnectFour, stop: &Arc<AtomicBool>) -> Option<Values> {
         if let Some(values) = self.0.early.lock().get(state) {
-            return *values;
+            return Some(*values);
         }
         let idle = self.0.idle.lock().pop();
         let mut solver = idle.unwrap_or_else(|| Solver::new(TABLE_BYTES));
-        let mut values = solver.winners(state);
-        if state.discs() >= PUT_OFF_DISCS && values.iter().flatten().all(|&winner| winner < 0) {
-            values = solver.scores(state);
-        }
+        let values = solver.unless(stop, |solver| {
+            let winners = solver.winners(state);
+            let is_lost = winners.iter().flatten().all(|&winner| winner < 0);
+            match state.discs() >= PUT_OFF_DISCS && is_lost {
+                true => solver.scores(state),
+                false => winners,
+            }
+        });
         self.0.idle.lock().push(solver);
-        if state.discs() < EARLY_DISCS {
+        if let Some(values) = values.filter(|_| state.discs() < EARLY_DISCS) {
             self.0.early.lock().insert(*state, values);
         }
         values
@@ -81,17 +89,11 @@ impl Perfect {
     }
 }
 
-impl<G: Game> Chooser<G> for Perfect {
-    fn choose(&mut self, game: Progress<'_, G>) -> Result<Action, PlayerError> {
-        let state: &dyn Any = game.state;
-        let Some(state) = state.downcast_ref::<ConnectFour>() else {
-            return Err(PlayerError::Game {
-                player: "a perfect player",
-                plays: ConnectFour::NAME,
-                game: G::NAME,
-            });
-        };
-        let values = self.solvers.values(state);
+impl Chooser<ConnectFour> for Perfect {
+    fn choose(&mut self, game: Progress<'_, ConnectFour>) -> Result<Action, PlayerError> {
+        let never = Arc::default();
+        let values = self.solvers.values(game.state, game.stop.unwrap_or(&never));
+        let values = values.unwrap_or_default();
         let best = values.iter().flatten().max();
         let optimal: Vec<Action> = (0..)
             .zip(&values)
@@ -99,9 +101,7 @@ impl<G: Game> Chooser<G> for Perfect {
             .map(|(column, _)| column)
             .collect();
         let mut draws = Draws::new(self.key, game.actions.len() as u32, Purpose::Choice);
-        optimal
-            .get(draws.below(optimal.len()))
-            .copied()
-            .ok_or_else(|| PlayerError::NoChoice("perfect".into()))
+        let drawn = optimal.get(draws.below(optimal.len())).copied();
+        drawn.ok_or_else(|| PlayerError::no_choice("perfect"))
     }
 }

@@ -1,9 +1,12 @@
-//! A player in one game: [`Seat`].
+//! A player in one game: [`Seat`], and the player that draws its actions at random.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use games::{Action, Game, IllegalAction};
-use search::Search;
+use search::{Draws, GameKey, Purpose, Search};
 
 use super::error::PlayerError;
 
@@ -16,6 +19,8 @@ pub struct Progress<'a, G> {
     pub actions: &'a [Action],
     /// Present state. The game is not over.
     pub state: &'a G,
+    /// Flag that ends the choice early, with an error, where the player takes notice of it.
+    pub stop: Option<&'a Arc<AtomicBool>>,
 }
 
 /// A player that chooses its action in one blocking call.
@@ -25,6 +30,27 @@ pub trait Chooser<G: Game>: Send {
     /// # Errors
     /// [`PlayerError`] if the player cannot continue.
     fn choose(&mut self, game: Progress<'_, G>) -> Result<Action, PlayerError>;
+}
+
+/// Draws each action uniformly from the legal ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Random(GameKey);
+
+impl Random {
+    /// Returns a random player. `key` determines all random draws.
+    pub(super) fn new(key: GameKey) -> Self {
+        Self(key)
+    }
+}
+
+impl<G: Game> Chooser<G> for Random {
+    fn choose(&mut self, game: Progress<'_, G>) -> Result<Action, PlayerError> {
+        let mut legal = Vec::new();
+        game.state.legal_actions(&mut legal);
+        let mut draws = Draws::new(self.0, game.actions.len() as u32, Purpose::Choice);
+        let drawn = legal.get(draws.below(legal.len())).copied();
+        drawn.ok_or_else(|| PlayerError::no_choice("random"))
+    }
 }
 
 /// A player in one game.

@@ -1,6 +1,6 @@
 //! A player in a single game outside a match: [`Solo`].
 
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use games::{Action, Game, IllegalAction};
 use search::{GameKey, Settings};
@@ -48,7 +48,7 @@ impl<G: Game> Player<G> {
             },
             _ => match self.seat(start, key)? {
                 Seat::Chooser(chooser) => Choice::Chooses(chooser),
-                Seat::Search { .. } => return Err(PlayerError::NoChoice(self.name.clone())),
+                Seat::Search { .. } => return Err(PlayerError::no_choice(&self.name)),
             },
         };
         Ok(Solo {
@@ -67,11 +67,12 @@ impl<G: Game> Solo<G> {
         &self.state
     }
 
-    /// Chooses an action in the present state, which is not the end of the game. A search ends early when `stop` is set.
+    /// Chooses an action in the present state, which is not the end of the game. A search ends early when `stop` is set; a perfect
+    /// player returns an error then.
     ///
     /// # Errors
     /// [`PlayerError`] if the player cannot continue.
-    pub fn choose(&mut self, stop: &AtomicBool) -> Result<Action, PlayerError> {
+    pub fn choose(&mut self, stop: &Arc<AtomicBool>) -> Result<Action, PlayerError> {
         match &mut self.choice {
             Choice::Thinks {
                 thinker,
@@ -81,12 +82,13 @@ impl<G: Game> Solo<G> {
                 thinker.think(&Limits::visits(*visits), stop, |_| {})?;
                 thinker
                     .draw(*temperature)
-                    .ok_or_else(|| PlayerError::NoChoice(self.name.clone()))
+                    .ok_or_else(|| PlayerError::no_choice(&self.name))
             }
             Choice::Chooses(chooser) => chooser.choose(Progress {
                 start: &self.start,
                 actions: &self.actions,
                 state: &self.state,
+                stop: Some(stop),
             }),
         }
     }

@@ -1,57 +1,18 @@
 //! Solves problems of the generator game by many searches at once, whose leaves are evaluated in one batch.
 
 use games::{
-    Action, Game, IllegalAction,
+    Action, Game,
     generator::{Encoding, End, GeneratorGame, Grid, Problem},
 };
 use network::batched::{BatchedEvaluator, EvaluationSource};
-use search::{ApplyError, FirstPlay, GameKey, Reuse, Search, Settings};
+use search::{FirstPlay, GameKey, Reuse, Search, Settings};
 
-use network::{ModelFile, ModelName, NetworkError, name::NoModelName};
+use network::{ModelFile, ModelName};
 
 use crate::{
     PlayerError,
     players::{NetworkOptions, Networks},
 };
-
-/// Error: problems cannot be solved with a network.
-#[derive(Debug, thiserror::Error)]
-pub enum SolveError {
-    /// The name is not the name of a network.
-    #[error(transparent)]
-    Name(#[from] NoModelName),
-    /// The network cannot be opened.
-    #[error(transparent)]
-    Open(#[from] PlayerError),
-    /// The network evaluates positions of another game.
-    #[error("{model} is a network for {game}, not for {}", GeneratorGame::NAME)]
-    Game {
-        /// Name of the network.
-        model: String,
-        /// Game of the network.
-        game: String,
-    },
-    /// The network has never seen a problem of the kind that it is asked to solve.
-    #[error(
-        "{model} was not trained on a single pair of grids: train it with game.rules.pairs above 0, or use --model uniform"
-    )]
-    NoPairs {
-        /// Name of the network.
-        model: String,
-    },
-    /// The network did not answer.
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    /// An evaluation does not fit its leaf.
-    #[error(transparent)]
-    Apply(#[from] ApplyError),
-    /// The search chose an action that the rules refuse.
-    #[error(transparent)]
-    Action(#[from] IllegalAction),
-    /// A search without any visited action has no choice.
-    #[error("the search has visited no action to choose from")]
-    NoChoice,
-}
 
 /// A network that is to solve problems, or none.
 #[derive(Clone, Debug)]
@@ -85,8 +46,8 @@ impl Solver {
 /// Opens the network called `model`. `uniform` is a search without a network.
 ///
 /// # Errors
-/// [`SolveError`] if there is no such network, or if it is of another game.
-pub fn open(model: &str) -> Result<Solver, SolveError> {
+/// [`PlayerError`] if there is no such network, or if it is of another game.
+pub fn open(model: &str) -> Result<Solver, PlayerError> {
     if model == "uniform" {
         return Ok(Solver::UNIFORM);
     }
@@ -95,9 +56,9 @@ pub fn open(model: &str) -> Result<Solver, SolveError> {
     let layout = &network.description().layout;
     let mut encodings = [Encoding::Plain, Encoding::Examples].into_iter();
     let encoding = encodings.find(|&encoding| GeneratorGame::layout(encoding) == *layout);
-    let encoding = encoding.ok_or_else(|| SolveError::Game {
-        model: model.to_owned(),
-        game: layout.game.clone(),
+    let encoding = encoding.ok_or_else(|| {
+        let (game, own) = (&layout.game, GeneratorGame::NAME);
+        PlayerError::failed(format!("{model} is a network for {game}, not for {own}"))
     })?;
     Ok(Solver {
         source: network.source(0),
@@ -110,15 +71,15 @@ pub fn open(model: &str) -> Result<Solver, SolveError> {
 pub enum Pairs {
     /// The network was trained on pairs, or none is asked.
     Seen,
-    /// The network's file does not say: it is from an earlier release, from another program, or behind an inference server.
+    /// The network's file does not say: it is from another program, or behind an inference server.
     Unknown,
 }
 
 /// Looks whether the network called `model` was trained on pairs, as its file says.
 ///
 /// # Errors
-/// [`SolveError::NoPairs`] if it was not; another error if the file cannot be read.
-pub fn check_pairs(model: &str) -> Result<Pairs, SolveError> {
+/// [`PlayerError`] if it was not, or if the file cannot be read.
+pub fn check_pairs(model: &str) -> Result<Pairs, PlayerError> {
     if model == "uniform" {
         return Ok(Pairs::Seen);
     }
@@ -126,11 +87,10 @@ pub fn check_pairs(model: &str) -> Result<Pairs, SolveError> {
     if matches!(name, ModelName::Server { .. }) {
         return Ok(Pairs::Unknown);
     }
-    let file = ModelFile::find(&name).map_err(PlayerError::from)?;
-    match file.pairs_seen().map_err(PlayerError::from)? {
-        Some(0) => Err(SolveError::NoPairs {
-            model: model.to_owned(),
-        }),
+    match ModelFile::find(&name)?.pairs_seen()? {
+        Some(0) => Err(PlayerError::failed(format!(
+            "{model} was not trained on a single pair of grids: train it with game.rules.pairs above 0, or use --model uniform"
+        ))),
         Some(_) => Ok(Pairs::Seen),
         None => Ok(Pairs::Unknown),
     }
@@ -192,14 +152,14 @@ pub fn settings(visits: u32) -> Settings {
 /// Plays every problem to its end with one search for each action; `at_once` problems run side by side.
 ///
 /// # Errors
-/// [`SolveError`] if the network does not answer, or takes no examples and a problem has some ([`Solver::posed`]).
+/// [`PlayerError`] if the network does not answer, or takes no examples and a problem has some ([`Solver::posed`]).
 pub fn solve(
     solver: &Solver,
     starts: &[GeneratorGame],
     settings: &Settings,
     seed: u64,
     at_once: usize,
-) -> Result<Vec<Attempt>, SolveError> {
+) -> Result<Vec<Attempt>, PlayerError> {
     solve_watched(solver, starts, settings, seed, at_once, &mut |_| {})
 }
 
@@ -214,7 +174,7 @@ pub fn solve_watched(
     seed: u64,
     at_once: usize,
     watch: &mut dyn FnMut(&Search<GeneratorGame>),
-) -> Result<Vec<Attempt>, SolveError> {
+) -> Result<Vec<Attempt>, PlayerError> {
     let mut evaluator = BatchedEvaluator::<GeneratorGame>::new(solver.source.clone(), solver.encoding);
     let mut attempts = Vec::with_capacity(starts.len());
     for (group, starts) in starts.chunks(at_once.max(1)).enumerate() {
@@ -231,7 +191,7 @@ pub fn solve_watched(
             evaluator.take_known(|slot, leaf, evaluation| running[slot].search.apply(leaf, evaluation))?;
             evaluator.flush(|slot, leaf, evaluation| {
                 let applied = running[slot].search.apply(leaf, evaluation);
-                applied.map_err(SolveError::from)
+                applied.map_err(PlayerError::from)
             })?;
             for one in running.iter().filter(|one| !one.is_over()) {
                 watch(&one.search);
@@ -266,10 +226,12 @@ impl Running {
     }
 
     /// Plays actions while the search has decided on one.
-    fn play_decided(&mut self) -> Result<(), SolveError> {
+    fn play_decided(&mut self) -> Result<(), PlayerError> {
         while !self.is_over() && self.search.is_decided() {
-            let action = self.search.choose(0.0).ok_or(SolveError::NoChoice)?;
-            self.search.advance(action)?;
+            let action = self.search.choose(0.0);
+            let action = action.ok_or_else(|| PlayerError::no_choice("the search"))?;
+            let played = self.search.advance(action);
+            played.map_err(|error| PlayerError::failed(service::chain(&error).to_string()))?;
             self.actions.push(action);
             let state = self.search.state();
             let distance = |state: &GeneratorGame| (!state.step_marked(), wrong_cells(state));
@@ -369,7 +331,7 @@ mod tests {
         assert_eq!(Solver::UNIFORM.posed(&start), start);
     }
 
-    /// A file says how many pairs its network was trained on; one that says nothing may be from an earlier release.
+    /// A file says how many pairs its network was trained on; one that says nothing may be from another program.
     #[test]
     fn a_network_that_has_not_seen_a_pair_is_refused_for_pairs() {
         let folder = tempfile::tempdir().unwrap();
@@ -387,7 +349,8 @@ mod tests {
             std::fs::write(&path, file).unwrap();
             check_pairs(path.to_str().unwrap())
         };
-        assert!(matches!(check(Some("0")), Err(SolveError::NoPairs { .. })));
+        let refused = check(Some("0")).unwrap_err().to_string();
+        assert!(refused.contains("not trained on a single pair"), "{refused}");
         assert_eq!(check(Some("7")).unwrap(), Pairs::Seen);
         assert_eq!(check(None).unwrap(), Pairs::Unknown);
         assert_eq!(check_pairs("uniform").unwrap(), Pairs::Seen);

@@ -98,7 +98,7 @@ pub enum Go {
 
 /// Error: a text is not a player.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no player: {reason}")]
+#[error("`{text}` is not a player: {reason}")]
 pub struct SpecError {
     /// The text.
     pub text: String,

@@ -14,9 +14,9 @@ use std::{
 
 use games::{Action, Game, IllegalAction};
 use network::batched::{BatchedEvaluator, EvaluationCounts};
-use search::{ApplyError, Counters, Decision, Depths, GameKey, Root, Search, Settings};
+use search::{Counters, Decision, Depths, GameKey, Root, Search, Settings};
 
-use network::NetworkError;
+use super::PlayerError;
 
 /// Largest number of traversals between two checks of the limits. Gray and terminal traversals need no network and would otherwise
 /// run without a check.
@@ -29,17 +29,6 @@ pub struct Limits {
     pub visits: Option<u32>,
     /// Time of the end, checked between two batches.
     pub until: Option<Instant>,
-}
-
-/// Error: a search failed.
-#[derive(Debug, thiserror::Error)]
-pub enum ThinkError {
-    /// The network returned no evaluations.
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    /// The search refused an evaluation.
-    #[error("an evaluation does not fit its leaf")]
-    Apply(#[from] ApplyError),
 }
 
 /// Reason for the end of a search.
@@ -88,13 +77,13 @@ impl<G: Game> Thinker<G> {
     /// The first batch is always completed, so that there is always a result.
     ///
     /// # Errors
-    /// [`ThinkError`] if the search fails. Earlier results are kept.
+    /// [`PlayerError`] if the search fails. Earlier results are kept.
     pub fn think(
         &mut self,
         limits: &Limits,
         stop: &AtomicBool,
         mut look: impl FnMut(&Self),
-    ) -> Result<Ended, ThinkError> {
+    ) -> Result<Ended, PlayerError> {
         let most = limits.visits.unwrap_or(Settings::MAX_VISITS);
         loop {
             let done = self.search.visits_done();
@@ -122,11 +111,11 @@ impl<G: Game> Thinker<G> {
     }
 
     /// Gathers and evaluates one batch.
-    fn step(&mut self) -> Result<(), ThinkError> {
+    fn step(&mut self) -> Result<(), PlayerError> {
         let Self { search, evaluator } = self;
         search.gather(|leaf| evaluator.add(0, &leaf));
         evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
-        evaluator.flush(|_, leaf, evaluation| search.apply(leaf, evaluation).map_err(ThinkError::from))
+        evaluator.flush(|_, leaf, evaluation| search.apply(leaf, evaluation).map_err(PlayerError::from))
     }
 
     /// The decision so far.

@@ -102,15 +102,16 @@ pub struct Finished {
 /// Returns the test that `[rating]` describes.
 ///
 /// # Errors
-/// [`RatingError::Test`] if its settings are invalid.
+/// [`RatingError`] if its settings are invalid.
 pub fn sprt(config: &RatingConfig) -> Result<Sprt, RatingError> {
-    Ok(Sprt::new(SprtSettings {
+    let settings = SprtSettings {
         elo0: config.elo0,
         elo1: config.elo1,
         alpha: config.alpha,
         beta: config.beta,
         model: EloModel::Logistic,
-    })?)
+    };
+    Sprt::new(settings).map_err(RatingError::of_key("the sequential test in `[rating]`"))
 }
 
 /// Seed of the held-out problems on which the checkpoints of a game of one player are rated.
@@ -154,7 +155,8 @@ impl Duel<'_> {
             stop,
             report,
         };
-        let played = registry::visit(&self.config.game.name, playing).map_err(RatingError::of_game)?;
+        let played =
+            registry::visit(&self.config.game.name, playing).map_err(RatingError::of_key("`game.name`"))?;
         networks.forget();
         played
     }
@@ -187,17 +189,18 @@ impl Duel<'_> {
         let plan = Plan {
             schema: SCHEMA,
             game: G::NAME.into(),
-            rules: serde_json::to_value(rules).map_err(RatingError::Rules)?,
+            rules: serde_json::to_value(rules).map_err(RatingError::of_key("`game.rules`"))?,
             players: players
                 .iter()
                 .map(|player| Entrant::of(player, player.name()))
                 .collect(),
             pairs,
             seed,
-            openings: openings::usual::<G>(rules, openings_seed, G::OPENING_PLIES, pairs)?,
+            openings: openings::usual::<G>(rules, openings_seed, G::OPENING_PLIES, pairs)
+                .map_err(RatingError::of_key("`game.rules`"))?,
             max_actions: self.config.search.max_actions as usize,
         };
-        plan.check()?;
+        plan.check().map_err(RatingError::of_key("`[rating]`"))?;
         Ok(plan)
     }
 }
@@ -216,7 +219,7 @@ impl Visitor for Playing<'_, '_> {
         let duel = self.duel;
         let config = duel.config;
         let rules = serde_json::to_value(&config.game.rules).and_then(serde_json::from_value);
-        let rules: G::Rules = rules.map_err(RatingError::Rules)?;
+        let rules: G::Rules = rules.map_err(RatingError::of_key("`game.rules`"))?;
         let mut players = Vec::new();
         for contender in &duel.contenders {
             players.push(duel.player::<G>(contender, self.networks)?);
@@ -225,8 +228,7 @@ impl Visitor for Playing<'_, '_> {
         let [first, second] = &duel.contenders;
         let name = folder_prefix(&first.name, &second.name) + &plan.identity();
         let path = duel.matches.join(name);
-        let mut folder =
-            MatchFolder::open::<G>(&path, &plan, &rules).map_err(crate::matches::MatchError::from)?;
+        let mut folder = MatchFolder::open::<G>(&path, &plan, &rules)?;
         let conduct = Conduct {
             threads: config.rating.threads,
             games: config.rating.games_per_thread,

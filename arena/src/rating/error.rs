@@ -1,17 +1,15 @@
 //! Errors of the rating role, and which of them are temporary.
 
-use std::{io, path::PathBuf};
+use std::{
+    error::Error,
+    io,
+    path::{Path, PathBuf},
+};
 
 use config::ConfigError;
-use games::registry::UnknownGame;
-
 use network::NetworkError;
 
-use crate::{
-    matches::{FolderError, MatchError, OpeningError, PlanError},
-    players::PlayerError,
-    statistics::sprt::SprtError,
-};
+use crate::{matches::MatchError, players::PlayerError};
 
 /// Error: checkpoints cannot be rated.
 #[derive(Debug, thiserror::Error)]
@@ -19,18 +17,6 @@ pub enum RatingError {
     /// The configuration is invalid for rating.
     #[error("checkpoints of this run cannot be rated")]
     Config(#[source] ConfigError),
-    /// The sequential test in `[rating]` is invalid.
-    #[error("the sequential test in `[rating]` is invalid")]
-    Test(#[from] SprtError),
-    /// The rules of the run are invalid.
-    #[error("`game.rules`: {0}")]
-    Rules(serde_json::Error),
-    /// The openings cannot be drawn.
-    #[error("the openings of the match cannot be drawn")]
-    Openings(#[from] OpeningError),
-    /// The match cannot be planned.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
     /// The network of a checkpoint cannot be opened.
     #[error("cannot open the network of checkpoint {version}")]
     Player {
@@ -45,20 +31,6 @@ pub enum RatingError {
     /// The model store cannot be used.
     #[error(transparent)]
     Store(#[from] checkpoints::Error),
-    /// Another process has locked the rating folder.
-    #[error("another process rates in {0}; give each its own `rating.folder`, or stop the other one")]
-    Locked(PathBuf),
-    /// A newer build wrote a match. Nothing was changed.
-    #[error(
-        "{path} holds a match of schema {found}, which this build does not know; nothing was changed. \
-         Rate with the build that wrote it, or a newer one, or set another `rating.folder`"
-    )]
-    Newer {
-        /// Path of the file.
-        path: PathBuf,
-        /// Schema of the match.
-        found: u64,
-    },
     /// A file of the rating folder cannot be read or written.
     #[error("cannot use {path}")]
     Io {
@@ -67,14 +39,36 @@ pub enum RatingError {
         /// Error of the file system.
         source: io::Error,
     },
-    /// The thread that plays has panicked.
-    #[error("the thread that plays the match has ended: {0}")]
-    Thread(String),
+    /// The match cannot be planned, the folder belongs to another process or build, or the thread that plays has panicked.
+    #[error("{what}")]
+    Other {
+        /// The fault in a sentence.
+        what: String,
+        /// Cause, if there is one.
+        source: Option<Box<dyn Error + Send + Sync>>,
+    },
 }
 
 impl RatingError {
-    pub(super) fn of_game(error: UnknownGame) -> Self {
-        Self::Config(ConfigError::Game(format!("`game.name`: {error}")))
+    pub(super) fn other(what: impl Into<String>) -> Self {
+        Self::Other {
+            what: what.into(),
+            source: None,
+        }
+    }
+
+    /// A fault in `what`, a key of the configuration.
+    pub(super) fn of_key<E: Error + Send + Sync + 'static>(what: &str) -> impl FnOnce(E) -> Self {
+        let what = format!("{what} cannot be used");
+        move |error| Self::Other {
+            what,
+            source: Some(Box::new(error)),
+        }
+    }
+
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self::Io { path, source }
     }
 
     /// True if another attempt may succeed: the model store or the inference server cannot be reached, a checkpoint was removed
@@ -84,7 +78,7 @@ impl RatingError {
             Self::Store(error) => is_temporary_store_error(error),
             Self::Player { source, .. } => is_temporary_player_error(source),
             Self::Match(MatchError::Player { source, .. }) => is_temporary_player_error(source),
-            Self::Io { source, .. } | Self::Match(MatchError::Folder(FolderError::Io { source, .. })) => {
+            Self::Io { source, .. } | Self::Match(MatchError::Io { source, .. }) => {
                 is_temporary_io_error(source)
             }
             _ => false,
@@ -158,17 +152,16 @@ mod tests {
                 path: path(),
                 source: kind.into(),
             };
-            let of_match = FolderError::Io {
+            let of_match = RatingError::Match(MatchError::Io {
                 path: path(),
                 source: kind.into(),
-            };
-            let of_match = RatingError::Match(of_match.into());
+            });
             assert_eq!(
                 (own.is_temporary(), of_match.is_temporary()),
                 (is_temporary, is_temporary),
                 "{kind}"
             );
         }
-        assert!(!RatingError::Locked(path()).is_temporary());
+        assert!(!RatingError::other("another process rates in rating").is_temporary());
     }
 }

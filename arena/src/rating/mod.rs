@@ -4,11 +4,9 @@
 //! |---|---|
 //! | `rater` | chooses the next match and acts on its result |
 //! | [`duel`] | one match between two checkpoints, ended by a sequential test |
-//! | [`line`](mod@line) | one finished match |
-//! | [`results`] | all finished matches on disk; promotions in two steps |
+//! | [`results`] | finished matches, in memory and on disk; promotions in two steps; the games of old matches are removed |
 //! | [`ratings`] | the ratings that follow from the matches (the formula is in [`bradley_terry`](crate::statistics::bradley_terry)) |
-//! | [`pruning`] | removes the games of old matches |
-//! | [`metrics`], [`report`] | the metrics page, the log and TensorBoard |
+//! | [`metrics`] | the metrics page, the log and TensorBoard |
 //! | [`error`] | errors, and which of them are temporary |
 //!
 //! In games of one player a match is about the same held-out problems for both, by kind and level
@@ -37,33 +35,23 @@
 
 pub mod duel;
 pub mod error;
-pub mod line;
 pub mod metrics;
-pub mod pruning;
 mod rater;
 pub mod ratings;
-pub mod report;
 pub mod results;
-mod retry;
 
-use std::{
-    fs::{self, File, TryLockError},
-    path::Path,
-    sync::Arc,
-};
+use std::{fs::File, path::Path, sync::Arc};
 
 use config::RunConfig;
 use service::{backoff::Backoff, role::Work};
 use tokio_util::sync::CancellationToken;
 
-use rater::Rater;
+use crate::files;
+use metrics::Metrics;
+use rater::{Rater, wait};
 
 pub use error::RatingError;
-use metrics::Metrics;
-pub use pruning::MATCHES;
-use retry::wait;
-
-const LOCK: &str = "lock";
+pub use results::{Line, MATCHES, Outcome};
 
 /// Rates until `shutdown`. A match that is interrupted continues after the next start.
 ///
@@ -72,15 +60,13 @@ const LOCK: &str = "lock";
 /// that cannot be reached or a full disk, are retried and are not errors.
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
-        let metrics = Arc::new(Metrics::new());
+        let metrics = Arc::new(Metrics::register());
         let sprt = duel::sprt(&config.rating)?;
         let mut backoff = Backoff::for_connections();
         let (_lock, rater) = loop {
             let opened = lock(&config.rating.folder).and_then(|lock| {
-                Ok((
-                    lock,
-                    Rater::open(&config, sprt, metrics.clone(), shutdown.clone())?,
-                ))
+                let rater = Rater::open(&config, sprt, metrics.clone(), shutdown.clone())?;
+                Ok((lock, rater))
             });
             match opened {
                 Ok(opened) => break opened,
@@ -96,18 +82,12 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     })
 }
 
-/// Locks the folder for this process until the returned file is closed.
 fn lock(folder: &Path) -> Result<File, RatingError> {
-    let path = folder.join(LOCK);
-    let io = |source| RatingError::Io {
-        path: path.clone(),
-        source,
-    };
-    fs::create_dir_all(folder).map_err(io)?;
-    let file = File::create(&path).map_err(io)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(RatingError::Locked(folder.into())),
-        Err(TryLockError::Error(source)) => Err(io(source)),
-    }
+    let locked = files::lock(folder).map_err(RatingError::io(&folder.join(files::LOCK)))?;
+    locked.ok_or_else(|| {
+        let folder = folder.display();
+        RatingError::other(format!(
+            "another process rates in {folder}; give each its own `rating.folder`, or stop the other one"
+        ))
+    })
 }

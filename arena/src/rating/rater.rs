@@ -14,18 +14,15 @@ use checkpoints::{BEST, CANDIDATE, Error, LATEST, Repository, Version};
 use config::RunConfig;
 use parking_lot::Mutex;
 use service::backoff::Backoff;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     RatingError,
     duel::{self, Contender, Duel, Finished, Live},
-    line::{Line, Outcome},
-    metrics::Metrics,
-    pruning::{self, MATCHES},
+    metrics::{Metrics, Reporter},
     ratings::{self, Ratings},
-    report::Reporter,
-    results::Results,
-    retry::wait,
+    results::{Line, MATCHES, Outcome, Results, keep_newest},
 };
 use network::ModelName;
 
@@ -313,7 +310,7 @@ impl Rater {
                 }
             }
         };
-        let finished = finished.map_err(|error| RatingError::Thread(error.to_string()))??;
+        let finished = finished.map_err(|error| ended(&error))??;
         progress.update(&finished.live);
         self.conclude(pairing, &finished).await
     }
@@ -348,7 +345,7 @@ impl Rater {
             let ratings = Ratings::of(results.lines(), Some(live));
             [&best, &playing.candidate].map(|version| ratings.rating(version))
         });
-        // An error here means a panic, which the end of the match will meet and return.
+        // An error here means a panic, which the end of the match returns.
         if let Ok([best, candidate]) = rated.await {
             self.metrics.best_rated(pairing.best(), best);
             self.metrics.latest_rated(&pairing.candidate, candidate);
@@ -405,7 +402,7 @@ impl Rater {
             self.shown = Some(line.best().clone());
         }
         let (matches, most) = (self.matches(), self.config.rating.keep_matches);
-        let kept = tokio::task::spawn_blocking(move || pruning::keep_newest(&matches, most)).await;
+        let kept = tokio::task::spawn_blocking(move || keep_newest(&matches, most)).await;
         if let Ok(Err(error)) = kept {
             tracing::warn!(%error, "cannot remove old matches; trying again after the next match");
         }
@@ -420,7 +417,7 @@ impl Rater {
         let results = self.results.clone();
         tokio::task::spawn_blocking(move || what(&mut results.lock()))
             .await
-            .map_err(|error| RatingError::Thread(error.to_string()))
+            .map_err(|error| ended(&error))
     }
 
     fn contender(&self, version: &Version) -> Contender {
@@ -437,4 +434,16 @@ impl Rater {
             },
         }
     }
+}
+
+/// Waits before the next attempt. Returns false at shutdown.
+pub(super) async fn wait(error: &RatingError, backoff: &mut Backoff, shutdown: &CancellationToken) -> bool {
+    if (backoff.attempts() + 1).is_power_of_two() {
+        tracing::warn!(error = %service::chain(error), "cannot rate; trying again");
+    }
+    backoff.wait(shutdown).await
+}
+
+fn ended(error: &JoinError) -> RatingError {
+    RatingError::other(format!("the thread that plays the match has ended: {error}"))
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use checkpoints::Version;
 
-use super::line::Line;
+use super::results::Line;
 use crate::statistics::{BradleyTerry, Encounter, Pentanomial, Rating};
 
 /// A match: candidate, opponent, and pairs of games counted by the candidate's points.
@@ -66,15 +66,15 @@ fn present<'a>(lines: &'a [Line], live: Option<Played<'a>>) -> Vec<Played<'a>> {
         .iter()
         .map(|line| (&line.candidate, &line.opponent, line.pairs));
     let mut present = Vec::new();
-    let mut met = HashSet::new();
+    let mut connected = HashSet::new();
     // A match counts only if it has a complete pair of games.
     for played in finished.chain(live).filter(|(_, _, pairs)| pairs.pairs() > 0) {
         let (candidate, opponent, _) = played;
-        if !met.contains(candidate) && !met.contains(opponent) {
+        if !connected.contains(candidate) && !connected.contains(opponent) {
             present.clear();
-            met.clear();
+            connected.clear();
         }
-        met.extend([candidate, opponent]);
+        connected.extend([candidate, opponent]);
         present.push(played);
     }
     present
@@ -83,9 +83,9 @@ fn present<'a>(lines: &'a [Line], live: Option<Played<'a>>) -> Vec<Played<'a>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rating::{
-        line::Outcome,
-        results::tests::{live, version},
+    use crate::rating::results::{
+        Outcome,
+        tests::{live, version},
     };
 
     fn line(candidate: u64, opponent: u64, pairs: [u64; 5]) -> Line {

@@ -1,36 +1,150 @@
-//! All finished matches on disk, one line of `metrics.jsonl` each. The ratings are computed from them.
+//! Finished matches: [`Line`] is one of them, [`Results`] are all of them on disk, one line of `metrics.jsonl` each. The ratings are
+//! computed from them.
 //!
 //! A promotion takes two steps, moving the label and writing the line, and a process may end between them. So the line is saved
 //! before the label moves ([`Results::intend`]), and a process that finds a saved line completes the promotion.
 
 use std::{
-    fs::{self, File, OpenOptions},
-    io::{self, Write as _},
+    fs, io,
     path::{Path, PathBuf},
+    time::{SystemTime, UNIX_EPOCH},
 };
 
 use checkpoints::Version;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{
-    RatingError,
-    line::{Line, SCHEMA, first_schema},
-    ratings::Ratings,
+use super::{RatingError, duel::Live, ratings::Ratings};
+use crate::{
+    files::LineFile,
+    matches::ClassStanding,
+    statistics::{Pentanomial, Rating},
 };
-use crate::statistics::Rating;
 
 /// Name of the file in the rating folder.
 const FILE: &str = "metrics.jsonl";
 /// Name of the file with the line of a promotion that has begun.
 const PROMOTION: &str = "promotion.json";
+/// Name of the folder that holds the folders of the matches.
+pub const MATCHES: &str = "matches";
+
+/// Result of a match for its candidate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The candidate is the best checkpoint now.
+    Promoted,
+    /// The test decided against the candidate.
+    Kept,
+    /// The largest number of games was played before the test decided.
+    Undecided,
+    /// Somebody else moved `best` during the match.
+    Overtaken,
+    /// The candidate was the best checkpoint already, because somebody had moved `best`, and played to get a rating.
+    Placed,
+}
+
+/// Schema of the lines that are written. A field that changes its meaning takes a new number.
+const SCHEMA: u64 = 1;
+
+/// A rated match. Elo differences are those of the candidate to its opponent; Elo ratings are relative to the first checkpoint.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Schema number of the line.
+    pub schema: u64,
+    /// Time of the end, in milliseconds since the Unix epoch.
+    pub time_ms: u64,
+    /// The checkpoint that was rated.
+    pub candidate: Version,
+    /// Training steps of the candidate.
+    pub step: u64,
+    /// The best checkpoint before the match; for [`Outcome::Placed`], a checkpoint with a rating.
+    pub opponent: Version,
+    /// Result for the candidate.
+    pub outcome: Outcome,
+    /// Number of games.
+    pub games: u64,
+    /// Number of games that the candidate won.
+    pub wins: u64,
+    /// Number of drawn games.
+    pub draws: u64,
+    /// Number of games that the candidate lost.
+    pub losses: u64,
+    /// Numbers of pairs in which the candidate took 0, ½, 1, 1½ and 2 points.
+    pub pairs: Pentanomial,
+    /// Problems that the candidate and its opponent solved, by kind and level. Empty in games of two players.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<ClassStanding>,
+    /// Log-likelihood ratio of the test.
+    pub log_likelihood_ratio: f64,
+    /// Elo difference estimated from this match alone; `None` if it has no bound.
+    pub elo_difference: Option<f64>,
+    /// Ends of the 95 % interval of the difference; `None` for an end without bound.
+    pub elo_difference_interval: [Option<f64>; 2],
+    /// Rating of the candidate after the match.
+    pub elo: Option<f64>,
+    /// Ends of the 95 % interval of the candidate's rating.
+    pub elo_interval: Option<[f64; 2]>,
+    /// Rating of the best checkpoint after the match.
+    pub best_elo: Option<f64>,
+    /// Ends of the 95 % interval of the best checkpoint's rating.
+    pub best_elo_interval: Option<[f64; 2]>,
+}
+
+impl Line {
+    /// Returns the line of a match that ends now, without ratings.
+    pub fn new(candidate: &Version, opponent: &Version, outcome: Outcome, live: &Live) -> Self {
+        let standing = &live.standing;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let estimate = standing.estimate.as_ref();
+        Self {
+            schema: SCHEMA,
+            time_ms: now.as_millis() as u64,
+            candidate: candidate.clone(),
+            step: candidate.step(),
+            opponent: opponent.clone(),
+            outcome,
+            games: live.games(),
+            wins: standing.wins,
+            draws: standing.draws,
+            losses: standing.losses,
+            pairs: standing.pentanomial,
+            problems: standing.problems.clone(),
+            log_likelihood_ratio: live.log_likelihood_ratio,
+            elo_difference: estimate.and_then(|estimate| estimate.elo),
+            elo_difference_interval: estimate.map_or([None; 2], |estimate| estimate.elo_interval),
+            elo: None,
+            elo_interval: None,
+            best_elo: None,
+            best_elo_interval: None,
+        }
+    }
+
+    /// The best checkpoint after the match.
+    pub fn best(&self) -> &Version {
+        match self.outcome {
+            Outcome::Promoted | Outcome::Placed => &self.candidate,
+            Outcome::Kept | Outcome::Undecided | Outcome::Overtaken => &self.opponent,
+        }
+    }
+
+    /// Ratings of the candidate and of the best checkpoint after the match.
+    pub fn ratings(&self) -> [Option<Rating>; 2] {
+        let rated = |elo: Option<f64>, interval: Option<[f64; 2]>| {
+            let [low, high] = interval?;
+            Some(Rating { elo: elo?, low, high })
+        };
+        [
+            rated(self.elo, self.elo_interval),
+            rated(self.best_elo, self.best_elo_interval),
+        ]
+    }
+}
 
 /// All rated matches of a run.
 #[derive(Debug)]
 pub struct Results {
     path: PathBuf,
-    file: File,
-    /// Length of all complete lines in bytes.
-    length: u64,
+    file: LineFile,
     lines: Vec<Line>,
     promotion: PathBuf,
 }
@@ -40,35 +154,19 @@ impl Results {
     /// cannot be read are skipped with a warning.
     ///
     /// # Errors
-    /// [`RatingError::Newer`] if a newer build wrote a match; nothing is changed then. [`RatingError::Io`] if a file cannot be read
-    /// or written.
+    /// [`RatingError`] if a file cannot be read or written, or if another build wrote a match in another format; nothing is changed
+    /// then.
     pub fn open(folder: &Path) -> Result<Self, RatingError> {
         let path = folder.join(FILE);
         for path in [&path, &folder.join(PROMOTION)] {
             match fs::read(path) {
                 Ok(bytes) => check_schema(path, &bytes)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(io(path)(error)),
+                Err(error) => return Err(RatingError::io(path)(error)),
             }
         }
-        let opened = || -> io::Result<(File, Vec<u8>)> {
-            fs::create_dir_all(folder)?;
-            let file = OpenOptions::new().create(true).append(true).open(&path)?;
-            let mut bytes = fs::read(&path)?;
-            let whole = bytes
-                .iter()
-                .rposition(|&byte| byte == b'\n')
-                .map_or(0, |at| at + 1);
-            if whole < bytes.len() {
-                file.set_len(whole as u64)?;
-                bytes.truncate(whole);
-            }
-            Ok((file, bytes))
-        };
-        let (file, bytes) = opened().map_err(|source| RatingError::Io {
-            path: path.clone(),
-            source,
-        })?;
+        let opened = fs::create_dir_all(folder).and_then(|()| LineFile::open(&path));
+        let (file, bytes) = opened.map_err(RatingError::io(&path))?;
         let mut lines = Vec::new();
         for (number, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
             match serde_json::from_slice(text) {
@@ -82,7 +180,6 @@ impl Results {
         Ok(Self {
             path,
             file,
-            length: bytes.len() as u64,
             lines,
             promotion: folder.join(PROMOTION),
         })
@@ -114,22 +211,12 @@ impl Results {
         line.elo_interval = candidate.map(interval);
         line.best_elo = best.map(|rated| rated.elo);
         line.best_elo_interval = best.map(interval);
-        let mut text = serde_json::to_vec(&line).unwrap_or_default();
-        text.push(b'\n');
         self.lines.pop();
-        self.append(&text).map_err(io(&self.path))?;
+        let appended = self.file.append(&line).and_then(|()| self.file.sync());
+        appended.map_err(RatingError::io(&self.path))?;
         self.lines.push(line);
         self.forget()?;
         Ok(&self.lines[self.lines.len() - 1])
-    }
-
-    fn append(&mut self, text: &[u8]) -> io::Result<()> {
-        // Removes the rest of an attempt that failed.
-        self.file.set_len(self.length)?;
-        self.file.write_all(text)?;
-        self.file.sync_all()?;
-        self.length += text.len() as u64;
-        Ok(())
     }
 
     /// Saves durably that the candidate of `line` is about to be promoted.
@@ -140,7 +227,7 @@ impl Results {
         serde_json::to_vec(line)
             .map_err(io::Error::from)
             .and_then(|text| durable::write(&self.promotion, &text))
-            .map_err(io(&self.promotion))
+            .map_err(RatingError::io(&self.promotion))
     }
 
     /// Returns the promotion that has begun and is not complete, if there is one. A file that cannot be parsed is removed with a
@@ -152,7 +239,7 @@ impl Results {
         let bytes = match fs::read(&self.promotion) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(io(&self.promotion)(error)),
+            Err(error) => return Err(RatingError::io(&self.promotion)(error)),
         };
         match serde_json::from_slice::<Line>(&bytes) {
             Ok(line) if !self.has(&line.candidate, &line.opponent) => return Ok(Some(line)),
@@ -166,44 +253,72 @@ impl Results {
 
     fn forget(&self) -> Result<(), RatingError> {
         match fs::remove_file(&self.promotion) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io(&self.promotion)(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(RatingError::io(&self.promotion)(error))
+            }
             _ => Ok(()),
         }
     }
 }
 
-/// Checks that no line, which must be whole, has another schema.
+/// Checks that no whole line has another schema than that of this build.
 fn check_schema(path: &Path, bytes: &[u8]) -> Result<(), RatingError> {
     #[derive(Deserialize)]
     struct Schema {
-        #[serde(default = "first_schema")]
-        schema: u64,
+        schema: Option<u64>,
     }
 
     let lines = bytes.split(|&byte| byte == b'\n');
     let schemas = lines.filter_map(|line| serde_json::from_slice::<Schema>(line).ok());
-    match schemas.map(|line| line.schema).find(|&schema| schema != SCHEMA) {
-        Some(found) => Err(RatingError::Newer {
-            path: path.into(),
-            found,
-        }),
+    match schemas
+        .map(|line| line.schema)
+        .find(|&schema| schema != Some(SCHEMA))
+    {
+        Some(found) => Err(RatingError::other(format!(
+            "{} holds a match of {}, which this build does not know; nothing was changed. Rate with the build that wrote it, or set \
+             another `rating.folder`",
+            path.display(),
+            found.map_or_else(|| "no schema".into(), |found| format!("schema {found}"))
+        ))),
         None => Ok(()),
     }
 }
 
-fn io(path: &Path) -> impl FnOnce(io::Error) -> RatingError {
-    let path = path.to_owned();
-    move |source| RatingError::Io { path, source }
+/// Removes all match folders in `matches` except the `keep` most recent ones; 0 keeps all. Ratings need only one line of each match,
+/// and the games take room. Returns the number of removed folders.
+///
+/// # Errors
+/// The error of the file system. Some folders may have been removed before.
+pub fn keep_newest(matches: &Path, keep: usize) -> io::Result<usize> {
+    if keep == 0 {
+        return Ok(0);
+    }
+    let mut folders: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(matches)? {
+        let path = entry?.path();
+        let is_match = path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().contains("-vs-"));
+        if is_match && path.is_dir() {
+            // A match without a finished game has no file of games.
+            let games = fs::metadata(path.join("games.jsonl")).or_else(|_| fs::metadata(&path));
+            folders.push((games?.modified()?, path));
+        }
+    }
+    folders.sort();
+    let gone = folders.len().saturating_sub(keep);
+    for (_, path) in &folders[..gone] {
+        fs::remove_dir_all(path)?;
+    }
+    Ok(gone)
 }
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::{fs::File, time::Duration};
+
     use super::*;
-    use crate::{
-        matches::standing::PairingStanding,
-        rating::{duel::Live, line::Outcome},
-        statistics::{Estimate, Pentanomial},
-    };
+    use crate::{matches::standing::PairingStanding, statistics::Estimate};
 
     /// The version of a step.
     pub fn version(step: u64) -> Version {
@@ -278,13 +393,13 @@ pub(super) mod tests {
             longer.starts_with(&whole) && longer.lines().count() == 3,
             "{longer}"
         );
-        // A line that is none is passed over.
+        // A line that is not a match is skipped.
         fs::write(&path, format!("nonsense\n{whole}")).unwrap();
         assert_eq!(gist(&Results::open(home.path()).unwrap()), kept);
     }
 
     #[test]
-    fn a_match_that_a_newer_build_wrote_is_refused_and_left_alone() {
+    fn a_match_of_another_schema_is_refused_and_left_alone() {
         let home = tempfile::tempdir().unwrap();
         let mut results = Results::open(home.path()).unwrap();
         let line = Line::new(&version(1), &version(0), Outcome::Kept, &live([1, 0, 1, 0, 1]));
@@ -300,15 +415,16 @@ pub(super) mod tests {
         ] {
             fs::write(file, &text).unwrap();
             let error = Results::open(home.path()).unwrap_err();
-            assert!(matches!(error, RatingError::Newer { found: 2, .. }), "{error}");
+            assert!(error.to_string().contains("a match of schema 2"), "{error}");
             assert!(!error.is_temporary());
             assert_eq!(fs::read_to_string(file).unwrap(), text);
             fs::write(&path, &whole).unwrap();
         }
         fs::remove_file(&promotion).unwrap();
-        // Lines of earlier builds have no schema.
+        // Lines of builds before the first release have none.
         fs::write(&path, whole.replace("\"schema\":1,", "")).unwrap();
-        assert_eq!(Results::open(home.path()).unwrap().lines().len(), 1);
+        let error = Results::open(home.path()).unwrap_err();
+        assert!(error.to_string().contains("a match of no schema"), "{error}");
     }
 
     /// `cargo test -p arena --lib write_a_golden_folder -- --ignored` writes the folder of this release.
@@ -401,5 +517,33 @@ pub(super) mod tests {
         assert!(!home.path().join(PROMOTION).exists());
         fs::write(home.path().join(PROMOTION), "{").unwrap();
         assert_eq!(results.intended().unwrap(), None);
+    }
+
+    #[test]
+    fn the_newest_matches_and_other_folders_are_kept() {
+        let home = tempfile::tempdir().unwrap();
+        // The times differ from the order of the names.
+        for (second, name) in [(3, "1-vs-0-aa"), (1, "2-vs-1-aa"), (2, "3-vs-1-aa")] {
+            let folder = home.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            let games = File::create(folder.join("games.jsonl")).unwrap();
+            games
+                .set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(second))
+                .unwrap();
+        }
+        fs::create_dir(home.path().join("somebody's own")).unwrap();
+        let names = || {
+            let entries = fs::read_dir(home.path()).unwrap();
+            let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+            names.sort();
+            names
+        };
+        assert_eq!(keep_newest(home.path(), 0).unwrap(), 0);
+        assert_eq!(keep_newest(home.path(), 3).unwrap(), 0);
+        assert_eq!(names().len(), 4);
+        assert_eq!(keep_newest(home.path(), 2).unwrap(), 1);
+        assert_eq!(names(), ["1-vs-0-aa", "3-vs-1-aa", "somebody's own"]);
+        assert_eq!(keep_newest(home.path(), 1).unwrap(), 1);
+        assert_eq!(names(), ["1-vs-0-aa", "somebody's own"]);
     }
 }

@@ -1,7 +1,7 @@
 //! The generalised sequential probability ratio test (GSPRT) on pairs of games, which ends as soon as one of two hypotheses on the
 //! Elo difference is accepted.
 //!
-//! The test compares the greatest likelihoods that the counted pairs can have under each hypothesis (van den Bergh, *A practical
+//! The test compares the largest likelihoods that the counted pairs can have under each hypothesis (van den Bergh, *A practical
 //! introduction to the GSPRT*; the method of fishtest and fastchess). The bounds are Wald's.
 
 use serde::{Deserialize, Serialize};
@@ -45,15 +45,9 @@ pub struct SprtSettings {
 }
 
 /// Error: the settings of a test are invalid.
-#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-pub enum SprtError {
-    /// The hypotheses are not in order or out of range.
-    #[error("elo0 must be below elo1, both between -2000 and 2000")]
-    Hypotheses,
-    /// A probability is out of range.
-    #[error("alpha and beta must be above 0 and below 0.5")]
-    Probabilities,
-}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SprtError(&'static str);
 
 /// A sequential test with valid settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -85,11 +79,11 @@ impl Sprt {
             ..
         } = settings;
         if !(elo0 < elo1 && elo0 >= -2000.0 && elo1 <= 2000.0) {
-            return Err(SprtError::Hypotheses);
+            return Err(SprtError("elo0 must be below elo1, both between -2000 and 2000"));
         }
         let is_probability = |probability: f64| probability > 0.0 && probability < 0.5;
         if !is_probability(alpha) || !is_probability(beta) {
-            return Err(SprtError::Probabilities);
+            return Err(SprtError("alpha and beta must be above 0 and below 0.5"));
         }
         Ok(Self(settings))
     }
@@ -178,8 +172,8 @@ fn with_distance(shares: &[f64; 5], distance: f64) -> [f64; 5] {
 /// the poles finds the `x` that fulfils the condition.
 fn tilted(shares: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
     let least = condition.iter().copied().fold(f64::INFINITY, f64::min);
-    let greatest = condition.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if least >= 0.0 || greatest <= 0.0 {
+    let largest = condition.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if least >= 0.0 || largest <= 0.0 {
         // No distribution on these scores fulfils the condition, because the hypothesis lies beyond them.
         return *shares;
     }
@@ -191,7 +185,7 @@ fn tilted(shares: &[f64; 5], condition: &[f64; 5]) -> [f64; 5] {
             .sum()
     };
     // The excess falls from +∞ to -∞ between the poles.
-    let (mut low, mut high) = (-1.0 / greatest, -1.0 / least);
+    let (mut low, mut high) = (-1.0 / largest, -1.0 / least);
     for _ in 0..200 {
         let middle = low + (high - low) / 2.0;
         if excess(middle) > 0.0 {
@@ -266,10 +260,11 @@ mod tests {
                 model: EloModel::Logistic,
             })
             .unwrap_err()
+            .to_string()
         };
-        assert_eq!(refused(5.0, 5.0, 0.05), SprtError::Hypotheses);
-        assert_eq!(refused(f64::NAN, 5.0, 0.05), SprtError::Hypotheses);
-        assert_eq!(refused(0.0, 5.0, 0.5), SprtError::Probabilities);
+        assert!(refused(5.0, 5.0, 0.05).contains("elo0 must be below elo1"));
+        assert!(refused(f64::NAN, 5.0, 0.05).contains("elo0 must be below elo1"));
+        assert!(refused(0.0, 5.0, 0.5).contains("alpha and beta"));
     }
 
     proptest! {

@@ -5,7 +5,7 @@ use std::path::Path;
 use arena::players::{NetworkOptions, Networks};
 use bytes::Bytes;
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
-use config::{ProviderChoice, RunConfig, template};
+use config::{Provider, RunConfig, template};
 use games::Game;
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
 
@@ -55,7 +55,7 @@ pub fn publish<G: Game>(store: &Path, seed: u64) -> Version {
 /// Networks on the plain CPU provider, whose outputs are deterministic.
 pub fn networks() -> Networks {
     Networks::new(NetworkOptions {
-        provider: ProviderChoice::Cpu,
+        provider: Provider::Cpu,
         batch: 16,
         cache_mib: 4,
         ..NetworkOptions::default()

@@ -9,7 +9,7 @@ use std::{
 use arena::{
     Player, Spec,
     matches::{
-        Conduct, FolderError, GameRecord, MatchFolder, Opening, Plan, Standing,
+        Conduct, GameRecord, MatchError, MatchFolder, Opening, Plan, Standing,
         conduct::Ended,
         notation, openings,
         plan::{Entrant, SCHEMA},
@@ -81,7 +81,7 @@ impl<G: Game> Match<G> {
         &self.plan
     }
 
-    pub fn folder(&self, path: &Path) -> Result<MatchFolder, FolderError> {
+    pub fn folder(&self, path: &Path) -> Result<MatchFolder, MatchError> {
         MatchFolder::open::<G>(path, &self.plan, &self.rules)
     }
 
@@ -155,7 +155,8 @@ fn an_interrupted_match_continues_and_counts_no_game_twice() {
     for _ in 0..3 {
         let stop = AtomicBool::new(false);
         let mut folder = pair.folder(&path).unwrap();
-        assert!(matches!(pair.folder(&path), Err(FolderError::Locked(_))));
+        let said = pair.folder(&path).unwrap_err().to_string();
+        assert!(said.contains("another process plays the match"), "{said}");
         begun = folder.records().len();
         let conduct = Conduct {
             threads: 2,
@@ -193,7 +194,8 @@ fn an_interrupted_match_continues_and_counts_no_game_twice() {
     assert_eq!((more.len(), &more[..30]), (40, whole.as_slice()));
 
     let another = Match::<ConnectFour>::new(&["uct,visits=41", "random"], 20, 4, &mut networks);
-    assert!(matches!(another.folder(&path), Err(FolderError::Another(_))));
+    let said = another.folder(&path).unwrap_err().to_string();
+    assert!(said.contains("holds another match"), "{said}");
     let damaged = lines.replacen("\"opening\":4", "\"opening\":400", 1);
     fs::write(path.join("games.jsonl"), damaged).unwrap();
     let said = longer.folder(&path).unwrap_err().to_string();
@@ -259,7 +261,7 @@ fn a_test_ends_a_match_and_the_results_add_up() {
     assert_eq!(ended, Ended::Decided);
 }
 
-/// The values are those of the positions that players of 20 visits meet. Uniform UCT has equal priors and no values.
+/// The values are those of the positions that players of 20 visits reach. Uniform UCT has equal priors and no values.
 #[test]
 fn luna_has_equal_priors_and_the_values_of_wins_within_a_turn() {
     let mut networks = common::networks();

@@ -6,7 +6,7 @@ use std::{
 };
 
 use arena::{Limits, Player, Spec, Thinker, players::Networks, players::thinker::Ended};
-use config::{ProviderChoice, RunConfig};
+use config::{Provider, RunConfig};
 use games::{Game, connect_four::ConnectFour, othello::Othello};
 use search::{Decision, GameKey};
 use tokio_util::sync::CancellationToken;
@@ -137,7 +137,7 @@ fn a_search_through_a_server_gives_the_same_result() {
     config.game.name = ConnectFour::NAME.into();
     config.game.options = 0;
     config.checkpoints.store = store;
-    config.inference.provider = ProviderChoice::Cpu;
+    config.inference.provider = Provider::Cpu;
     config.inference.max_batch = 16;
     config.inference.max_queue = 256;
     let serving = runtime.spawn(inference_server::serve(listener, config, shutdown.clone()));

@@ -4,7 +4,7 @@
 
 use std::{fs, path::PathBuf};
 
-use arena::matches::{FolderError, MatchFolder, Plan};
+use arena::matches::{MatchFolder, Plan};
 use games::{Game, connect_four::ConnectFour};
 
 use super::playing::Match;
@@ -77,7 +77,7 @@ fn a_match_that_a_newer_build_began_is_refused_and_left_alone() {
     let games = fs::read_to_string(folder.join("games.jsonl")).unwrap() + "{\"game\":9";
     fs::write(folder.join("games.jsonl"), &games).unwrap();
     let error = playing.folder(&folder).unwrap_err();
-    assert!(matches!(error, FolderError::Newer { found: 2, .. }), "{error}");
+    assert!(error.to_string().contains("is of schema 2"), "{error}");
     assert_eq!(fs::read_to_string(&plan).unwrap(), newer);
     assert_eq!(fs::read_to_string(folder.join("games.jsonl")).unwrap(), games);
     fs::write(&plan, text).unwrap();

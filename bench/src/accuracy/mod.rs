@@ -19,7 +19,7 @@ use arena::{
     players::{NetworkOptions, Networks},
 };
 use clap::builder::PossibleValuesParser;
-use config::ProviderChoice;
+use config::Provider;
 use games::{Game, connect_four::ConnectFour};
 use search::{Decision, Settings};
 use serde::Serialize;
@@ -51,7 +51,7 @@ pub struct Arguments {
     seed: u64,
     /// Execution provider: auto, cpu, cpu-int8, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto")]
-    provider: ProviderChoice,
+    provider: Provider,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,

@@ -8,7 +8,7 @@ use arena::{
     matches::{self, Conduct, MatchFolder, Plan, Standing, openings, plan},
     players::{NetworkOptions, Networks},
 };
-use config::ProviderChoice;
+use config::Provider;
 use games::Notation;
 
 use super::{
@@ -35,7 +35,7 @@ pub const CONTROL: &str = "control";
 pub fn measure<G: Notation>(
     experiment: &Experiment,
     (folder, control): (&Path, Option<&Path>),
-    provider: ProviderChoice,
+    provider: Provider,
     version: &str,
     spent: Spent,
 ) -> anyhow::Result<Rated> {

@@ -36,7 +36,7 @@ pub struct Arguments {
     pub(super) cache: usize,
     /// Execution provider; auto uses the fastest one whose results agree with f32, as `minuet up` does.
     #[arg(long, default_value = "auto")]
-    pub(super) provider: config::ProviderChoice,
+    pub(super) provider: config::Provider,
     /// Seconds of each measurement.
     #[arg(long, default_value_t = 5.0)]
     pub(super) seconds: f64,

@@ -92,7 +92,7 @@ impl registry::Visitor for Arguments {
         let (file, network) = self.network::<G>()?;
         let mut measured = vec![self.measure::<G>(&file, self.provider)?];
         if measured[0].provider != config::Provider::Cpu.name() {
-            measured.push(self.measure::<G>(&file, config::ProviderChoice::Cpu)?);
+            measured.push(self.measure::<G>(&file, config::Provider::Cpu)?);
         }
         let default = measured.last().map_or(1.0, |cpu| cpu.single.per_cpu_second);
         for one in &mut measured {
@@ -125,11 +125,7 @@ impl Arguments {
         Ok(found)
     }
 
-    fn measure<G: Game>(
-        &self,
-        file: &ModelFile,
-        asked_for: config::ProviderChoice,
-    ) -> anyhow::Result<Measured> {
+    fn measure<G: Game>(&self, file: &ModelFile, asked_for: config::Provider) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
         let network = NetworkLoader::new(Path::new(""), asked_for, 1, largest)?.open(file)?;
         let name = network::Network::description(&network).provider.clone();

@@ -91,7 +91,7 @@ impl Notation for ConnectFour {
             if next.play(column).is_err() {
                 continue;
             }
-            match solver.winner_unless(&next, stop) {
+            match solver.unless(stop, |solver| solver.winner(&next)) {
                 Some(winner) => found(column, -winner),
                 None => return,
             }

@@ -110,12 +110,15 @@ fn the_first_disc_in_the_centre_wins() {
 fn a_stopped_solver_says_nothing_and_learns_nothing_wrong() {
     let stop = Arc::new(AtomicBool::new(true));
     let mut solver = Solver::new(1 << 16);
-    assert_eq!(solver.winner_unless(&ConnectFour::EMPTY, &stop), None);
+    assert_eq!(
+        solver.unless(&stop, |solver| solver.winner(&ConnectFour::EMPTY)),
+        None
+    );
     stop.store(false, Ordering::Relaxed);
     for columns in ["444444111122", "4444441552233111"] {
         let state = after(columns);
         let fresh = Solver::new(1 << 16).winner(&state);
-        assert_eq!(solver.winner_unless(&state, &stop), Some(fresh));
+        assert_eq!(solver.unless(&stop, |solver| solver.winner(&state)), Some(fresh));
         assert_eq!(solver.winner(&state), fresh);
         let mut columns = [None; 7];
         state.solve_actions(&stop, &mut |column, value| columns[column as usize] = Some(value));

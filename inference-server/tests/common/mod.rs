@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
-use config::{ProviderChoice, RunConfig};
+use config::{Provider, RunConfig};
 use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
 use proto::{
@@ -235,7 +235,7 @@ impl Server {
         config.checkpoints.poll_ms = 5;
         config.game.name = "paco-sako".into();
         config.game.options = 0;
-        config.inference.provider = ProviderChoice::Cpu;
+        config.inference.provider = Provider::Cpu;
         config.inference.max_batch = 16;
         config.inference.max_queue = 256;
         config.inference.max_request = 64;

@@ -403,7 +403,7 @@ async fn a_provider_that_is_not_available_is_an_error_at_start() {
     }
     let store = Store::new();
     let server = Server::start(&store, |config| {
-        config.inference.provider = config::ProviderChoice::Cuda;
+        config.inference.provider = config::Provider::Cuda;
     })
     .await;
     let ended = tokio::time::timeout(TIMEOUT, server.task).await.unwrap().unwrap();

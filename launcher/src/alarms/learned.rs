@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arena::rating::line::{Line as Match, Outcome};
+use arena::rating::{Line as Match, Outcome};
 use config::RunConfig;
 use proto::v1::{ExportRequest, Game, GameResult, StatsRequest, replay_store_client::ReplayStoreClient};
 use service::figures::Tail;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use config::ProviderChoice;
+use config::Provider;
 use service::role::Role;
 
 use super::{
@@ -133,7 +133,7 @@ pub const LEARNING: &[Definition] = &[
                     let info = page.sum_with("minuet_inference_provider_info", "provider", name);
                     info.is_some_and(|info| info >= 1.0)
                 };
-                let names = ProviderChoice::ALL.map(ProviderChoice::name);
+                let names = Provider::ALL.map(Provider::name);
                 names.into_iter().find(|&name| name != asked && runs(name))
             });
             others

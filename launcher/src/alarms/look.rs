@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use config::{ProviderChoice, RunConfig};
+use config::{Provider, RunConfig};
 use futures::future::join_all;
 use proto::v1::{GameSort, ListGamesRequest, replay_store_client::ReplayStoreClient};
 use service::role::Role;
@@ -126,7 +126,7 @@ impl Look {
             newest_game_age,
             newest_checkpoint,
             provider: match config.inference.provider {
-                ProviderChoice::Auto => None,
+                Provider::Auto => None,
                 named => Some(named.name()),
             },
             learned,

@@ -161,7 +161,7 @@ fn process(
     let metrics = role.metrics(&config);
     let metrics = metrics.parse().map_err(|_| ConfigError::Value {
         key: metrics_key(role),
-        reason: "must be the address of a metrics page: write ip:port",
+        reason: "must be the address of a metrics page: write ip:port".into(),
     })?;
     let mut arguments: Vec<String> = role.subcommand().map(str::to_owned).into_iter().collect();
     arguments.extend([

@@ -37,7 +37,7 @@ struct Conditions {
     /// The section `[model]`, which gives the network's shape.
     network: toml::Table,
     /// The key `inference.provider`.
-    provider: config::ProviderChoice,
+    provider: config::Provider,
     max_batch: usize,
 }
 

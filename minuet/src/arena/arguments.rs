@@ -7,7 +7,7 @@ use arena::{
     statistics::{EloModel, Sprt, SprtSettings},
 };
 use clap::builder::PossibleValuesParser;
-use config::ProviderChoice;
+use config::Provider;
 use games::registry;
 
 /// Arguments of `minuet arena`.
@@ -70,7 +70,7 @@ pub struct Arguments {
     pub(super) games_at_once: Option<u16>,
     /// Execution provider for networks: auto, cpu, cpu-int8, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto")]
-    pub(super) provider: ProviderChoice,
+    pub(super) provider: Provider,
     /// Size of the evaluation cache of each network in MiB.
     #[arg(long, default_value_t = 64, value_name = "MIB")]
     pub(super) cache_mib: usize,

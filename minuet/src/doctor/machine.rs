@@ -8,7 +8,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use config::{Device, ProviderChoice, RunConfig};
+use config::{Device, Provider, RunConfig};
 use indicatif::BinaryBytes;
 use launcher::{plan::ports, run::addresses::Addresses};
 
@@ -151,10 +151,8 @@ fn gpu(config: &RunConfig) -> Check {
     let driver = fs::read_to_string("/proc/driver/nvidia/version").ok();
     let version = driver.as_deref().and_then(|text| text.lines().next());
     let devices = fs::read_dir("/proc/driver/nvidia/gpus").map_or(0, Iterator::count);
-    let is_asked_for = matches!(
-        config.inference.provider,
-        ProviderChoice::Cuda | ProviderChoice::Tensorrt
-    ) || config.learner.device == Device::Cuda;
+    let is_asked_for = matches!(config.inference.provider, Provider::Cuda | Provider::Tensorrt)
+        || config.learner.device == Device::Cuda;
     match version {
         Some(version) if devices > 0 => Check::ok("gpu", format!("{devices} × NVIDIA, driver {version}")),
         Some(version) => Check::warn(

@@ -65,7 +65,7 @@ pub struct Arguments {
     ascii: bool,
     /// Execution provider for a network in this process: auto, cpu, cpu-int8, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto")]
-    provider: config::ProviderChoice,
+    provider: config::Provider,
     /// Seed of the opponent's random draws.
     #[arg(long, default_value_t = 1)]
     seed: u64,

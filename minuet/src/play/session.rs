@@ -3,7 +3,7 @@
 use std::{
     io::{self, BufRead, Write},
     path::PathBuf,
-    sync::atomic::AtomicBool,
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use anyhow::Context as _;
@@ -148,7 +148,7 @@ impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
     /// searches.
     fn turn_of(&self, solo: &mut Solo<G>) -> anyhow::Result<(Vec<Action>, Option<f32>)> {
         let mover = solo.state().to_move();
-        let never = AtomicBool::new(false);
+        let never = Arc::new(AtomicBool::new(false));
         let mut actions = Vec::new();
         let mut value = None;
         loop {

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use config::{ProviderChoice, UnknownProvider};
+use config::{Provider, UnknownProvider};
 use search::{Reuse, Settings};
 
 /// Values of all options.
@@ -11,7 +11,7 @@ pub struct Options {
     /// The network, in the form of `--model`; `uniform`: no network. Empty: not set yet.
     pub model: String,
     /// Execution provider of the network.
-    pub provider: ProviderChoice,
+    pub provider: Provider,
     /// Threads that evaluate a batch.
     pub threads: u32,
     /// Settings of the search. The options Hash, Batch and CPuct are its `tree_bytes`, `leaves` and `exploration`.
@@ -36,7 +36,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             model: String::new(),
-            provider: ProviderChoice::Auto,
+            provider: Provider::Auto,
             threads: 1,
             search: Settings {
                 leaves: 8,
@@ -105,7 +105,7 @@ impl Options {
             )
         };
         say("Model", &text(&self.model));
-        let providers = ProviderChoice::ALL.map(|choice| format!("var {choice}"));
+        let providers = Provider::ALL.map(|choice| format!("var {choice}"));
         let default = self.provider;
         say(
             "Provider",

@@ -29,7 +29,7 @@ use std::{
 
 use parking_lot::Mutex;
 use proto::v1::{Game, StatsReply};
-use service::contain::contain;
+use service::contain;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::{

@@ -18,7 +18,7 @@ pub(super) struct Framing {
 /// Result of [`Framing::read`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Read {
-    /// Greatest number of bytes of one message that have arrived.
+    /// Largest number of bytes of one message that have arrived.
     pub(super) largest: usize,
     /// True if a message was completed.
     pub(super) has_completed: bool,

@@ -10,7 +10,10 @@ use futures::future::{BoxFuture, Either, Ready, ready};
 use tonic::{body::Body, codegen::http};
 use tower::{Layer, Service};
 
-use super::{limits::OpenCalls, reply::ReplyBody, request::RequestBody, token_end::TokenEnd};
+use super::{
+    bodies::{ReplyBody, RequestBody, TokenEnd},
+    limits::OpenCalls,
+};
 use crate::security::guard::Guard;
 
 /// Layer of a server. Clones share the limits.

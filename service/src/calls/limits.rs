@@ -20,13 +20,13 @@ const FREE_BYTES: usize = 8 << 10;
 /// Limits of a server, over all its connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimits {
-    /// Greatest number of open calls.
+    /// Largest number of open calls.
     pub calls: usize,
-    /// Greatest number of open calls that need no token.
+    /// Largest number of open calls that need no token.
     pub open_calls: usize,
-    /// Greatest number of bytes of requests.
+    /// Largest number of bytes of requests.
     pub request_bytes: usize,
-    /// Greatest time for the request of a call, and for each message of a stream of requests.
+    /// Largest time for the request of a call, and for each message of a stream of requests.
     pub request_time: Duration,
 }
 
@@ -131,7 +131,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Returns the greatest time for a request.
+    /// Returns the longest time for a request.
     pub(super) fn request_time(&self) -> Duration {
         self.calls.limits.request_time
     }

@@ -26,7 +26,7 @@ use crate::{log_throttle::LogThrottle, security::tls::ClientPem};
 const PROBE_TIME: Duration = Duration::from_secs(2);
 /// Capacity of the queue of changes to the balancer.
 const CHANGES: usize = 64;
-/// Greatest number of servers of one name; further servers are ignored.
+/// Largest number of servers of one name; further servers are ignored.
 const MAX_SERVERS: usize = 256;
 /// Interval between two log lines about certificates that cannot be read again.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);

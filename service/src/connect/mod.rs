@@ -18,7 +18,7 @@ use credentials::Credentials;
 pub use target::{AddressError, CONNECTION_WINDOW_BYTES, KEEP_ALIVE_TIMEOUT, STREAM_WINDOW_BYTES};
 use target::{Target, settings};
 
-/// Greatest size of a message, in bytes. Set it on both sides of every service, because tonic's default limit for received
+/// Largest size of a message, in bytes. Set it on both sides of every service, because tonic's default limit for received
 /// messages is 4 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
@@ -43,10 +43,7 @@ pub fn channel(address: &str) -> Result<Channel, AddressError> {
 /// # Errors
 /// [`AddressError`] if the address is malformed.
 pub fn endpoint(address: &str) -> Result<Endpoint, AddressError> {
-    let refused = |source| AddressError::Address {
-        address: address.into(),
-        source,
-    };
+    let refused = |source| AddressError::malformed(address, Some(source));
     let uri = if address.contains("://") {
         address.to_owned()
     } else {

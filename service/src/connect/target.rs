@@ -23,31 +23,30 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Error: an address is malformed, or cannot be used with the settings of `[security]`.
 #[derive(Debug, thiserror::Error)]
-pub enum AddressError {
-    /// The address is malformed.
-    #[error("`{address}` is not an address; write host:port")]
-    Address {
-        /// The given text.
-        address: String,
-        /// Error of the URI parser.
-        #[source]
-        source: tonic::transport::Error,
-    },
-    /// The address has no host.
-    #[error("`{0}` is not an address; write host:port")]
-    NoHost(String),
-    /// The certificate and the key of a client do not belong together, or the host name cannot be in a certificate.
-    #[error("the certificates of [security] cannot be used for {address}")]
-    Tls {
-        /// The address.
-        address: String,
-        /// Error of the TLS library.
-        #[source]
-        source: tonic::transport::Error,
-    },
-    /// A key, certificate or token cannot be used, or plaintext is not allowed.
-    #[error(transparent)]
-    Security(#[from] SecurityError),
+#[error("{what}")]
+pub struct AddressError {
+    /// The fault in a sentence.
+    what: String,
+    /// Error of the URI parser or of the TLS library, if there is one.
+    source: Option<tonic::transport::Error>,
+}
+
+impl AddressError {
+    pub(super) fn malformed(address: &str, source: Option<tonic::transport::Error>) -> Self {
+        Self {
+            what: format!("`{address}` is not an address; write host:port"),
+            source,
+        }
+    }
+}
+
+impl From<SecurityError> for AddressError {
+    fn from(error: SecurityError) -> Self {
+        Self {
+            what: error.0,
+            source: None,
+        }
+    }
 }
 
 /// The peer of a link: address and security settings.
@@ -69,7 +68,7 @@ impl Target {
         let (scheme, rest) = address
             .split_once("://")
             .map_or((None, address), |(scheme, rest)| (Some(scheme), rest));
-        let none = || AddressError::NoHost(address.to_owned());
+        let none = || AddressError::malformed(address, None);
         let uri: Uri = format!("http://{rest}").parse().map_err(|_| none())?;
         let host = uri
             .host()
@@ -79,8 +78,10 @@ impl Target {
         let files = ClientFiles::of(security);
         let (tls, default_port) = match scheme {
             Some("https") if files.is_none() => {
-                let address = address.to_owned();
-                return Err(SecurityError::NoAuthority { address }.into());
+                let what = format!(
+                    "{address} is to be reached by TLS, but security.ca gives no authority to check its certificate against"
+                );
+                return Err(SecurityError(what).into());
             }
             Some("https") => (files, Some(443)),
             Some("http") => (None, Some(80)),
@@ -102,8 +103,11 @@ impl Target {
             keep_alive: super::KEEP_ALIVE_INTERVAL,
         };
         if target.tls.is_none() && !target.is_local() && security.plaintext == Plaintext::Loopback {
-            let address = address.to_owned();
-            return Err(SecurityError::OpenClient { address }.into());
+            let what = format!(
+                "{address} is another machine, and without security.ca everything would be plaintext; name the authority of its \
+                 certificate, or set security.plaintext = \"anywhere\" if the network is trusted"
+            );
+            return Err(SecurityError(what).into());
         }
         Ok(target)
     }
@@ -142,25 +146,22 @@ impl Target {
         pem: Option<&ClientPem>,
     ) -> Result<Endpoint, AddressError> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let refused = |source| AddressError::Address {
-            address: authority.into(),
-            source,
-        };
+        let refused = |source| AddressError::malformed(authority, Some(source));
         let endpoint = Endpoint::from_shared(format!("{scheme}://{authority}")).map_err(refused)?;
         let endpoint = settings(endpoint, self.keep_alive);
         let endpoint = match pem {
             None => endpoint,
             Some(pem) => endpoint
                 .tls_config(pem.config(&self.server_name))
-                .map_err(|source| AddressError::Tls {
-                    address: authority.into(),
-                    source,
+                .map_err(|source| AddressError {
+                    what: format!("the certificates of [security] cannot be used for {authority}"),
+                    source: Some(source),
                 })?,
         };
         // The request carries the host name, not the server's IP address.
         match format!("{scheme}://{}", self.authority()).parse() {
             Ok(origin) => Ok(endpoint.origin(origin)),
-            Err(_) => Err(AddressError::NoHost(self.authority())),
+            Err(_) => Err(AddressError::malformed(&self.authority(), None)),
         }
     }
 }

@@ -14,7 +14,7 @@ use serde::Serialize;
 pub use event_file::EventFile;
 pub use tail::Tail;
 
-/// Greatest size of a file of lines, in bytes; a larger file is renamed and a new one begun.
+/// Largest size of a file of lines, in bytes; a larger file is renamed and a new one begun.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// A file of JSON objects, one per line. A file above 64 MiB is renamed to `….1.jsonl`, which replaces the previous file of

@@ -14,6 +14,7 @@ use tokio::{
     time::{Sleep, sleep},
 };
 use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
 use tonic::transport::server::Connected;
 
 use super::{
@@ -25,10 +26,8 @@ use super::{
 /// is longer, so its first bytes have the same time limit.
 const PREFACE_BYTES: usize = 24 + 9;
 
-pub(super) enum Wire {
-    Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
-}
+/// Plaintext or TLS.
+pub(super) type Wire = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
 /// An accepted connection.
 pub struct Connection {
@@ -69,10 +68,7 @@ impl AsyncRead for Connection {
     ) -> Poll<io::Result<()>> {
         ready!(self.pause.poll_end(context));
         let before = buffer.filled().len();
-        let polled = match &mut self.wire {
-            Wire::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Wire::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
-        };
+        let polled = Pin::new(&mut self.wire).poll_read(context, buffer);
         if let Some((limit, read)) = &mut self.preface {
             *read += buffer.filled().len() - before;
             if *read >= PREFACE_BYTES {
@@ -91,10 +87,7 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.wire {
-            Wire::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Wire::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
+        Pin::new(&mut self.wire).poll_write(context, bytes)
     }
 
     fn poll_write_vectored(
@@ -102,30 +95,18 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.wire {
-            Wire::Plain(stream) => Pin::new(stream).poll_write_vectored(context, slices),
-            Wire::Tls(stream) => Pin::new(stream).poll_write_vectored(context, slices),
-        }
+        Pin::new(&mut self.wire).poll_write_vectored(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
-        match &self.wire {
-            Wire::Plain(stream) => stream.is_write_vectored(),
-            Wire::Tls(stream) => stream.is_write_vectored(),
-        }
+        self.wire.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.wire {
-            Wire::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Wire::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
+        Pin::new(&mut self.wire).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.wire {
-            Wire::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Wire::Tls(stream) => Pin::new(stream).poll_shutdown(context),
-        }
+        Pin::new(&mut self.wire).poll_shutdown(context)
     }
 }

@@ -21,13 +21,14 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, rustls::ServerConfig, server::TlsStream};
 use tokio_stream::wrappers::ReceiverStream;
+use tokio_util::either::Either;
 
 use crate::{
     calls::{
         layer::CallLayer,
         limits::{CallLimits, OpenCalls},
     },
-    descriptors,
+    process,
     security::{
         Named, SecurityError,
         guard::Guard,
@@ -43,7 +44,6 @@ pub use connection::Connection;
 pub use peer::Peer;
 
 use acceptor::Acceptor;
-use connection::Wire;
 use slots::Slots;
 
 /// Default time limit for the TLS handshake, and again for the HTTP/2 preface.
@@ -54,7 +54,7 @@ const MAX_STREAMS: u32 = 256;
 const RENEWAL: Duration = Duration::from_secs(15);
 /// Number of connections that may be ready and not yet served.
 const READY: usize = 64;
-/// Greatest number of connections of a server for probes.
+/// Largest number of connections of a server for probes.
 const PROBES: usize = 64;
 
 /// Which connections a server accepts, and their limits.
@@ -65,11 +65,11 @@ pub struct ConnectionPolicy {
     guard: Guard,
     call_limits: CallLimits,
     plaintext: Plaintext,
-    /// Greatest number of connections at the same time.
+    /// Largest number of connections at the same time.
     max_connections: usize,
-    /// Greatest number of connections of one peer.
+    /// Largest number of connections of one peer.
     max_of_peer: usize,
-    /// Greatest number of streams of one connection.
+    /// Largest number of streams of one connection.
     pub(crate) max_streams: u32,
     pub(crate) max_connection_age: Option<Duration>,
     preface_time: Duration,
@@ -131,7 +131,7 @@ impl ConnectionPolicy {
             },
             call_limits: CallLimits::default(),
             plaintext: config.plaintext,
-            max_connections: config.max_connections.min(descriptors::limit() / 2).max(1),
+            max_connections: config.max_connections.min(process::descriptors() / 2).max(1),
             max_of_peer: config.max_connections_per_peer,
             max_streams: MAX_STREAMS,
             max_connection_age: (config.max_connection_age_seconds > 0)
@@ -200,15 +200,16 @@ impl ConnectionPolicy {
     /// Checks that `address` may be served: plaintext is refused where other machines could listen.
     ///
     /// # Errors
-    /// [`SecurityError::OpenServer`].
+    /// [`SecurityError`] if it may not.
     pub fn check(&self, address: SocketAddr) -> Result<(), SecurityError> {
         let is_closed = address.ip().to_canonical().is_loopback();
         if self.tls.is_some() || is_closed || self.plaintext == Plaintext::Anywhere {
             Ok(())
         } else {
-            Err(SecurityError::OpenServer {
-                address: address.to_string(),
-            })
+            Err(SecurityError(format!(
+                "{address} can be reached from other machines, and without security.certificate everything would be plaintext; \
+                 give a certificate and a key, or set security.plaintext = \"anywhere\" if the network is trusted"
+            )))
         }
     }
 
@@ -241,7 +242,7 @@ impl ConnectionPolicy {
             let peer = Peer::new(address);
             match &self.tls {
                 None => {
-                    let connection = Connection::new(Wire::Plain(stream), peer, slot, preface_time);
+                    let connection = Connection::new(Either::Left(stream), peer, slot, preface_time);
                     if ready.send(Ok(connection)).await.is_err() {
                         return;
                     }
@@ -252,7 +253,7 @@ impl ConnectionPolicy {
                     tokio::spawn(async move {
                         match tls_handshake(acceptor, stream, preface_time).await {
                             Ok(stream) => {
-                                let wire = Wire::Tls(Box::new(stream));
+                                let wire = Either::Right(Box::new(stream));
                                 let connection = Connection::new(wire, peer, slot, preface_time);
                                 drop(ready.send(Ok(connection)).await);
                             }
@@ -268,7 +269,7 @@ impl ConnectionPolicy {
         }
     }
 
-    /// Reads certificates and tokens again at a fixed interval, for ever.
+    /// Reads certificates and tokens again at a fixed interval; never returns.
     async fn renew(&self) {
         if self.tls.is_none() && self.tokens.is_none() {
             std::future::pending::<()>().await;

@@ -8,7 +8,7 @@ use tracing_subscriber::{
 
 use super::LogFormat;
 use crate::{
-    contain::is_contained,
+    errors::is_contained,
     telemetry::{TARGET, Telemetry},
 };
 

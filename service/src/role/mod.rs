@@ -19,21 +19,25 @@
 
 mod arguments;
 mod logging;
-mod probe;
 mod shutdown;
 
 use std::{path::Path, process::ExitCode, time::Duration};
 
-use anyhow::Context;
+use anyhow::{Context as _, bail};
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
 
-use crate::{descriptors, metrics_page, serve, telemetry::Telemetry};
+use crate::{connect, metrics_page, process, serve, telemetry::Telemetry};
 use config::{ConfigError, RunConfig, load_with};
 
 pub use arguments::{Arguments, LogFormat};
 pub use shutdown::{stop_on_signals, stop_when_stdin_closes};
 
+/// Time limit for the answer of the health service to a probe.
+const PROBE_TIME: Duration = Duration::from_secs(4);
 /// Time limit for remaining threads to stop after the role's work has ended.
 const LEFT_OVER_THREADS: Duration = Duration::from_secs(2);
 
@@ -142,7 +146,7 @@ pub fn main_with(
     run: impl FnOnce(RunConfig, CancellationToken) -> Work,
 ) -> ExitCode {
     if let Some(address) = &arguments.probe {
-        return match probe::probe(address) {
+        return match probe(address) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
                 eprintln!("{}: {error:#}", role.binary());
@@ -217,7 +221,7 @@ fn run_to_end(
     if let Some(nice) = arguments.nice {
         rustix::process::nice(nice).context("cannot set the process's niceness")?;
     }
-    if let Err(error) = descriptors::raise_limit() {
+    if let Err(error) = process::raise_descriptors() {
         tracing::warn!(%error, "cannot raise the limit of file descriptors");
     }
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -243,11 +247,36 @@ fn run_to_end(
             version = env!("CARGO_PKG_VERSION"),
             pid = std::process::id(),
             metrics,
-            descriptors = descriptors::limit(),
+            descriptors = process::descriptors(),
             "started"
         );
         run(config, shutdown).await
     });
     runtime.shutdown_timeout(LEFT_OVER_THREADS);
     ended
+}
+
+/// Queries the health service at `address` from the role's own binary, so that a container image needs no extra program. Succeeds if
+/// it reports SERVING.
+///
+/// # Errors
+/// If there is no answer in time, or another answer.
+fn probe(address: &str) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(async {
+        let mut client = HealthClient::new(connect::channel(address)?);
+        let request = HealthCheckRequest {
+            service: String::new(),
+        };
+        let answer = tokio::time::timeout(PROBE_TIME, client.check(request))
+            .await
+            .with_context(|| format!("no answer from {address} within {} s", PROBE_TIME.as_secs()))??;
+        match answer.into_inner().status() {
+            ServingStatus::Serving => Ok(()),
+            other => bail!("{address} says {}", other.as_str_name()),
+        }
+    })
 }

@@ -32,7 +32,7 @@ pub fn stop_on_signals(shutdown: CancellationToken) -> io::Result<()> {
             _ = interrupt.recv() => {}
         }
         tracing::warn!("second signal: stopped at once");
-        #[expect(clippy::disallowed_methods, reason = "a second signal asks for that")]
+        #[expect(clippy::disallowed_methods, reason = "a second signal requests it")]
         process::exit(1);
     });
     Ok(())

@@ -85,7 +85,7 @@ impl Held {
     }
 
     /// Waits until the token no longer allows the call, and returns the status with which the call ends. The status is
-    /// UNAVAILABLE, so that a client with a renewed token repeats the call; without one, the repeated call is refused for good.
+    /// UNAVAILABLE, so that a client with a renewed token repeats the call; without one, the repeated call is refused.
     pub async fn ended(mut self) -> Status {
         while self.known.changed().await.is_ok() {
             if let Err(status) = self.check() {

@@ -2,9 +2,9 @@
 
 use super::tokens::Right;
 
-/// Greatest size of a health request, in bytes.
+/// Largest size of a health request, in bytes.
 const HEALTH_BYTES: usize = 1 << 10;
-/// Greatest size of a request of a method that states no other limit, in bytes.
+/// Largest size of a request of a method that states no other limit, in bytes.
 const SMALL_BYTES: usize = 64 << 10;
 /// Prefix of paths that need no token, because probes have none.
 const HEALTH: &str = "/grpc.health.v1.Health/";
@@ -26,7 +26,7 @@ pub enum Access {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Method {
     pub(crate) access: Access,
-    /// Greatest size of one message of a request, in bytes.
+    /// Largest size of one message of a request, in bytes.
     pub(crate) max_message: usize,
     /// True if a request is a stream of messages, which may be open without a time limit.
     pub(crate) has_request_stream: bool,
@@ -50,7 +50,7 @@ impl Method {
         Self::new(Access::Right(right))
     }
 
-    /// Sets the greatest size of a request message, in bytes. The service's own limit holds as well.
+    /// Sets the largest size of a request message, in bytes. The service's own limit holds as well.
     pub const fn with_max_message(mut self, bytes: usize) -> Self {
         self.max_message = bytes;
         self

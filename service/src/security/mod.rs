@@ -17,58 +17,15 @@ pub mod methods;
 pub mod tls;
 pub mod tokens;
 
-use std::{io, path::PathBuf};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
 
-/// Error: a setting of `[security]` cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum SecurityError {
-    /// A file cannot be read.
-    #[error("cannot read {} (security.{key}): {reason}", path.display())]
-    Read {
-        /// The key of `[security]` that names the file.
-        key: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Error of the operating system.
-        reason: io::Error,
-    },
-    /// A file has unsuitable content.
-    #[error("{} (security.{key}): {reason}", path.display())]
-    Content {
-        /// The key of `[security]` that names the file.
-        key: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Description of the fault.
-        reason: String,
-    },
-    /// A server would use plaintext on an address that other machines can reach.
-    #[error(
-        "{address} can be reached from other machines, and without security.certificate everything would be plaintext; \
-         give a certificate and a key, or set security.plaintext = \"anywhere\" if the network is trusted"
-    )]
-    OpenServer {
-        /// Address of the server.
-        address: String,
-    },
-    /// A client would use plaintext to another machine.
-    #[error(
-        "{address} is another machine, and without security.ca everything would be plaintext; \
-         name the authority of its certificate, or set security.plaintext = \"anywhere\" if the network is trusted"
-    )]
-    OpenClient {
-        /// Address of the peer.
-        address: String,
-    },
-    /// An `https://` address is given, but no authority to check its certificate.
-    #[error(
-        "{address} is to be reached by TLS, but security.ca names no authority to check its certificate against"
-    )]
-    NoAuthority {
-        /// The address.
-        address: String,
-    },
-}
+/// Error: a setting of `[security]` cannot be used, in a sentence that names the key or the address.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SecurityError(pub(crate) String);
 
 /// A file that a key of `[security]` names.
 #[derive(Clone, Debug)]
@@ -78,7 +35,7 @@ pub(crate) struct Named {
 }
 
 impl Named {
-    pub(crate) fn new(key: &'static str, path: &std::path::Path) -> Self {
+    pub(crate) fn new(key: &'static str, path: &Path) -> Self {
         Self {
             key,
             path: path.to_owned(),
@@ -86,18 +43,15 @@ impl Named {
     }
 
     pub(crate) fn read(&self) -> Result<Vec<u8>, SecurityError> {
-        std::fs::read(&self.path).map_err(|reason| SecurityError::Read {
-            key: self.key,
-            path: self.path.clone(),
-            reason,
+        let read = std::fs::read(&self.path);
+        read.map_err(|reason| {
+            let (path, key) = (self.path.display(), self.key);
+            SecurityError(format!("cannot read {path} (security.{key}): {reason}"))
         })
     }
 
-    pub(crate) fn fault(&self, reason: impl ToString) -> SecurityError {
-        SecurityError::Content {
-            key: self.key,
-            path: self.path.clone(),
-            reason: reason.to_string(),
-        }
+    pub(crate) fn fault(&self, reason: impl Display) -> SecurityError {
+        let (path, key) = (self.path.display(), self.key);
+        SecurityError(format!("{path} (security.{key}): {reason}"))
     }
 }

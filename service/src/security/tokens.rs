@@ -48,7 +48,7 @@ impl FromStr for Right {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|right| right.name() == text);
-        found.ok_or_else(|| format!("there is no right `{text}`: evaluate, append, sample, administer"))
+        found.ok_or_else(|| format!("unknown right `{text}`: evaluate, append, sample, administer"))
     }
 }
 
@@ -96,7 +96,7 @@ impl Tokens {
             }
             let entry = entry(line).map_err(|reason| format!("line {}: {reason}", number + 1))?;
             if tokens.iter().any(|(digest, _)| *digest == entry.0) {
-                return Err(format!("line {}: the token stands in the file twice", number + 1));
+                return Err(format!("line {}: duplicate token", number + 1));
             }
             tokens.push(entry);
         }
@@ -224,13 +224,13 @@ mod tests {
             ("actors evaluate", "line 1: 2 words"),
             (
                 "\nactors evalate 0123456789abcdef",
-                "line 2: there is no right `evalate`",
+                "line 2: unknown right `evalate`",
             ),
             ("actors evaluate 0123456789", "fewer than 16"),
             ("actors evaluate sha256:zz", "64 hexadecimal"),
             (
                 "a evaluate 0123456789abcdef\nb append 0123456789abcdef",
-                "line 2: the token stands",
+                "line 2: duplicate token",
             ),
             ("# nothing", "no token"),
         ];

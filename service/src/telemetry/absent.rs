@@ -1,4 +1,4 @@
-//! Stand-in for the module `telemetry` in a build without the feature `otlp`: no span is ever made, and a role that is
+//! Replacement of the module `telemetry` in a build without the feature `otlp`: no span is ever made, and a role that is
 //! asked to send spans refuses to start.
 
 use tonic::{codegen::http, metadata::MetadataMap};

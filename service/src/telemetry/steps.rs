@@ -16,7 +16,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 
 use opentelemetry_sdk::trace::SdkTracer;
 
-/// Greatest number of links of a span; further links are left out.
+/// Largest number of links of a span; further links are left out.
 const MOST_LINKS: usize = 128;
 
 /// Tracer of these spans; `None` unless spans are collected.

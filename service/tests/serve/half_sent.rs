@@ -50,7 +50,7 @@ impl http_body::Body for HalfSent {
 pub async fn send(mut channel: Channel, path: &str, length: u32, sent: usize) -> Status {
     let mut header = vec![0];
     header.extend_from_slice(&length.to_be_bytes());
-    // The transport goes on sending a body although nobody waits for the reply any more.
+    // The transport continues to send a body although nobody waits for the reply any more.
     let given_up = CancellationToken::new();
     let body = HalfSent {
         header: Some(header.into()),

@@ -196,7 +196,7 @@ async fn an_open_stream_sees_the_shutdown_and_is_cut_at_the_time_limit() {
     shutdown.cancel();
     let second = watched.message().await.unwrap().unwrap();
     assert_eq!(second.status(), ServingStatus::NotServing);
-    // The stream is still open, so without the time limit this would wait for ever.
+    // The stream is still open, so without the time limit this would never end.
     assert_eq!(serving.await.unwrap(), Drained::Cut);
 }
 

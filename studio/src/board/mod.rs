@@ -6,7 +6,7 @@
 mod overlay;
 mod pieces;
 
-pub use overlay::{Shown, overlay};
+pub use overlay::{Shown, overlay, share, share_of};
 pub use pieces::pieces;
 
 use games::{
@@ -44,6 +44,27 @@ pub fn boards_with(scene: &Scene, view: View, over: &Markup) -> Markup {
                     (draw(scene, board, view, (number == 0).then_some(over)))
                 }
             }
+        }
+    }
+}
+
+/// A position, with what its board does not show. A page that draws positions has [`pieces`] once.
+pub fn position(scene: &Scene) -> Markup {
+    html! {
+        (boards(scene, View::default()))
+        @if let Some(hand) = &scene.hand {
+            p { "In the hand, lifted from " (hand.square) ": " @for piece in &hand.pieces { (piece.symbol) " " } }
+        }
+        (notes(scene))
+    }
+}
+
+/// The remark of a scene and its tree of parts, as text.
+pub fn notes(scene: &Scene) -> Markup {
+    html! {
+        @if !scene.remark.is_empty() { p { (scene.remark) } }
+        @if !scene.tree.is_empty() {
+            pre.notes { @for part in &scene.tree { ("  ".repeat(usize::from(part.depth))) (part.text) "\n" } }
         }
     }
 }
@@ -179,7 +200,7 @@ fn draw_cell(board: &Board, content: &Cell, cell: usize, geometry: Geometry, int
     }
 }
 
-/// Pieces of one cell. Two of them form a union: they stand close together, on one floor.
+/// Pieces of one cell. Two of them form a union: they are drawn close together, on one floor.
 fn pieces_on(board: &Board, pieces: &[Piece]) -> Markup {
     html! {
         @match pieces {
@@ -244,7 +265,7 @@ fn labels(board: &Board, geometry: Geometry) -> Markup {
     }
 }
 
-/// Name of a cell and what stands on it, e.g. `e4, White pawn and Black knight`.
+/// Name of a cell and its pieces, e.g. `e4, White pawn and Black knight`.
 fn label(board: &Board, content: &Cell, cell: usize) -> String {
     let columns = board.columns.len().max(1);
     let name = match board.rows.get(cell / columns) {

@@ -1,6 +1,6 @@
 //! The drawings of pieces, made for Minuet: plain outlines in a box of 100×100 units.
 //!
-//! They stand once in a page; boards point at them.
+//! A page has them once, and boards refer to them.
 
 use maud::{Markup, html};
 
@@ -44,7 +44,7 @@ const DRAWINGS: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// Definitions of all pieces, to stand once in a page that draws boards.
+/// Definitions of all pieces. A page that draws boards has them once.
 pub fn pieces() -> Markup {
     html! {
         svg.definitions aria-hidden="true" width="0" height="0" {

@@ -88,9 +88,9 @@ fn body(app: &App, asked: &Asked) -> Result<Markup, Failure> {
     Ok(html! {
         link rel="stylesheet" href=(assets::path("settings.css"));
         h1 { "Compare runs" }
-        p.quiet { "This run beside others of " (run.config.game.name) " in the same folder, as of the moment when the page was loaded." }
+        p.quiet { "This run next to others of " (run.config.game.name) " in the same folder, as of the moment when the page was loaded." }
         @if siblings.same_game.is_empty() {
-            p.empty { "There is no other run of " (run.config.game.name) " beside this one." }
+            p.empty { "There is no other run of " (run.config.game.name) " in the same folder." }
         } @else {
             (choice(&siblings.same_game, &chosen, asked.by))
         }
@@ -101,7 +101,7 @@ fn body(app: &App, asked: &Asked) -> Result<Markup, Failure> {
     })
 }
 
-/// The runs beside this one: those that are asked for, else those that trained last.
+/// Requested runs, or the most recently trained ones.
 fn chosen<'a>(known: &'a [Sibling], asked: &Asked) -> Result<Vec<&'a Sibling>, Failure> {
     let names = [&asked.first, &asked.second, &asked.third];
     if names.iter().all(|name| name.is_none()) {
@@ -114,7 +114,9 @@ fn chosen<'a>(known: &'a [Sibling], asked: &Asked) -> Result<Vec<&'a Sibling>, F
         .map(|name| {
             let found = known.iter().find(|sibling| sibling.name == *name);
             found.ok_or_else(|| {
-                Failure::Missing(format!("There is no run `{name}` of this game beside this one."))
+                Failure::Missing(format!(
+                    "There is no run `{name}` of this game in the same folder."
+                ))
             })
         })
         .collect()

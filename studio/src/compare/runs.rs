@@ -1,4 +1,4 @@
-//! [`Runs`]: the runs beside this one in its parent folder, and their figures.
+//! [`Runs`]: the other runs in the parent folder of this one, and their figures.
 
 use std::{
     collections::BTreeMap,
@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use arena::rating::line::Line;
+use arena::rating::Line;
 use config::RunConfig;
 use parking_lot::Mutex;
 use service::figures::Tail;
@@ -21,7 +21,7 @@ use crate::{
     settings::list,
 };
 
-/// Most folders that are looked at.
+/// Most folders that are searched for runs.
 const FOLDERS: usize = 500;
 /// Most runs whose figures are kept in memory.
 const KEPT: usize = 16;
@@ -91,25 +91,25 @@ struct Figures {
 }
 
 impl Siblings {
-    /// Looks for the runs beside the one in `folder`.
+    /// Looks for the other runs in the parent of `folder`.
     pub fn of(folder: &Path, game: &str) -> Self {
         let mut found = Self::default();
         let entries = folder.parent().and_then(|parent| fs::read_dir(parent).ok());
         let folders = entries.into_iter().flatten().flatten().map(|entry| entry.path());
-        for beside in folders.take(FOLDERS).filter(|path| path != folder) {
-            let is_run = beside.join("run.toml").is_file();
-            let Some(name) = beside.file_name().filter(|_| is_run) else {
+        for sibling in folders.take(FOLDERS).filter(|path| path != folder) {
+            let is_run = sibling.join("run.toml").is_file();
+            let Some(name) = sibling.file_name().filter(|_| is_run) else {
                 continue;
             };
             let name = name.to_string_lossy().into_owned();
-            match list::read(&beside) {
+            match list::read(&sibling) {
                 Ok(config) if config.game.name == game => {
-                    let figures = fs::metadata(beside.join("learner/metrics.jsonl"));
+                    let figures = fs::metadata(sibling.join("learner/metrics.jsonl"));
                     found.same_game.push(Sibling {
                         name,
                         config,
                         trained: figures.and_then(|figures| figures.modified()).ok(),
-                        folder: beside,
+                        folder: sibling,
                     });
                 }
                 Ok(_) => found.others += 1,

@@ -8,7 +8,7 @@ use service::figures::Tail;
 
 use crate::figures::journal::Now;
 
-/// Longest time between two lines of figures of a run at work, in milliseconds. In a longer gap the run stood still.
+/// Longest time between two lines of figures of a run at work, in milliseconds. In a longer gap the run was not at work.
 const GAP: u64 = 30_000;
 /// Most stamps; with more, every second one is dropped.
 const MOST: usize = 4096;
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn totals_grow_while_the_run_is_at_work_and_stand_still_in_between() {
+    fn totals_grow_only_while_the_run_is_at_work() {
         let run = tempfile::tempdir().unwrap();
         fs::create_dir(run.path().join(FOLDER)).unwrap();
         let lines = [

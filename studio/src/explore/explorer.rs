@@ -1,11 +1,14 @@
-//! [`Explorer`]: a search that stands still, is looked at, and goes on by as many visits as a person asks for.
+//! [`Explorer`]: a search that waits, shows its tree, and makes as many visits more as a person requests.
 
 use std::{
     collections::VecDeque,
     sync::{Arc, atomic::AtomicBool},
 };
 
-use arena::players::thinker::{Limits, ThinkError, Thinker};
+use arena::{
+    PlayerError,
+    players::thinker::{Limits, Thinker},
+};
 use games::{Action, Notation};
 use maud::Markup;
 use parking_lot::Mutex;
@@ -40,8 +43,8 @@ pub trait AnyExplorer: Send + Sync {
     /// Makes more visits until `stop` is set. Evaluates positions, which blocks.
     ///
     /// # Errors
-    /// [`ThinkError`] if the network cannot be asked. Earlier visits are kept.
-    fn visit(&self, count: u32, stop: &AtomicBool) -> Result<(), ThinkError>;
+    /// [`PlayerError`] if the network cannot be asked. Earlier visits are kept.
+    fn visit(&self, count: u32, stop: &AtomicBool) -> Result<(), PlayerError>;
     /// The tree, opened along a path, and the node at its end. `None` if the tree has no such node. `base` is the page's address.
     fn page(&self, base: &str, path: &[Action], all: bool) -> Option<Markup>;
     /// All nodes with visits.
@@ -121,7 +124,7 @@ impl<G: Notation> Explorer<G> {
 }
 
 impl<G: Notation> AnyExplorer for Explorer<G> {
-    fn visit(&self, count: u32, stop: &AtomicBool) -> Result<(), ThinkError> {
+    fn visit(&self, count: u32, stop: &AtomicBool) -> Result<(), PlayerError> {
         let inner = &mut *self.inner.lock();
         let goal = inner.thinker.visits().saturating_add(count).min(self.most);
         let before = (count == 1 && goal > inner.thinker.visits()).then(|| inner.thinker.search().clone());

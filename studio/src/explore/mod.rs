@@ -6,7 +6,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`explorer`] | the search, and the list of open explorers |
-//! | `view`, `tree` | its drawing: the node that is looked at; the opened tree |
+//! | `view`, `tree` | its drawing: the chosen node; the opened tree |
 
 pub mod explorer;
 mod tree;
@@ -33,7 +33,7 @@ use tokio::sync::Semaphore;
 use self::explorer::AnyExplorer;
 use crate::{
     app::App,
-    assets, drawing,
+    assets, board,
     failure::Failure,
     form::{Fields, Parameters},
     page::{Section, page},
@@ -58,7 +58,7 @@ struct Opened {
     table: String,
 }
 
-/// Visits to make, and the node that is looked at.
+/// Visits to make, and the chosen node.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Visits {
@@ -67,7 +67,7 @@ struct Visits {
     at: String,
 }
 
-/// A node that is looked at.
+/// A chosen node.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct At {
@@ -121,7 +121,7 @@ pub async fn search(
     });
     let searched = searched.await.context("the search failed")?;
     searched.map_err(|error| {
-        Failure::Unavailable(format!("The search cannot go on: {}.", service::chain(&error)))
+        Failure::Unavailable(format!("The search cannot continue: {}.", service::chain(&error)))
     })
 }
 
@@ -147,7 +147,7 @@ async fn show(
     let drawn = drawn.ok_or_else(|| Failure::Missing("The search has not been at this node.".into()))?;
     let body = html! {
         link rel="stylesheet" href=(assets::path("explore.css"));
-        (drawing::shapes())
+        (board::pieces())
         h1 { "Search tree of " (explorer.game()) }
         (drawn)
         p.quiet.small { a href=(format!("{base}/tree.json")) { "Save the tree as JSON" } ": every node with visits, and its numbers." }

@@ -122,14 +122,14 @@ impl<G: Notation> Tree<'_, G> {
     }
 }
 
-/// The actions of which the next visit takes one: those with the greatest score, and among these those with the greatest prior.
+/// The actions of which the next visit takes one: those with the largest score, and among these those with the largest prior.
 fn next(children: &[Child]) -> Vec<Action> {
     let weight = |child: &Child| Some((child.terms?.score(), child.prior));
     let weights = children.iter().filter_map(weight);
-    let greatest = weights.max_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    let largest = weights.max_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
     let tied = children
         .iter()
-        .filter(|child| greatest.is_some() && weight(child) == greatest);
+        .filter(|child| largest.is_some() && weight(child) == largest);
     tied.map(|child| child.action).collect()
 }
 

@@ -9,20 +9,16 @@ use super::{
     tree::Tree,
 };
 use crate::{
-    board::{self, Shown, View},
+    board::{self, Shown, View, share},
     figures::words::{count, unknown},
-    play::analysis::share,
 };
-
-/// Arrows that are drawn at once.
-const ARROWS: usize = 5;
 
 /// A look at one node on the opened path.
 pub(super) struct Level<G> {
     pub path: Vec<Action>,
     pub state: G,
     pub look: Look,
-    /// Children, most visited first, then those of the greatest priors.
+    /// Children, most visited first, then those of the largest priors.
     pub children: Vec<Child>,
 }
 
@@ -69,7 +65,7 @@ pub(super) fn page<G: Notation>(
                 (last(&levels, inner, base))
                 (tree.table())
                 p.quiet.small {
-                    "P: prior of the network. N: visits. Q and U: the two terms of V. ▸ marks the greatest V, which the next visit "
+                    "P: prior of the network. N: visits. Q and U: the two terms of V. ▸ marks the largest V, which the next visit "
                     "takes. Values go from −1, a loss, to 1, a win for the player to act."
                 }
             }
@@ -103,28 +99,22 @@ fn drawing<G: Notation>(shown: &Level<G>) -> Markup {
     let last = shown.path.last().map_or(&[][..], std::slice::from_ref);
     let scene = shown.state.scene(last);
     let all = shown.look.visits.max(1) as f32;
-    let is_arrows = shown
+    let figures: Vec<Shown> = shown
         .children
-        .first()
-        .is_some_and(|child| shown.state.clicks(child.action).cells.len() > 1);
-    let most = if is_arrows { ARROWS } else { usize::MAX };
-    let figures = shown.children.iter().take(most).map(|child| {
-        let shown = Shown {
+        .iter()
+        .map(|child| Shown {
+            action: child.action,
             prior: child.prior,
             visits: child.visits as f32 / all,
             value: child.value.map(|value| share::<G>(value.get())),
-        };
-        (child.action, shown)
-    });
+        })
+        .collect();
     let over = html! {
-        @if let Some(first) = scene.boards.first() { (board::overlay(|action| shown.state.clicks(action), first, View::default(), figures)) }
+        @if let Some(first) = scene.boards.first() { (board::overlay(|action| shown.state.clicks(action), first, View::default(), &figures)) }
     };
     html! {
         (board::boards_with(&scene, View::default(), &over))
-        @if !scene.remark.is_empty() { p { (scene.remark) } }
-        @if !scene.tree.is_empty() {
-            pre.notes { @for part in &scene.tree { ("  ".repeat(usize::from(part.depth))) (part.text) "\n" } }
-        }
+        (board::notes(&scene))
     }
 }
 
@@ -241,7 +231,7 @@ pub(super) fn address(base: &str, path: &[Action]) -> String {
     format!("{base}?at={}", written(path))
 }
 
-/// A path as it stands in an address, e.g. `12.64`.
+/// A path as an address has it, e.g. `12.64`.
 pub(super) fn written(path: &[Action]) -> String {
     let actions: Vec<String> = path.iter().map(Action::to_string).collect();
     actions.join(".")

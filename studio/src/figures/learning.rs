@@ -43,7 +43,7 @@ impl Learning {
         for line in self.tail.read_all::<Line>() {
             let (x, at_ms) = (line.step as f64, line.time_ms);
             if line.steps > 0 {
-                // The entropy of the targets is no network's fault: without it, 0 is the best that can be reached.
+                // No network can be better than the entropy of the targets: without it, 0 is the best loss.
                 let policy = line
                     .policy_loss
                     .map(|loss| loss - line.target_entropy.unwrap_or(0.0));

@@ -1,6 +1,6 @@
 //! [`Series`]: a curve in a bounded number of points, each the mean of some values with their smallest and largest one.
 //!
-//! A curve is not smoothed: where values are gathered, the range that they had is kept beside their mean. A value that is not a number
+//! A curve is not smoothed: where values are gathered, the range that they had is kept with their mean. A value that is not a number
 //! is a gap.
 
 /// Most points of a series.

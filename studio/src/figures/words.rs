@@ -51,6 +51,14 @@ pub fn points(value: f32) -> String {
     percent((f64::from(value) + 1.0) / 2.0)
 }
 
+/// The sentence with a capital letter at its beginning.
+pub fn capital(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    letters
+        .next()
+        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 /// The steps of a version, which begins with them: `000000000150-3fa94c21` is step 150.
 pub fn version(version: &str) -> Markup {
     let step = version

@@ -1,42 +1,46 @@
 //! [`Answers`]: decisions of the run's checkpoints on the game's probe positions, computed while somebody looks.
 //!
-//! Every kept checkpoint is asked for its priors and values; the one that is looked at also searches. In a game with an exact solver the
+//! Each kept checkpoint gives its priors and values; the chosen one also searches. In a game with an exact solver the
 //! milestones take [solver tests](super::optimal) after that. One thread computes, with a permit of those that all searches of the studio share,
 //! and stops soon after the last look. Results stay until the studio ends.
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     time::Duration,
 };
 
 use arena::{
-    Spec,
+    Player, Spec,
     players::{
         NetworkOptions, Networks,
         spec::{Kind, SearchSpec},
+        thinker::{Limits, Thinker},
     },
     solver_test::SolverTest,
 };
 use checkpoints::Version;
-use config::ProviderChoice;
-use games::registry;
+use config::Provider;
+use games::{
+    Notation,
+    erased::{AnyState, Typed},
+    probes::Probe,
+    registry::{self, UnknownGame, Visitor},
+};
 use parking_lot::Mutex;
-use search::Decision;
+use search::{Decision, Draws, GameKey, Purpose, Reuse, Settings};
 use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
 
-use super::{
-    ask::{Ask, Fault, GLANCE, LEAVES, Positions},
-    optimal::{SolverTests, has_solver},
-};
-use crate::{
-    kept::{self, Kept},
-    run::Run,
-};
+use super::optimal::{self, SolverTests, has_solver};
+use crate::run::{self, Kept, Run};
 
 /// Visits of the search on each position.
 pub const VISITS: u32 = 50;
-/// Most checkpoints that are compared, beside milestones and checkpoints with a label.
+/// Visits of a position for which the network alone is asked: one visit is made.
+const GLANCE: u32 = 1;
+/// Leaves that a search evaluates at once.
+const LEAVES: u32 = 8;
+/// Most checkpoints that are compared, next to milestones and checkpoints with a label.
 const MOST: usize = 120;
 /// Age from which the list of checkpoints is read again.
 const FRESH: Duration = Duration::from_secs(5);
@@ -115,7 +119,7 @@ impl Answers {
     /// Answers of a run, of which none is known yet.
     pub fn new(run: &Run) -> Self {
         let options = NetworkOptions {
-            provider: ProviderChoice::Cpu,
+            provider: Provider::Cpu,
             batch: LEAVES as usize,
             cache_mib: 0,
             ..NetworkOptions::default()
@@ -141,7 +145,7 @@ impl Answers {
         {
             return known.clone();
         }
-        let found = kept::kept(&self.run).await;
+        let found = run::kept(&self.run).await;
         let found = found
             .map(|kept| Arc::new(thinned(kept)))
             .map_err(|error| format!("The checkpoints cannot be listed: {}.", service::chain(&error)));
@@ -149,7 +153,7 @@ impl Answers {
         found
     }
 
-    /// Everything that is known, by version. Notes that somebody looks at the checkpoint `looked`, and begins to compute what is
+    /// Everything that is known, by version. Notes that somebody watches the checkpoint `looked`, and begins to compute what is
     /// missing, with permits of `searches`.
     pub fn look(
         self: &Arc<Self>,
@@ -199,7 +203,7 @@ impl Answers {
                     Answer {
                         step: checkpoint.step,
                         visits,
-                        decisions: decisions.map_err(|error| service::chain(&error).to_string()),
+                        decisions: decisions.map_err(|error| format!("{error:#}")),
                         optimal: before.as_ref().and_then(|before| before.optimal),
                         is_tested: before.is_some_and(|before| before.is_tested),
                         at: Instant::now(),
@@ -218,7 +222,7 @@ impl Answers {
     }
 
     /// Share of optimal moves of a checkpoint's network alone; `None` if the game has no solver.
-    fn share_of_optimal(&self, checkpoint: &Kept) -> Result<Option<f64>, Fault> {
+    fn share_of_optimal(&self, checkpoint: &Kept) -> anyhow::Result<Option<f64>> {
         let draw = || registry::visit(&self.run.config.game.name, SolverTests(&self.run)).unwrap_or_default();
         let questions = self.questions.get_or_init(draw);
         let decisions = self.ask(checkpoint, Positions::SolverTests(questions))?;
@@ -231,7 +235,7 @@ impl Answers {
         Ok((!questions.is_empty()).then(|| right as f64 / questions.len() as f64))
     }
 
-    fn ask(&self, checkpoint: &Kept, positions: Positions<'_>) -> Result<Vec<Decision>, Fault> {
+    fn ask(&self, checkpoint: &Kept, positions: Positions<'_>) -> anyhow::Result<Vec<Decision>> {
         let mut networks = self.networks.lock();
         // Only one network is open at a time.
         networks.forget();
@@ -251,7 +255,7 @@ impl Answers {
 }
 
 impl Inner {
-    /// Checkpoint to be asked next, and what. `None` if all is known, or nobody looks.
+    /// Next checkpoint and task; `None` if all is done, or nobody watches.
     fn next<'a>(&mut self, kept: &'a [Kept]) -> Option<(&'a Kept, Task)> {
         self.looked.retain(|_, looked| looked.elapsed() < WATCHED);
         if self.looked.is_empty() {
@@ -284,6 +288,77 @@ impl Inner {
             .find(|checkpoint| !is_tested(checkpoint));
         next.map(|checkpoint| (checkpoint, Task::SolverTests))
     }
+}
+
+/// Positions on which a checkpoint is asked.
+#[derive(Clone, Copy, Debug)]
+enum Positions<'a> {
+    /// The probes, each with a search of this number of visits.
+    Probes(u32),
+    /// The solver tests, for the network alone.
+    SolverTests(&'a [SolverTest]),
+}
+
+/// Asks one checkpoint about positions.
+struct Ask<'a> {
+    run: &'a Run,
+    spec: &'a Spec,
+    positions: Positions<'a>,
+    networks: &'a mut Networks,
+}
+
+impl Visitor for Ask<'_> {
+    type Output = anyhow::Result<Vec<Decision>>;
+
+    fn visit<G: Notation>(self) -> Self::Output {
+        let player = Player::<G>::open(self.spec, self.networks)?;
+        let settings = Settings {
+            leaves: LEAVES,
+            reuse: Reuse::Drop,
+            random_symmetry: false,
+            // Moves are compared with each other, also where one is proven.
+            solver: false,
+            exact_leaves: false,
+            ..player.search(0)?.0.clone()
+        };
+        let (states, visits): (Vec<G>, u32) = match self.positions {
+            Positions::Probes(visits) => {
+                let probes = probes(self.run)?;
+                let states = probes.iter().filter_map(|probe| Typed::<G>::find(&*probe.state));
+                (states.map(|typed| typed.state.clone()).collect(), visits)
+            }
+            Positions::SolverTests(questions) => (optimal::states(self.run, questions), GLANCE),
+        };
+        let mut decisions = Vec::new();
+        for (number, state) in states.into_iter().enumerate() {
+            let (_, evaluator) = player.search(0)?;
+            let key = GameKey {
+                run_seed: 0,
+                game: number as u64,
+            };
+            let mut thinker = Thinker::new(state, settings.clone(), key, evaluator);
+            thinker.think(&Limits::visits(visits), &AtomicBool::new(false), |_| {})?;
+            decisions.push(thinker.decision());
+        }
+        Ok(decisions)
+    }
+}
+
+/// Probes of the run's game, under the run's rules: the same at each call.
+///
+/// # Errors
+/// [`UnknownGame`] if this build does not know the game.
+pub fn probes(run: &Run) -> Result<Vec<Probe<Box<dyn AnyState>>>, UnknownGame> {
+    let config = &run.config.game;
+    let game = registry::find(&config.name)?;
+    let rules = serde_json::to_value(&config.rules).unwrap_or_default();
+    let variant = game
+        .variant(&rules, Some(config.options))
+        .or_else(|_| game.variant(&game.rules(), None));
+    let key = GameKey { run_seed: 0, game: 0 };
+    let mut draws = Draws::new(key, 0, Purpose::Problem);
+    let probes = variant.map(|variant| variant.probes(&mut |below| draws.below(below)));
+    Ok(probes.unwrap_or_default())
 }
 
 /// Leaves out checkpoints of a long list at equal distances.

@@ -3,12 +3,10 @@
 //! | module | contents |
 //! |---|---|
 //! | [`answers`] | what the checkpoints think of the positions, computed while somebody looks |
-//! | [`ask`] | one checkpoint is asked |
 //! | [`optimal`] | the share of optimal moves, in games with an exact solver |
 //! | [`view`] | boards, tables and curves of the positions |
 
 pub mod answers;
-pub mod ask;
 pub mod optimal;
 pub mod view;
 
@@ -25,19 +23,17 @@ use self::{
 };
 use crate::{
     app::App,
-    assets,
+    assets, board,
     chart::{Chart, Curve, Look, chart},
-    drawing,
     failure::Failure,
     figures::{
         series::Point,
         words::{moment, percent, shown},
     },
     form::Parameters,
-    kept::Kept,
-    live,
+    live::{self, Slots},
     page::{Section, page},
-    slots::Slots,
+    run::Kept,
 };
 
 /// Routes of the page.
@@ -50,7 +46,7 @@ pub fn routes() -> Router<App> {
 /// Query of the page.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct At {
-    /// Version of the checkpoint that is looked at; the newest one if it is missing or empty.
+    /// Version of the chosen checkpoint; the newest one if it is missing or empty.
     #[serde(default)]
     at: String,
 }
@@ -76,7 +72,7 @@ async fn show(State(app): State<App>, Parameters(at): Parameters<At>) -> Result<
     let slots = looked.slots(&app);
     let body = html! {
         link rel="stylesheet" href=(assets::path("learn.css"));
-        (drawing::shapes())
+        (board::pieces())
         h1 { "Watch it learn" }
         p.quiet {
             "The same positions, as networks of different ages see them: the network alone, and a search of " (VISITS)

@@ -11,25 +11,19 @@ use games::{
 use maud::{Markup, html};
 use search::Decision;
 
-use super::{
-    answers::{Answer, VISITS},
-    ask::probes,
-};
+use super::answers::{Answer, VISITS, probes};
 use crate::{
-    board::{self, Shown, View},
+    board::{self, Shown, View, share_of},
     chart::{Chart, Curve, Look, chart},
     figures::{
         series::Point,
         words::{percent, unknown},
     },
-    play::analysis::share_of,
     run::Run,
 };
 
 /// Moves in the table of a probe.
 const MOVES: usize = 4;
-/// Moves that are drawn as arrows at once: more would hide the pieces.
-const ARROWS: usize = 5;
 /// Looks of the curves, one for each main move.
 const LOOKS: [Look; 3] = [Look::First, Look::Second, Look::Third];
 
@@ -65,34 +59,24 @@ pub fn draw(run: &Run, chosen: Option<&Answer>, all: &[Arc<Answer>]) -> Result<V
         .collect())
 }
 
-/// A move of a decision.
-#[derive(Clone, Copy, Debug)]
-struct Row {
-    action: Action,
-    prior: f32,
-    /// Share of the visits; `None`: the position was not searched.
-    visits: Option<f32>,
-}
-
-/// Moves of a decision, the most visited first, then those of the largest priors.
-fn rows(decision: &Decision, is_searched: bool) -> Vec<Row> {
-    let all: u32 = decision.visits.iter().sum();
+/// Moves of a decision, the most visited first, then those of the largest priors. Without a search they have no visits.
+fn rows(decision: &Decision, is_searched: bool) -> Vec<Shown> {
+    let all = decision.visits.iter().sum::<u32>().max(1) as f32;
     let figures = decision.priors.iter().zip(&decision.visits);
-    let mut rows: Vec<Row> = decision
+    let mut rows: Vec<Shown> = decision
         .actions
         .iter()
         .zip(figures)
-        .map(|(&action, (&prior, &visits))| Row {
+        .map(|(&action, (&prior, &visits))| Shown {
             action,
             prior,
-            visits: is_searched.then(|| visits as f32 / all.max(1) as f32),
+            visits: if is_searched { visits as f32 / all } else { 0.0 },
+            value: None,
         })
         .collect();
     rows.sort_by(|one, other| {
-        let weights = |row: &Row| (row.visits.unwrap_or_default(), row.prior);
-        weights(other)
-            .partial_cmp(&weights(one))
-            .unwrap_or(std::cmp::Ordering::Equal)
+        let visits = other.visits.total_cmp(&one.visits);
+        visits.then(other.prior.total_cmp(&one.prior))
     });
     rows
 }
@@ -109,7 +93,7 @@ fn position(
         .map(|decision| rows(decision, is_searched))
         .unwrap_or_default();
     let over = html! {
-        @if let Some(board) = scene.boards.first() { (board::overlay(|action| state.clicks(action), board, View::default(), shown(state, &rows))) }
+        @if let Some(board) = scene.boards.first() { (board::overlay(|action| state.clicks(action), board, View::default(), &rows)) }
     };
     let value = |value: f32| share_of(game.players, value);
     let raw = decision.map(|decision| value(decision.evaluation.of_first(decision.mover).get()));
@@ -141,7 +125,7 @@ fn position(
                             tr {
                                 th scope="row" { (state.write_turn(&[row.action])) }
                                 (figure(Some(row.prior)))
-                                (figure(row.visits))
+                                (figure(is_searched.then_some(row.visits)))
                             }
                         }
                         // The table keeps its height until the figures come.
@@ -166,22 +150,6 @@ fn figure(share: Option<f32>) -> Markup {
             }
         }
     }
-}
-
-/// Figures that the board shows.
-fn shown<'a>(state: &dyn AnyState, rows: &'a [Row]) -> impl Iterator<Item = (Action, Shown)> + Clone + 'a {
-    let is_arrows = rows
-        .first()
-        .is_some_and(|row| state.clicks(row.action).cells.len() > 1);
-    let most = if is_arrows { ARROWS } else { usize::MAX };
-    rows.iter().take(most).map(|row| {
-        let shown = Shown {
-            prior: row.prior,
-            visits: row.visits.unwrap_or_default(),
-            value: None,
-        };
-        (row.action, shown)
-    })
 }
 
 /// Priors of the moves that the newest checkpoint prefers, over the steps of training.

@@ -8,10 +8,10 @@ use std::time::Duration;
 use launcher::alarms::{self, Alarm, NewestCheckpoint, Severity, title};
 use maud::{Markup, html};
 
-use super::{parts::capital, state::State, watch::Findings};
+use super::{state::State, watch::Findings};
 use crate::{
-    figures::words::{moment, with_code},
-    slots::Slots,
+    figures::words::{capital, moment, with_code},
+    live::Slots,
 };
 
 /// Newest checkpoint of the run, as `minuet up` recorded it.
@@ -54,7 +54,7 @@ pub fn with_alarms(slots: Slots, findings: Option<&Findings>) -> Slots {
                 (_, 0) => { b { "none" } }
                 (_, all) => { span.sign aria-hidden="true" { "▲ " } b { (all) } @if critical > 0 { ", " (critical) " critical" } }
             }
-            @if let Some(findings) = findings { span.quiet.small { " · looked " (moment(findings.at_ms)) } }
+            @if let Some(findings) = findings { span.quiet.small { " · checked " (moment(findings.at_ms)) } }
         }
     };
     slots
@@ -66,10 +66,10 @@ pub fn with_alarms(slots: Slots, findings: Option<&Findings>) -> Slots {
 fn list(is_running: bool, raised: &[Alarm]) -> Markup {
     html! {
         @if !is_running {
-            p.empty { "A run is looked at while it is at work." }
+            p.empty { "A run is checked while it is at work." }
         } @else if raised.is_empty() {
             p.empty {
-                "Nothing is wrong. These alarms are looked for, as " code { "minuet doctor" } " does: "
+                "Nothing is wrong. These alarms are checked, as " code { "minuet doctor" } " does: "
                 (alarms::all().map(|kind| title(kind.name).to_lowercase()).collect::<Vec<String>>().join(", ")) "."
             }
         } @else {

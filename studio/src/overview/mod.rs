@@ -23,11 +23,10 @@ use maud::{Markup, html};
 
 use crate::{
     app::App,
-    drawing,
+    board,
     failure::Failure,
-    live,
+    live::{self, Slots},
     page::{Section, page},
-    slots::Slots,
 };
 
 /// Routes of the overview.
@@ -40,7 +39,7 @@ pub fn routes() -> Router<App> {
 async fn overview(State(app): State<App>) -> Markup {
     let slots = slots(&app).await;
     let body = html! {
-        (drawing::shapes())
+        (board::pieces())
         h1.hidden-text { "Overview of " (app.run().name) }
         div.overview data-live="/live" {
             section.top aria-label="State of the run" { (slots.show("status")) }

@@ -1,16 +1,16 @@
 //! Parts of the overview: status, losses, strength, machine, newest game, events.
 
-use arena::{matches::ClassStanding, rating::line::Outcome, statistics::Rating};
+use arena::{matches::ClassStanding, rating::Outcome, statistics::Rating};
 use maud::{Markup, html};
 
 use super::{newest::Newest, state::State};
 use crate::{
+    board::{self, View},
     chart::{Chart, Curve, Look, chart, digits},
-    drawing,
     figures::{
         learning::Head,
         series::Point,
-        words::{bytes, clock, count, moment, percent, shown, version},
+        words::{bytes, capital, clock, count, moment, percent, shown, version},
     },
 };
 
@@ -201,7 +201,7 @@ pub fn newest(newest: Option<&Newest>) -> Markup {
         return html! { p.empty { "The first finished game appears here." } };
     };
     html! {
-        @if let Some(end) = &newest.end { (drawing::small(end)) }
+        @if let Some(end) = &newest.end { (board::boards(end, View::default())) }
         p { (newest.result) " " span.quiet { (newest.length) " · " (moment(newest.finished_at_ms)) } }
         p { a href=(format!("/games/{}?ply=0", newest.id)) { "Replay it" } }
     }
@@ -242,12 +242,4 @@ fn said(line: &str) -> Markup {
             }
         }
     }
-}
-
-/// The sentence with a capital letter at its beginning.
-pub fn capital(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    letters
-        .next()
-        .map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

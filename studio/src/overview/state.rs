@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use arena::rating::line::Line;
+use arena::rating::Line;
 use launcher::run::addresses::Addresses;
 use parking_lot::Mutex;
 use service::figures::Tail;

@@ -1,4 +1,4 @@
-//! [`Watch`]: looks at a run for its alarms, every two seconds while somebody watches.
+//! [`Watch`]: checks a run for its alarms every two seconds while somebody watches.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::{sync::Mutex, time::Instant};
 
 use crate::run::Run;
 
-/// Age from which the run is looked at again.
+/// Age from which the run is checked again.
 const FRESH: Duration = Duration::from_secs(2);
 /// Shortest time over which counters are watched: a page that was open for twice as long shows no older event.
 const WINDOW: Duration = Duration::from_secs(15 * 60);
@@ -21,11 +21,11 @@ const WINDOW: Duration = Duration::from_secs(15 * 60);
 pub struct Findings {
     /// Raised alarms, the critical ones first.
     pub raised: Vec<Alarm>,
-    /// Time of the look, in milliseconds since the Unix epoch.
+    /// Time of the check, in milliseconds since the Unix epoch.
     pub at_ms: u64,
 }
 
-/// Looks at a run for its alarms, shared by all who watch.
+/// Checks a run for its alarms, shared by all who watch.
 #[derive(Debug, Default)]
 pub struct Watch(Mutex<Looks>);
 
@@ -36,14 +36,14 @@ struct Looks {
     /// Look that takes the place of `before` after [`WINDOW`].
     next: Option<(Instant, Look)>,
     looked: Option<Instant>,
-    /// Reader of the run's learning. `None`: nobody has looked yet.
+    /// Reader of the run's learning. `None`: no check was made yet.
     progress: Option<Progress>,
     /// `None`: the run is not at work.
     findings: Option<Findings>,
 }
 
 impl Watch {
-    /// Alarms of the run; `None` if it is not at work. If the last look is old, looks at all processes, which takes two seconds at
+    /// Alarms of the run; `None` if it is not at work. If the last check is old, asks all processes, which takes two seconds at
     /// most.
     pub async fn findings(&self, run: &Run, newest: Option<NewestCheckpoint>) -> Option<Findings> {
         let mut looks = self.0.lock().await;

@@ -1,5 +1,5 @@
-//! The searches of a table. Each runs on a thread of its own, holds one of the permits that all tables share while it computes, and reports
-//! to the table as long as the table holds its flag.
+//! The searches of a table, and the figures of an analysis. Each search runs on a thread of its own, holds one of the permits that all
+//! tables share while it computes, and reports to the table as long as the table holds its flag.
 
 use std::{
     sync::{
@@ -10,40 +10,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arena::{
-    PlayerError,
-    players::{
-        Solo,
-        spec::Kind,
-        thinker::{Limits, ThinkError, Thinker},
-    },
-    solver_test::optimal_actions,
+use arena::players::{
+    spec::Kind,
+    thinker::{Limits, Thinker},
 };
-use games::{Action, IllegalAction, Notation};
-use search::{Draws, GameKey, Purpose, Reuse, Settings};
+use games::{Action, FirstValue, MoverValue, Notation, Player};
+use search::{Decision, Reuse, Settings};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::{
-    analysis::Analysis,
-    table::{Inner, Job, Table},
-};
-
-/// Error: a search cannot go on.
-#[derive(Debug, thiserror::Error)]
-enum JobError {
-    /// The player cannot be opened or cannot choose.
-    #[error(transparent)]
-    Player(#[from] PlayerError),
-    /// The search failed.
-    #[error(transparent)]
-    Think(#[from] ThinkError),
-    /// The player chose an action that the rules refuse.
-    #[error(transparent)]
-    Action(#[from] IllegalAction),
-    /// The player does not search, so that it cannot analyse.
-    #[error("{0} does not search")]
-    NoSearch(String),
-}
+use super::table::{Inner, Job, Table};
 
 /// Visits between two returns of the permit.
 const SLICE: u32 = 100;
@@ -54,6 +29,74 @@ const PACE: Duration = Duration::from_millis(700);
 /// Leaves that the analysis evaluates at once.
 const LEAVES: u32 = 8;
 
+/// Lines that an analysis keeps.
+const LINES: usize = 8;
+
+/// Figures of a search of one position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    /// Name of the evaluator.
+    pub by: String,
+    /// Visits so far.
+    pub visits: u32,
+    /// Value of the position, for the first player.
+    pub value: FirstValue,
+    /// Player to act.
+    pub mover: Player,
+    /// True if the search has ended by itself.
+    pub is_complete: bool,
+    /// Figures of the legal actions, most visited first.
+    pub rows: Vec<Row>,
+}
+
+/// Figures of one action.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The action.
+    pub action: Action,
+    /// Prior of the network.
+    pub prior: f32,
+    /// Visits of the action.
+    pub visits: u32,
+    /// Mean value of these visits for the player to act; `None` without visits.
+    pub value: Option<MoverValue>,
+    /// Most visited line that begins with the action; empty for all but the first rows.
+    pub line: Vec<Action>,
+}
+
+impl Analysis {
+    /// Figures of a decision. `line` gives the most visited line from an action on.
+    pub fn of(decision: &Decision, visits: u32, by: &str, line: impl Fn(Action) -> Vec<Action>) -> Self {
+        let mut rows: Vec<Row> = decision
+            .actions
+            .iter()
+            .zip(&decision.priors)
+            .zip(decision.visits.iter().zip(&decision.values))
+            .map(|((&action, &prior), (&visits, &value))| Row {
+                action,
+                prior,
+                visits,
+                value: (visits > 0).then_some(value),
+                line: Vec::new(),
+            })
+            .collect();
+        rows.sort_by(|one, other| {
+            (other.visits, other.prior.to_bits()).cmp(&(one.visits, one.prior.to_bits()))
+        });
+        for row in rows.iter_mut().take(LINES).filter(|row| row.visits > 0) {
+            row.line = line(row.action);
+        }
+        Self {
+            by: by.into(),
+            visits,
+            value: decision.value.of_first(decision.mover),
+            mover: decision.mover,
+            is_complete: false,
+            rows,
+        }
+    }
+}
+
 impl<G: Notation> Table<G> {
     /// Lets the computer play until a person is to act or the game is over.
     pub(super) fn let_opponent_play(self: Arc<Self>, job: &Job) {
@@ -62,33 +105,33 @@ impl<G: Notation> Table<G> {
         }
     }
 
-    fn opponent_plays(self: &Arc<Self>, job: &Job) -> Result<(), JobError> {
+    fn opponent_plays(self: &Arc<Self>, job: &Job) -> anyhow::Result<()> {
         let player = self.tables.player::<G>(&self.seats.opponent)?;
         let (begin, actions) = {
             let inner = self.inner.lock();
             (inner.course.begin().clone(), inner.course.actions().to_vec())
         };
-        let key = GameKey {
-            run_seed: self.seats.seed,
-            game: 0,
+        let mut solo = player.solo(&begin, self.key(0))?;
+        let permits = match self.seats.opponent.kind {
+            Kind::Perfect => &self.tables.solving,
+            _ => &self.tables.searches,
         };
-        let mut solo = player.solo(&begin, key)?;
         for action in actions {
             solo.play(action)?;
         }
         loop {
-            let action = if self.seats.opponent.kind == Kind::Perfect {
-                let Some(action) = self.optimal_action(job, &solo) else {
-                    return Ok(());
-                };
-                action
-            } else {
-                let _permit = self.permit(&self.tables.searches);
+            let chosen = {
+                let _permit = self.permit(permits);
                 if job.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                solo.choose(job)?
+                solo.choose(job)
             };
+            // A player that was stopped may have no action.
+            if job.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let action = chosen?;
             let mover = solo.state().to_move();
             let answer = solo.thinker().map(|thinker| {
                 let value = thinker.decision().value.of_first(mover);
@@ -103,12 +146,12 @@ impl<G: Notation> Table<G> {
                 inner.course.play(action)?;
                 inner.at = inner.course.actions().len();
                 inner.last_value = answer;
-                let goes_on = self.is_computers(inner.course.state());
-                if !goes_on {
+                let continues = self.is_computers(inner.course.state());
+                if !continues {
                     inner.opponent_job = None;
                 }
                 self.moved(inner);
-                if !goes_on {
+                if !continues {
                     return Ok(());
                 }
             }
@@ -125,11 +168,9 @@ impl<G: Notation> Table<G> {
         }
     }
 
-    fn analyses(self: &Arc<Self>, job: &Job, state: G, number: u64) -> Result<(), JobError> {
+    fn analyses(self: &Arc<Self>, job: &Job, state: G, number: u64) -> anyhow::Result<()> {
         let player = self.tables.player::<G>(&self.seats.advisor)?;
-        let (Some(settings), Some(evaluator)) = (player.settings(), player.evaluator(1)) else {
-            return Err(JobError::NoSearch(player.name().into()));
-        };
+        let (settings, evaluator) = player.search(1)?;
         let settings = Settings {
             leaves: LEAVES,
             noise_fraction: 0.0,
@@ -139,11 +180,7 @@ impl<G: Notation> Table<G> {
             exact_leaves: false,
             ..settings.clone()
         };
-        let key = GameKey {
-            run_seed: self.seats.seed,
-            game: 1 + number,
-        };
-        let mut thinker = Thinker::new(state, settings, key, evaluator);
+        let mut thinker = Thinker::new(state, settings, self.key(1 + number), evaluator);
         // The first evaluations are reported at once.
         let mut last = None::<Instant>;
         loop {
@@ -205,36 +242,16 @@ impl<G: Notation> Table<G> {
         }
     }
 
-    /// Draws one of the actions that keep the value of the state `solo` is in. `None` if the search is to stop. The player itself would
-    /// solve the position to its end, for minutes at the start of a game, though nobody waits any more.
-    fn optimal_action(&self, job: &Job, solo: &Solo<G>) -> Option<Action> {
-        let _permit = self.permit(&self.tables.solving);
-        let mut values = Vec::new();
-        solo.state()
-            .solve_actions(job, &mut |action, value| values.push((action, value)));
-        if job.load(Ordering::Relaxed) {
-            return None;
-        }
-        let optimal = optimal_actions(&values);
-        let key = GameKey {
-            run_seed: self.seats.seed,
-            game: 0,
-        };
-        let number = self.inner.lock().course.actions().len();
-        let mut draws = Draws::new(key, number as u32, Purpose::Choice);
-        optimal.get(draws.below(optimal.len())).copied()
-    }
-
     /// Waits for a permit. `None` if the table is closed, which no search outlives.
     fn permit<'a>(&self, permits: &'a Arc<Semaphore>) -> Option<SemaphorePermit<'a>> {
-        self.handle().block_on(permits.acquire()).ok()
+        self.runtime.block_on(permits.acquire()).ok()
     }
 
-    fn fail(&self, job: &Job, error: &JobError, slot: impl Fn(&mut Inner<G>) -> &mut Option<Job>) {
+    fn fail(&self, job: &Job, error: &anyhow::Error, slot: impl Fn(&mut Inner<G>) -> &mut Option<Job>) {
         let inner = &mut *self.inner.lock();
         if is_current(slot(inner).as_ref(), job) {
             *slot(inner) = None;
-            inner.trouble = Some(service::chain(error).to_string());
+            inner.trouble = Some(format!("{error:#}"));
             inner.is_analysing = false;
             inner.hint = 0;
             self.notify();

@@ -7,32 +7,20 @@
 //! |---|---|
 //! | [`tables`] | parts that all tables share: networks, permits, the list of tables |
 //! | [`opponents`] | checkpoints, shipped networks and other players to choose from |
-//! | [`command`] | what a page asks of a table |
-//! | [`table`], `execute` | one game under way: when to search; moves and taking back |
+//! | [`table`] | one game under way: commands, moves and taking back, when to search |
 //! | `jobs` | the searches of a table: the opponent's move, the analysis, the exact solver |
-//! | [`analysis`] | figures of an analysis |
-//! | [`refusal`] | requests that are refused |
 //! | [`offers`] | legal moves as clicks and names |
-//! | `turns` | lines as turns: text, and cells to click |
-//! | `view`, `figures` | a table as pieces of HTML: words and moves; figures of searches |
+//! | `view` | a table as pieces of HTML |
 //! | `page` | the page around them |
-//! | `plain` | the same with plain forms, for browsers without scripts |
 //! | `stream` | events that keep the page current |
 
-pub mod analysis;
-pub mod command;
-mod execute;
-mod figures;
 mod jobs;
 pub mod offers;
 pub mod opponents;
 mod page;
-mod plain;
-pub mod refusal;
 mod stream;
 pub mod table;
 pub mod tables;
-mod turns;
 mod view;
 
 use std::sync::Arc;
@@ -52,13 +40,13 @@ use serde::Deserialize;
 use serde_json::json;
 
 use self::{
-    command::{AnyTable, Command, Seats},
-    opponents::Opponent,
-    refusal::Refusal,
-    table::Table,
+    table::{AnyTable, Command, Seats, Table},
     tables::{Facts, Tables},
 };
-use crate::app::App;
+use crate::{
+    app::App,
+    failure::{Failure, InJson},
+};
 
 /// A game to begin.
 #[derive(Clone, Debug, Deserialize)]
@@ -105,10 +93,8 @@ fn usual_level() -> u32 {
 pub fn routes() -> Router<App> {
     Router::new()
         .route("/play", get(page::show))
-        .route("/play/new", post(plain::begin))
         .route("/play/tables", post(begin))
         .route("/play/tables/{id}", post(execute))
-        .route("/play/tables/{id}/act", post(plain::act))
         .route("/play/tables/{id}/events", get(stream::events))
         .route("/play/tables/{id}/record", get(record))
 }
@@ -116,8 +102,8 @@ pub fn routes() -> Router<App> {
 async fn begin(
     State(app): State<App>,
     new: Result<Json<NewGame>, JsonRejection>,
-) -> Result<Response, Refusal> {
-    let Json(new) = new.map_err(|error| Refusal::Request(error.body_text()))?;
+) -> Result<Response, InJson> {
+    let Json(new) = new.map_err(|error| Failure::BadRequest(error.body_text()))?;
     let id = open_table(app.tables(), new).await?;
     Ok(Json(json!({ "table": id })).into_response())
 }
@@ -126,14 +112,14 @@ async fn execute(
     State(app): State<App>,
     Path(id): Path<String>,
     command: Result<Json<Command>, JsonRejection>,
-) -> Result<Response, Refusal> {
-    let Json(command) = command.map_err(|error| Refusal::Request(error.body_text()))?;
+) -> Result<Response, InJson> {
+    let Json(command) = command.map_err(|error| Failure::BadRequest(error.body_text()))?;
     app.tables().table(&id)?.execute(command)?;
     Ok(Json(json!({})).into_response())
 }
 
 /// The game so far, as a line that `minuet rules` answers.
-async fn record(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Refusal> {
+async fn record(State(app): State<App>, Path(id): Path<String>) -> Result<Response, InJson> {
     let record = app.tables().table(&id)?.record();
     Ok(Json(record).into_response())
 }
@@ -141,13 +127,13 @@ async fn record(State(app): State<App>, Path(id): Path<String>) -> Result<Respon
 /// Opens a table and returns its id.
 ///
 /// # Errors
-/// [`Refusal`] if the game, the opponent, the side or the position cannot be used.
-pub async fn open_table(tables: &Arc<Tables>, new: NewGame) -> Result<String, Refusal> {
+/// [`Failure`] if the game, the opponent, the side or the position cannot be used.
+pub async fn open_table(tables: &Arc<Tables>, new: NewGame) -> Result<String, Failure> {
     let game = new.game.clone();
     let facts = Facts::of(&game)?;
     if !(1..=tables.limits.visits).contains(&new.visits) {
         let most = tables.limits.visits;
-        return Err(Refusal::Request(format!(
+        return Err(Failure::BadRequest(format!(
             "The number of visits is from 1 to {most}."
         )));
     }
@@ -156,7 +142,10 @@ pub async fn open_table(tables: &Arc<Tables>, new: NewGame) -> Result<String, Re
         None => known.first(),
         Some(id) => known.iter().find(|opponent| opponent.id == *id),
     };
-    let missing = || Refusal::Opponent(new.opponent.clone().unwrap_or_default());
+    let missing = || {
+        let wanted = new.opponent.as_deref().unwrap_or_default();
+        Failure::BadRequest(format!("There is no opponent `{wanted}` for this game."))
+    };
     let chosen = chosen.ok_or_else(missing)?;
     let advisor = match chosen.searches {
         true => Some(chosen),
@@ -182,7 +171,7 @@ struct Open {
 }
 
 impl Visitor for Open {
-    type Output = Result<Arc<dyn AnyTable>, Refusal>;
+    type Output = Result<Arc<dyn AnyTable>, Failure>;
 
     fn visit<G: Notation>(self) -> Self::Output {
         let Self {
@@ -215,23 +204,15 @@ impl Visitor for Open {
     }
 }
 
-fn people<G: Notation>(side: &str) -> Result<Vec<Player>, Refusal> {
+fn people<G: Notation>(side: &str) -> Result<Vec<Player>, Failure> {
     Ok(match side {
         _ if G::PLAYERS == 1 && side != "none" => vec![Player::First],
         "both" => vec![Player::First, Player::Second],
         "none" => Vec::new(),
         _ => {
             vec![G::player_named(side).ok_or_else(|| {
-                Refusal::Request(format!("`{side}` is no side: first, second, both or none."))
+                Failure::BadRequest(format!("Unknown side `{side}`: first, second, both or none."))
             })?]
         }
     })
-}
-
-/// Names of opponents as a page lists them: id, name, and whether the opponent searches.
-fn listed(opponents: &[Opponent]) -> Vec<(&str, &str, bool)> {
-    opponents
-        .iter()
-        .map(|opponent| (opponent.id.as_str(), opponent.name.as_str(), opponent.searches))
-        .collect()
 }

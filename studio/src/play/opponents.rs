@@ -11,11 +11,11 @@ use network::{
     shipped::{self, Level},
 };
 
-use super::{
-    refusal::Refusal,
-    tables::{Facts, Tables},
+use super::tables::{Facts, Tables};
+use crate::{
+    failure::Failure,
+    run::{Run, kept},
 };
-use crate::{kept::kept, run::Run};
 
 /// Most checkpoints that are listed; the newest ones.
 const MOST: usize = 200;
@@ -49,9 +49,10 @@ impl Opponent {
     /// Specification of the player, with `visits` for each decision if it searches.
     ///
     /// # Errors
-    /// [`Refusal`] if the number of visits is out of range.
-    pub fn spec(&self, visits: u32) -> Result<Spec, Refusal> {
-        let search = || SearchSpec::with_visits(visits).map_err(|error| Refusal::Request(error.to_string()));
+    /// [`Failure::BadRequest`] if the number of visits is out of range.
+    pub fn spec(&self, visits: u32) -> Result<Spec, Failure> {
+        let search =
+            || SearchSpec::with_visits(visits).map_err(|error| Failure::BadRequest(error.to_string()));
         let kind = match &self.kind {
             Kind::Model(name, _) => Kind::Model(name.clone(), search()?),
             Kind::Uct(_) => Kind::Uct(search()?),

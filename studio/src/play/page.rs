@@ -10,11 +10,8 @@ use maud::{Markup, PreEscaped, html};
 use serde::Deserialize;
 
 use super::{
-    listed,
     offers::offers,
     opponents::{Opponent, opponents},
-    plain,
-    refusal::Refusal,
     tables::Facts,
     view,
 };
@@ -46,26 +43,10 @@ pub(super) struct Asked {
     actions: Option<String>,
 }
 
-impl Asked {
-    /// The page of an open table, for the person at a side.
-    pub(super) fn table(id: &str, side: &str) -> Self {
-        Self {
-            table: Some(id.into()),
-            side: Some(side.into()),
-            ..Self::default()
-        }
-    }
-}
-
 pub(super) async fn show(
     State(app): State<App>,
     Parameters(asked): Parameters<Asked>,
 ) -> Result<Markup, Failure> {
-    page_of(&app, &asked, None).await
-}
-
-/// The page. `said` is a sentence about what the table has refused.
-pub(super) async fn page_of(app: &App, asked: &Asked, said: Option<&str>) -> Result<Markup, Failure> {
     let tables = app.tables();
     let table = match &asked.table {
         Some(id) => tables.table(id).ok(),
@@ -80,11 +61,11 @@ pub(super) async fn page_of(app: &App, asked: &Asked, said: Option<&str>) -> Res
             .or_else(run_game)
             .unwrap_or_else(|| USUAL_GAME.into()),
     };
-    let facts = Facts::of(&game).map_err(Refusal::from)?;
+    let facts = Facts::of(&game)?;
     let known = opponents(tables, &facts).await;
     let id = asked.table.as_deref().filter(|_| table.is_some());
     let view = View {
-        flipped: asked.side.as_deref() == Some(plain::SECOND),
+        flipped: asked.side.as_deref() == Some("second"),
         interactive: false,
     };
     let pieces = match &table {
@@ -96,21 +77,14 @@ pub(super) async fn page_of(app: &App, asked: &Asked, said: Option<&str>) -> Res
         link rel="stylesheet" href=(assets::path("play.css"));
         (board::pieces())
         h1.hidden-text { "Play " (facts.name) }
-        (setup(&facts, &known, asked, tables.limits.visits))
+        (setup(&facts, &known, &asked, tables.limits.visits))
         div.play data-play data-table=[id] data-players=(facts.count) {
             (table_parts(&facts, id, &pieces))
         }
-        noscript {
-            @match (&table, id) {
-                (Some(table), Some(id)) => {
-                    (plain::table(&facts, id, &**table, asked.side.as_deref().unwrap_or_default(), said))
-                }
-                _ => { p { "Choose an opponent and begin a new game." } }
-            }
-        }
+        noscript { p { "To play needs JavaScript. All other pages can be read without it." } }
     };
     Ok(page(
-        app,
+        &app,
         Section::Play,
         &format!("Play {}", facts.name),
         &["play.js"],
@@ -123,7 +97,7 @@ fn setup(facts: &Facts, known: &[Opponent], asked: &Asked, most_visits: u32) -> 
     let is = |asked: &Option<String>, value: &str| asked.as_deref() == Some(value);
     let [first, second] = facts.players;
     html! {
-        form.setup method="post" action="/play/new" data-setup {
+        form.setup data-setup {
             label { span { "Game" }
                 select name="game" {
                     @for &name in registry::NAMES {
@@ -142,8 +116,8 @@ fn setup(facts: &Facts, known: &[Opponent], asked: &Asked, most_visits: u32) -> 
             }
             label.wide { span { @if facts.count == 2 { "Opponent" } @else { "Helper" } }
                 select name="opponent" {
-                    @for (id, name, searches) in listed(known) {
-                        option value=(id) selected[is(&asked.opponent, id)] data-searches[searches] { (name) }
+                    @for opponent in known {
+                        option value=(opponent.id) selected[is(&asked.opponent, &opponent.id)] data-searches[opponent.searches] { (opponent.name) }
                     }
                 }
             }
@@ -163,7 +137,6 @@ fn setup(facts: &Facts, known: &[Opponent], asked: &Asked, most_visits: u32) -> 
             }
             input type="hidden" name="actions" value=[asked.actions.as_deref()];
             button.primary type="submit" { "New game" }
-            noscript { button type="submit" formmethod="get" formaction="/play" { "Change the game" } }
         }
     }
 }
@@ -221,7 +194,7 @@ fn table_parts(facts: &Facts, id: Option<&str>, pieces: &[(&'static str, String)
                 button type="button" data-do="undo" { "Undo turn" }
                 button type="button" data-do="hint" { "Hint" }
                 @if facts.count == 2 { button type="button" data-flip { "Turn board" } }
-                button type="button" data-pause hidden { "Go on" }
+                button type="button" data-pause hidden { "Continue" }
             }
             form.say {
                 label { span.hidden-text { "Your move" }

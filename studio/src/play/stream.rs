@@ -15,11 +15,13 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::{
-    command::{AnyTable, Watching},
-    refusal::Refusal,
+use super::table::{AnyTable, Watching};
+use crate::{
+    app::App,
+    board::View,
+    failure::{Failure, InJson},
+    form::Parameters,
 };
-use crate::{app::App, board::View, form::Parameters};
 
 /// Choices of the page about its look.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
@@ -46,11 +48,11 @@ pub(super) async fn events(
     State(app): State<App>,
     Path(id): Path<String>,
     Parameters(asked): Parameters<Asked>,
-) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, Refusal> {
+) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, InJson> {
     let table = app.tables().table(&id)?;
     let permit = app
         .stream_permit()
-        .ok_or(Refusal::Busy("too many pages are open; close one first"))?;
+        .ok_or_else(|| Failure::Busy("Too many pages are open; close one first.".into()))?;
     let open = Open {
         view: View {
             flipped: asked.flip,

@@ -5,24 +5,137 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
-use games::{Action, Course, Notation};
+use arena::{PlayerError, Spec, players::thinker::Thinker};
+use games::{Action, Course, Notation, Player};
 use parking_lot::Mutex;
+use search::GameKey;
+use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::{analysis::Analysis, command::Seats, refusal::Refusal, tables::Tables};
+use super::{jobs::Analysis, offers::Offer, tables::Tables, view};
+use crate::{
+    board::View,
+    explore::explorer::{self, AnyExplorer, Explorer},
+    failure::Failure,
+};
 
 /// Visits of the search behind a hint.
 pub(super) const HINT_VISITS: u32 = 400;
+
+/// A request of a page to a table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Command {
+    /// Plays actions after the first `at` actions; later ones are taken back.
+    Play {
+        /// The actions.
+        actions: Vec<Action>,
+        /// Number of actions before them, as the page shows the game.
+        at: usize,
+    },
+    /// Plays a turn, or a part of one, as people write it.
+    Say {
+        /// The turn.
+        text: String,
+    },
+    /// Takes back the last action, and the computer's actions after it.
+    Back,
+    /// Takes back the person's last turn and all after it.
+    Undo,
+    /// Shows the position after some actions.
+    Go {
+        /// Number of actions.
+        to: usize,
+    },
+    /// Shows the next stage of a hint.
+    Hint,
+    /// Switches the analysis.
+    Analyse {
+        /// True to switch it on.
+        on: bool,
+    },
+    /// Lets the computer continue, or wait.
+    Pause {
+        /// True to wait.
+        on: bool,
+    },
+}
+
+/// Players of a table.
+#[derive(Clone, Debug)]
+pub struct Seats {
+    /// Sides that people play.
+    pub people: Vec<Player>,
+    /// Player of the other sides.
+    pub opponent: Spec,
+    /// Player whose network analyses.
+    pub advisor: Spec,
+    /// Seed of the players' random draws.
+    pub seed: u64,
+}
+
+/// Everything that a page shows of a table.
+pub struct Slots {
+    /// HTML of each place.
+    pub html: Vec<(&'static str, String)>,
+    /// Offers as JSON.
+    pub offers: Vec<Offer>,
+    /// Number of actions before the position that is shown.
+    pub at: usize,
+    /// True if the position is analysed.
+    pub analysing: bool,
+    /// True if the computer waits.
+    pub paused: bool,
+}
+
+/// A table of any game.
+pub trait AnyTable: Send + Sync {
+    /// Executes a command of a page.
+    ///
+    /// # Errors
+    /// [`Failure`] with a sentence for the person.
+    fn execute(self: Arc<Self>, command: Command) -> Result<(), Failure>;
+    /// Everything that the page shows.
+    fn slots(&self, view: View) -> Slots;
+    /// Signals of changes.
+    fn changes(&self) -> watch::Receiver<u64>;
+    /// Counts a watcher until the guard is dropped.
+    fn watch(self: Arc<Self>) -> Watching;
+    /// Notes that a watcher has left. If nobody comes in time, the searches stop.
+    fn left(self: Arc<Self>);
+    /// Time since the last watcher left; `None` while somebody watches.
+    fn unwatched_for(&self) -> Option<Duration>;
+    /// Stops all searches. None begins after that.
+    fn close(&self);
+    /// The game as a request that `minuet rules` answers.
+    fn record(&self) -> serde_json::Value;
+    /// A search of the position that is shown, without visits. Opens a network, which blocks.
+    ///
+    /// # Errors
+    /// [`Failure`] if the game is over, or the network cannot be used.
+    fn explorer(&self) -> Result<Arc<dyn AnyExplorer>, Failure>;
+    /// Name of the game.
+    fn game(&self) -> &'static str;
+}
+
+/// Guard of one watcher.
+pub struct Watching(Arc<dyn AnyTable>);
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        Arc::clone(&self.0).left();
+    }
+}
 
 /// One game under way.
 pub struct Table<G: Notation> {
     pub(super) tables: Arc<Tables>,
     pub(super) seats: Seats,
     pub(super) inner: Mutex<Inner<G>>,
-    pub(super) changed: watch::Sender<u64>,
+    changed: watch::Sender<u64>,
     pub(super) runtime: tokio::runtime::Handle,
 }
 
@@ -49,9 +162,9 @@ pub(super) struct Inner<G> {
     pub opponent_job: Option<Job>,
     pub analysis_job: Option<Job>,
     pub exact_job: Option<Job>,
-    pub watchers: usize,
-    pub unwatched_since: Instant,
-    pub is_closed: bool,
+    watchers: usize,
+    unwatched_since: Instant,
+    is_closed: bool,
 }
 
 impl<G: Notation> Inner<G> {
@@ -71,15 +184,21 @@ impl<G: Notation> Inner<G> {
         known.is_none_or(|known| known.visits < wanted && !(known.is_complete && known.visits != HINT_VISITS))
     }
 
-    /// True if the exact value of a legal action is missing, because the solver was not asked or was stopped.
+    /// True if the exact value of a legal action is missing, because the solver has not started or was stopped.
     fn lacks_exact_values(&self) -> bool {
         let mut legal = Vec::new();
         self.shown().legal_actions(&mut legal);
         self.exact.len() < legal.len()
     }
 
-    fn may_search(&self) -> bool {
-        !self.is_closed && (self.watchers > 0)
+    fn stop_all(&mut self) {
+        for job in [
+            &mut self.opponent_job,
+            &mut self.analysis_job,
+            &mut self.exact_job,
+        ] {
+            stop(job);
+        }
     }
 }
 
@@ -115,20 +234,23 @@ impl<G: Notation> Table<G> {
     /// Plays actions that a game had before it came to this table.
     ///
     /// # Errors
-    /// [`Refusal::Turn`] if one of them is not legal.
-    pub fn replay(&self, actions: &[Action]) -> Result<(), Refusal> {
+    /// [`Failure::BadRequest`] if one of them is not legal.
+    pub fn replay(&self, actions: &[Action]) -> Result<(), Failure> {
         let mut inner = self.inner.lock();
         for &action in actions {
             let played = inner.course.play(action);
-            played.map_err(|error| Refusal::Turn(error.to_string()))?;
+            played.map_err(|error| Failure::BadRequest(error.to_string()))?;
         }
         inner.at = inner.course.actions().len();
         Ok(())
     }
 
-    /// Runtime on which the table's tasks run.
-    pub(super) fn handle(&self) -> &tokio::runtime::Handle {
-        &self.runtime
+    /// Key of the random draws of a search at this table.
+    pub(super) fn key(&self, game: u64) -> GameKey {
+        GameKey {
+            run_seed: self.seats.seed,
+            game,
+        }
     }
 
     /// Tells the streams that something changed.
@@ -143,9 +265,8 @@ impl<G: Notation> Table<G> {
 
     /// Forgets what belonged to another position, and starts the searches of this one.
     pub(super) fn moved(self: &Arc<Self>, inner: &mut Inner<G>) {
-        for job in [&mut inner.analysis_job, &mut inner.exact_job] {
-            stop(job);
-        }
+        stop(&mut inner.analysis_job);
+        stop(&mut inner.exact_job);
         inner.analysis = None;
         inner.exact.clear();
         inner.hint = 0;
@@ -153,8 +274,8 @@ impl<G: Notation> Table<G> {
     }
 
     /// Starts the searches that are due, and stops those that are not.
-    pub(super) fn wake(self: &Arc<Self>, inner: &mut Inner<G>) {
-        let may_search = inner.may_search();
+    fn wake(self: &Arc<Self>, inner: &mut Inner<G>) {
+        let may_search = !inner.is_closed && inner.watchers > 0;
         let computers_turn = self.is_computers(inner.course.state()) && inner.is_at_end() && !inner.is_paused;
         if !(may_search && computers_turn && inner.trouble.is_none()) {
             stop(&mut inner.opponent_job);
@@ -164,16 +285,16 @@ impl<G: Notation> Table<G> {
             self.runtime.spawn_blocking(move || table.let_opponent_play(&job));
         }
         let wanted = self.wanted_visits(inner);
-        let is_running = inner.outcome_of_shown().is_none();
+        let is_running = inner.shown().outcome().is_none();
         if !(may_search && wanted > 0 && is_running) {
             stop(&mut inner.analysis_job);
         } else if inner.analysis_job.is_none() && inner.lacks(wanted) {
             let job = begin(&mut inner.analysis_job);
             let table = Arc::clone(self);
             let state = inner.shown();
-            let key = inner.at as u64;
+            let number = inner.at as u64;
             self.runtime
-                .spawn_blocking(move || table.analyse(&job, state, key));
+                .spawn_blocking(move || table.analyse(&job, state, number));
         }
         if !(may_search && inner.is_analysing && G::HAS_SOLVER && is_running) {
             stop(&mut inner.exact_job);
@@ -196,34 +317,195 @@ impl<G: Notation> Table<G> {
             (false, _) => HINT_VISITS,
         }
     }
+
+    /// Plays actions of a person from the position that is shown.
+    fn play(self: &Arc<Self>, inner: &mut Inner<G>, actions: &[Action]) -> Result<(), Failure> {
+        let state = inner.shown();
+        if state.outcome().is_some() {
+            return Err(game_is_over());
+        }
+        if self.is_computers(&state) {
+            return Err(Failure::BadRequest("It is not your turn.".into()));
+        }
+        let mut after = inner.course.clone();
+        after.truncate(inner.at);
+        for &action in actions {
+            let played = after.play(action);
+            played.map_err(|error| Failure::BadRequest(format!("{}.", error.reason)))?;
+        }
+        inner.course = after;
+        inner.at = inner.course.actions().len();
+        stop(&mut inner.opponent_job);
+        self.moved(inner);
+        Ok(())
+    }
+
+    /// Takes back the actions after the first `count`; `None`: there is nothing to take back.
+    fn take_back(self: &Arc<Self>, inner: &mut Inner<G>, count: Option<usize>) -> Result<(), Failure> {
+        let count =
+            count.ok_or_else(|| Failure::BadRequest("There is nothing of yours to take back.".into()))?;
+        inner.course.truncate(count);
+        inner.at = inner.course.actions().len();
+        inner.last_value = None;
+        inner.is_paused = self.seats.people.is_empty();
+        stop(&mut inner.opponent_job);
+        self.moved(inner);
+        Ok(())
+    }
+
+    /// Number of actions that are left if a person takes back one action.
+    fn before_last_action(&self, inner: &Inner<G>) -> Option<usize> {
+        (0..inner.course.actions().len()).rev().find(|&count| {
+            let state = inner.course.state_after(count);
+            self.seats.people.is_empty() || self.seats.people.contains(&state.to_move())
+        })
+    }
 }
 
-impl<G: Notation> Inner<G> {
-    pub fn outcome_of_shown(&self) -> Option<games::Outcome> {
-        self.shown().outcome()
+impl<G: Notation> AnyTable for Table<G> {
+    fn execute(self: Arc<Self>, command: Command) -> Result<(), Failure> {
+        let inner = &mut *self.inner.lock();
+        inner.trouble = None;
+        match command {
+            Command::Play { actions, at } if at == inner.at => self.play(inner, &actions)?,
+            Command::Play { .. } => return Err(Failure::BadRequest("The position has changed.".into())),
+            Command::Say { text } => {
+                let read = inner.shown().read_turn(&text);
+                self.play(inner, &read.map_err(Failure::BadRequest)?)?;
+            }
+            Command::Back => {
+                let count = self.before_last_action(inner);
+                self.take_back(inner, count)?;
+            }
+            Command::Undo => {
+                let mut course = inner.course.clone();
+                let people = match self.seats.people[..] {
+                    [] => &[Player::First, Player::Second][..],
+                    ref people => people,
+                };
+                let count = course.undo(people).then(|| course.actions().len());
+                self.take_back(inner, count)?;
+            }
+            Command::Go { to } => {
+                inner.at = to.min(inner.course.actions().len());
+                self.moved(inner);
+            }
+            Command::Hint => {
+                if inner.shown().outcome().is_some() {
+                    return Err(game_is_over());
+                }
+                inner.hint = (inner.hint + 1).min(3);
+                self.wake(inner);
+            }
+            Command::Analyse { on } => {
+                inner.is_analysing = on;
+                // A search for a hint has another limit.
+                stop(&mut inner.analysis_job);
+                self.wake(inner);
+            }
+            Command::Pause { on } => {
+                inner.is_paused = on;
+                self.wake(inner);
+            }
+        }
+        Ok(())
     }
+
+    fn slots(&self, view: View) -> Slots {
+        view::slots(self, &self.inner.lock(), view)
+    }
+
+    fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
+    fn watch(self: Arc<Self>) -> Watching {
+        {
+            let inner = &mut *self.inner.lock();
+            inner.watchers += 1;
+            self.wake(inner);
+        }
+        Watching(self)
+    }
+
+    fn left(self: Arc<Self>) {
+        {
+            let mut inner = self.inner.lock();
+            inner.watchers = inner.watchers.saturating_sub(1);
+            inner.unwatched_since = Instant::now();
+        }
+        let limit = self.tables.limits.unwatched;
+        let runtime = self.runtime.clone();
+        runtime.spawn(async move {
+            tokio::time::sleep(limit).await;
+            let inner = &mut *self.inner.lock();
+            if inner.watchers == 0 && inner.unwatched_since.elapsed() >= limit {
+                inner.stop_all();
+            }
+        });
+    }
+
+    fn unwatched_for(&self) -> Option<Duration> {
+        let inner = self.inner.lock();
+        (inner.watchers == 0).then(|| inner.unwatched_since.elapsed())
+    }
+
+    fn close(&self) {
+        let inner = &mut *self.inner.lock();
+        inner.is_closed = true;
+        inner.stop_all();
+    }
+
+    fn record(&self) -> serde_json::Value {
+        let inner = self.inner.lock();
+        let mut state = inner.course.begin().clone();
+        let mut actions = Vec::new();
+        for &action in inner.course.actions() {
+            actions.push(state.action_to_json(action));
+            state.play_legal(action);
+        }
+        let mut record = serde_json::json!({ "game": G::NAME, "start": inner.start, "actions": actions });
+        if let (Some(record), Ok(serde_json::Value::Object(rules))) =
+            (record.as_object_mut(), serde_json::to_value(G::people_rules()))
+        {
+            record.extend(rules);
+        }
+        record
+    }
+
+    fn explorer(&self) -> Result<Arc<dyn AnyExplorer>, Failure> {
+        let state = self.inner.lock().shown();
+        if state.outcome().is_some() {
+            return Err(game_is_over());
+        }
+        let failed = |error: PlayerError| {
+            let reason = service::chain(&error);
+            Failure::BadRequest(format!("The position cannot be searched: {reason}."))
+        };
+        let player = self.tables.player::<G>(&self.seats.advisor).map_err(failed)?;
+        let (settings, evaluator) = player.search(1).map_err(failed)?;
+        let thinker = Thinker::new(state, explorer::settings(settings), self.key(0), evaluator);
+        let most = self.tables.limits.visits;
+        Ok(Arc::new(Explorer::new(thinker, player.name(), most)))
+    }
+
+    fn game(&self) -> &'static str {
+        G::NAME
+    }
+}
+
+fn game_is_over() -> Failure {
+    Failure::BadRequest("The game is over.".into())
 }
 
 fn begin(slot: &mut Option<Job>) -> Job {
-    let job = Job::default();
-    *slot = Some(Arc::clone(&job));
-    job
+    Arc::clone(slot.insert(Job::default()))
 }
 
 /// Tells a search to stop. Its result will not count.
-pub(super) fn stop(slot: &mut Option<Job>) {
+fn stop(slot: &mut Option<Job>) {
     if let Some(job) = slot.take() {
         job.store(true, Ordering::Relaxed);
-    }
-}
-
-pub(super) fn stop_all<G>(inner: &mut Inner<G>) {
-    for job in [
-        &mut inner.opponent_job,
-        &mut inner.analysis_job,
-        &mut inner.exact_job,
-    ] {
-        stop(job);
     }
 }
 
@@ -233,13 +515,10 @@ mod tests {
     use games::{Game as _, Player, connect_four::ConnectFour};
 
     use super::*;
-    use crate::play::{
-        command::{AnyTable as _, Command},
-        tables::Limits,
-    };
+    use crate::play::tables::Limits;
 
     #[tokio::test]
-    async fn a_solver_that_was_stopped_goes_on_and_one_that_is_done_is_not_asked_again() {
+    async fn a_solver_that_was_stopped_starts_again_and_one_that_is_done_does_not() {
         let tables = Arc::new(Tables::new(None, Limits::default()));
         // No search begins.
         let _searches = tables.searches.acquire_many(2).await.unwrap();
@@ -258,7 +537,7 @@ mod tests {
         let start = ConnectFour::start(&Default::default(), None).unwrap();
         let table = Table::new(Arc::clone(&tables), seats, start, None);
         let _watching = Arc::clone(&table).watch();
-        for (known, is_asked) in [(0, true), (3, true), (7, false)] {
+        for (known, starts) in [(0, true), (3, true), (7, false)] {
             {
                 let inner = &mut *table.inner.lock();
                 stop(&mut inner.exact_job);
@@ -266,8 +545,8 @@ mod tests {
             }
             Arc::clone(&table).execute(Command::Analyse { on: true }).unwrap();
             let inner = table.inner.lock();
-            assert_eq!(inner.exact_job.is_some(), is_asked, "{known} values are known");
-            assert_eq!(inner.exact.is_empty(), is_asked, "{known} values are known");
+            assert_eq!(inner.exact_job.is_some(), starts, "{known} values are known");
+            assert_eq!(inner.exact.is_empty(), starts, "{known} values are known");
         }
         table.close();
     }

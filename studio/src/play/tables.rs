@@ -6,7 +6,7 @@ use arena::{
     PlayerError, Spec,
     players::{NetworkOptions, Networks},
 };
-use config::ProviderChoice;
+use config::Provider;
 use games::{
     Notation, Player,
     registry::{self, UnknownGame, Visitor},
@@ -14,8 +14,8 @@ use games::{
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use super::{command::AnyTable, refusal::Refusal};
-use crate::run::Run;
+use super::table::AnyTable;
+use crate::{failure::Failure, run::Run};
 
 /// Networks that stay open, apart from those that are in use.
 const OPEN_NETWORKS: usize = 8;
@@ -29,8 +29,6 @@ pub struct Limits {
     pub visits: u32,
     /// Time after which the searches of a table that nobody watches stop.
     pub unwatched: Duration,
-    /// Time for which the computer goes on with a long move after it has answered a page without scripts.
-    pub plain: Duration,
     /// Most tables.
     pub tables: usize,
 }
@@ -41,7 +39,6 @@ impl Default for Limits {
             searches: 2,
             visits: 20_000,
             unwatched: Duration::from_secs(2),
-            plain: Duration::from_secs(60),
             tables: 16,
         }
     }
@@ -72,7 +69,7 @@ impl Tables {
     pub fn new(run: Option<Run>, limits: Limits) -> Self {
         // Small batches: one thread of the processor, and a provider that needs no measurement.
         let mut networks = Networks::new(NetworkOptions {
-            provider: ProviderChoice::Cpu,
+            provider: Provider::Cpu,
             copies: limits.searches,
             batch: 16,
             ..NetworkOptions::default()
@@ -104,24 +101,26 @@ impl Tables {
     /// The table with this id.
     ///
     /// # Errors
-    /// [`Refusal::NoTable`].
-    pub fn table(&self, id: &str) -> Result<Arc<dyn AnyTable>, Refusal> {
+    /// [`Failure::Missing`] if it is closed.
+    pub fn table(&self, id: &str) -> Result<Arc<dyn AnyTable>, Failure> {
         let open = self.open.lock();
         let found = open.iter().find(|(known, _)| known == id);
-        found.map(|(_, table)| Arc::clone(table)).ok_or(Refusal::NoTable)
+        let missing = || Failure::Missing("This table is closed. Start a new game.".into());
+        found.map(|(_, table)| Arc::clone(table)).ok_or_else(missing)
     }
 
     /// Adds a table and returns its id. The table that nobody has watched for the longest time makes room.
     ///
     /// # Errors
-    /// [`Refusal::Busy`] if all tables are watched.
-    pub fn add(&self, table: Arc<dyn AnyTable>) -> Result<String, Refusal> {
+    /// [`Failure::Busy`] if all tables are watched.
+    pub fn add(&self, table: Arc<dyn AnyTable>) -> Result<String, Failure> {
         let mut open = self.open.lock();
         if open.len() >= self.limits.tables {
             let idle =
                 |(at, (_, table)): (usize, &(String, Arc<dyn AnyTable>))| Some((table.unwatched_for()?, at));
             let longest = open.iter().enumerate().filter_map(idle).max();
-            let (_, at) = longest.ok_or(Refusal::Busy("all tables are in use; close one first"))?;
+            let busy = || Failure::Busy("All tables are in use; close one first.".into());
+            let (_, at) = longest.ok_or_else(busy)?;
             open.remove(at).1.close();
         }
         let mut id = format!("{:08x}", rand::random::<u32>());

@@ -1,16 +1,22 @@
-//! The view of a table: pieces of HTML with the names of their places.
+//! The view of a table: pieces of HTML with the names of their places. Words and moves, figures of searches, marks on the board.
 
 use games::{Action, Notation, Player, scene::Scene};
 use maud::{Markup, html};
 
 use super::{
-    command::Slots,
-    figures::{bar, overlay, percent, rows},
+    jobs::Analysis,
     offers::{Offer, offers},
-    table::{Inner, Table},
-    turns::{clicked, first_turn},
+    table::{Inner, Slots, Table},
 };
-use crate::board::{self, View};
+use crate::{
+    board::{self, Shown, View, share},
+    figures::words::count,
+};
+
+/// Visits below which a figure is shown as unsure.
+const UNSURE: u32 = 10;
+/// Rows of the analysis that are shown.
+const ROWS: usize = 10;
 
 /// Draws all pieces.
 pub(super) fn slots<G: Notation>(table: &Table<G>, inner: &Inner<G>, view: View) -> Slots {
@@ -60,8 +66,8 @@ fn status<G: Notation>(table: &Table<G>, inner: &Inner<G>, state: &G) -> Markup 
     let played = last_turn(inner);
     let begins = inner.at - played.len();
     let before = inner.course.state_after(begins);
-    let goes_on = state.is_mid_turn() && before.to_move() == mover;
-    let is_new = !played.is_empty() && !goes_on;
+    let continues = state.is_mid_turn() && before.to_move() == mover;
+    let is_new = !played.is_empty() && !continues;
     let opponent = &table.seats.opponent.name;
     html! {
         @if let Some(trouble) = &inner.trouble { p.trouble { (trouble) } }
@@ -77,7 +83,7 @@ fn status<G: Notation>(table: &Table<G>, inner: &Inner<G>, state: &G) -> Markup 
             } @else if inner.opponent_job.is_some() {
                 (by(table, mover)) " is thinking."
             } @else if table.is_computers(state) && inner.is_at_end() {
-                @if inner.is_paused { (opponent) " waits: Go on." } @else { (opponent) " is about to play." }
+                @if inner.is_paused { (opponent) " waits: Continue." } @else { (opponent) " is about to play." }
             } @else {
                 (by(table, mover)) " to move."
             }
@@ -187,4 +193,179 @@ pub(super) fn tree(scene: &Scene) -> Markup {
             }
         }
     }
+}
+
+/// Share of the first player as a bar, with its source.
+fn bar<G: Notation>(table: &Table<G>, inner: &Inner<G>, analysis: Option<&Analysis>) -> Markup {
+    let known = match analysis.filter(|analysis| inner.is_analysing && analysis.visits > 0) {
+        Some(analysis) => Some((analysis.value.get(), analysis.visits, analysis.by.as_str())),
+        None => inner
+            .last_value
+            .filter(|_| inner.is_at_end())
+            .map(|(value, visits)| (value, visits, table.seats.opponent.name.as_str())),
+    };
+    let first = G::player_name(Player::First);
+    html! {
+        @match known {
+            Some((value, visits, name)) => {
+                @let share = share::<G>(value);
+                @let percent = format!("{:.0}", 100.0 * share);
+                svg viewBox="0 0 20 100" preserveAspectRatio="none" aria-hidden="true" .unsure[visits < UNSURE] {
+                    rect.second width="20" height="100" {}
+                    rect.first width="20" height=(percent) y=(format!("{:.0}", 100.0 - 100.0 * share)) {}
+                    line x1="0" x2="20" y1="50" y2="50" {}
+                }
+                span.figure title=(format!("{first}'s chances: {name}, {visits} visits")) { (percent) " %" }
+            }
+            None => {
+                svg viewBox="0 0 20 100" preserveAspectRatio="none" aria-hidden="true" { rect.none width="20" height="100" {} }
+                span.figure.quiet title="No evaluation yet" { "–" }
+            }
+        }
+    }
+}
+
+/// A value as whole percents.
+fn percent<G: Notation>(value: f32) -> String {
+    format!("{:.0} %", 100.0 * share::<G>(value))
+}
+
+/// Best actions with prior, visits, value and line.
+fn rows<G: Notation>(state: &G, analysis: &Analysis, exact: &[(Action, i8)]) -> Markup {
+    let all: u32 = analysis.rows.iter().map(|row| row.visits).sum();
+    html! {
+        p.quiet.small {
+            (analysis.by) " · " (count(analysis.visits.into())) " visits · " (G::player_name(analysis.mover)) "’s chances"
+        }
+        table {
+            thead { tr {
+                th scope="col" { "Move" }
+                th scope="col" { "Prior" }
+                th scope="col" { "Visits" }
+                th scope="col" { "Value" }
+                @if G::HAS_SOLVER { th scope="col" { "Exact" } }
+                th scope="col" { "Line" }
+            } }
+            tbody {
+                @for row in analysis.rows.iter().take(ROWS) {
+                    tr .unsure[row.visits < UNSURE] {
+                        th scope="row" {
+                            button.link type="button" data-action=(row.action) { (state.write_turn(&[row.action])) }
+                        }
+                        td { (format!("{:.0} %", 100.0 * row.prior)) }
+                        td {
+                            svg.share viewBox="0 0 40 4" preserveAspectRatio="none" aria-hidden="true" {
+                                rect width=(format!("{:.1}", 40.0 * row.visits as f32 / all.max(1) as f32)) height="4" {}
+                            }
+                            (count(row.visits.into()))
+                        }
+                        td { @match row.value { Some(value) => { (percent::<G>(value.get())) } None => { "–" } } }
+                        @if G::HAS_SOLVER { td { (verdict(exact, row.action)) } }
+                        td.line { (line_text(state, &row.line)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Exact value in a word.
+fn verdict(exact: &[(Action, i8)], action: Action) -> Markup {
+    let found = exact
+        .iter()
+        .find(|(known, _)| *known == action)
+        .map(|(_, value)| value);
+    match found {
+        Some(1..) => html! { b.win { "wins" } },
+        Some(0) => html! { "draws" },
+        Some(_) => html! { span.loss { "loses" } },
+        None => html! { span.quiet { "…" } },
+    }
+}
+
+/// Hinted cells, and figures of the analysis on the board.
+fn overlay<G: Notation>(inner: &Inner<G>, state: &G, scene: &Scene, view: View) -> Markup {
+    let Some(board) = scene.boards.first() else {
+        return Markup::default();
+    };
+    let geometry = board::Geometry::new(board, view);
+    let hinted: Vec<usize> = match (
+        inner.hint,
+        inner.analysis.as_ref().and_then(|known| known.rows.first()),
+    ) {
+        (stage @ 1.., Some(row)) if row.visits > 0 => {
+            let cells = clicked(state, &first_turn(state, &row.line));
+            match (stage, &cells[..]) {
+                // One click would give the move away.
+                (1, [_]) => Vec::new(),
+                (1, [first, ..]) => vec![*first],
+                _ => cells,
+            }
+        }
+        _ => Vec::new(),
+    };
+    let shown = |analysis: &Analysis| -> Vec<Shown> {
+        let all: u32 = analysis.rows.iter().map(|row| row.visits).sum();
+        let figures = analysis.rows.iter().map(|row| Shown {
+            action: row.action,
+            prior: row.prior,
+            visits: row.visits as f32 / all.max(1) as f32,
+            value: row.value.map(|value| share::<G>(value.get())),
+        });
+        figures.collect()
+    };
+    html! {
+        @for cell in hinted {
+            @let (x, y) = geometry.centre(cell);
+            circle.hinted cx=(x) cy=(y) r="44" {}
+        }
+        @if let Some(analysis) = inner.analysis.as_ref().filter(|_| inner.is_analysing) {
+            (board::overlay(|action| state.clicks(action), board, view, &shown(analysis)))
+        }
+    }
+}
+
+/// Cells that are clicked to play actions one after the other.
+fn clicked<G: Notation>(state: &G, actions: &[Action]) -> Vec<usize> {
+    let mut state = state.clone();
+    let mut cells = Vec::new();
+    for &action in actions {
+        let clicks = state.clicks(action);
+        cells.extend(clicks.cells.iter().filter_map(|click| click.first().copied()));
+        state.play_legal(action);
+    }
+    cells
+}
+
+/// Actions of a line that belong to its first turn.
+fn first_turn<G: Notation>(state: &G, line: &[Action]) -> Vec<Action> {
+    turns_of(state, line).into_iter().next().unwrap_or_default()
+}
+
+/// Turns of a line.
+fn turns_of<G: Notation>(state: &G, line: &[Action]) -> Vec<Vec<Action>> {
+    let mut state = state.clone();
+    let mut turns: Vec<Vec<Action>> = Vec::new();
+    for &action in line {
+        match turns.last_mut().filter(|_| state.is_mid_turn()) {
+            Some(turn) => turn.push(action),
+            None => turns.push(vec![action]),
+        }
+        state.play_legal(action);
+    }
+    turns
+}
+
+/// A line as people write it, turn by turn.
+fn line_text<G: Notation>(state: &G, line: &[Action]) -> String {
+    let mut state = state.clone();
+    let turns = turns_of(&state, line);
+    let mut texts = Vec::new();
+    for turn in turns {
+        texts.push(state.write_turn(&turn));
+        for action in turn {
+            state.play_legal(action);
+        }
+    }
+    texts.join(" · ")
 }

@@ -11,16 +11,16 @@ use serde::Deserialize;
 use super::replay::{Ply, Replay, parse_id};
 use crate::{
     app::App,
+    board,
     chart::{Chart, Curve, Look, chart},
-    drawing,
-    failure::Failure,
+    failure::{Failure, InJson},
     figures::{
         series::Point,
         words::{count, length, moment, percent, points, version},
     },
     form::Parameters,
+    live::Slots,
     page::{Section, page},
-    slots::Slots,
 };
 
 /// Candidates that are shown; the rest is one line.
@@ -46,7 +46,7 @@ pub async fn game(
     let replay = Replay::of(&game, at.ply.unwrap_or(usize::MAX))?;
     let slots = slots(&id, &replay);
     let body = html! {
-        (drawing::shapes())
+        (board::pieces())
         header.title {
             p.quiet { a href="/games" { "Games" } " / " code { (id.get(..8).unwrap_or_default()) } }
             h1 { (replay.result) }
@@ -79,13 +79,10 @@ pub async fn game(
 }
 
 /// `GET /games/{id}/at/{ply}`: the parts of the page that depend on the move, as JSON.
-pub async fn at(State(app): State<App>, Path((id, ply)): Path<(String, usize)>) -> Response {
-    let found = async {
-        let game = app.store().game(&parse_id(&id)?).await?;
-        let replay = Replay::of(&game, ply)?;
-        Ok::<_, Failure>(slots(&id, &replay).json().into_response())
-    };
-    found.await.unwrap_or_else(|error| error.as_json())
+pub async fn at(State(app): State<App>, Path((id, ply)): Path<(String, usize)>) -> Result<Response, InJson> {
+    let game = app.store().game(&parse_id(&id)?).await?;
+    let replay = Replay::of(&game, ply)?;
+    Ok(slots(&id, &replay).json().into_response())
 }
 
 fn kind(game: &Game) -> &str {
@@ -97,7 +94,7 @@ fn kind(game: &Game) -> &str {
 }
 
 fn slots(id: &str, replay: &Replay) -> Slots {
-    let board = html! { @if let Some(scene) = &replay.scene { (drawing::position(scene)) } };
+    let board = html! { @if let Some(scene) = &replay.scene { (board::position(scene)) } };
     Slots::default()
         .with("board", board)
         .with("steps", steps(id, replay))

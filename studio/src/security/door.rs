@@ -5,13 +5,11 @@
 
 use std::net::SocketAddr;
 
+use anyhow::Context as _;
 use axum::serve::Listener;
 use config::SecurityConfig;
 use futures::{StreamExt as _, stream::BoxStream};
-use service::{
-    listener::{Connection, ConnectionPolicy},
-    security::SecurityError,
-};
+use service::listener::{Connection, ConnectionPolicy};
 use tokio::net::TcpListener;
 
 use super::{gate::Gate, hosts::Hosts};
@@ -24,30 +22,13 @@ pub struct Door {
     gate: Option<Gate>,
 }
 
-/// Error: the studio may not be served at an address.
-#[derive(Debug, thiserror::Error)]
-pub enum DoorError {
-    /// TLS is missing, or a file of `[security]` cannot be used.
-    #[error(transparent)]
-    Security(#[from] SecurityError),
-    /// Everybody could see the run.
-    #[error(
-        "{address} can be reached from other machines, and without security.tokens everybody there could see the run and play; \
-         name a file of tokens in run.toml"
-    )]
-    NoTokens {
-        /// The address.
-        address: SocketAddr,
-    },
-}
-
 impl Door {
     /// The door at `address`, with the certificate and the tokens of `security` if other machines can reach it. `names` are names by
-    /// which browsers may ask, beside those of this machine.
+    /// which browsers may ask, next to those of this machine.
     ///
     /// # Errors
-    /// [`DoorError`] if they could reach it unprotected.
-    pub fn at(address: SocketAddr, security: &SecurityConfig, names: &[String]) -> Result<Self, DoorError> {
+    /// They could reach it unprotected, or a file of `[security]` cannot be used.
+    pub fn at(address: SocketAddr, security: &SecurityConfig, names: &[String]) -> anyhow::Result<Self> {
         if address.ip().to_canonical().is_loopback() {
             return Ok(Self {
                 policy: ConnectionPolicy::of_pages(&SecurityConfig::default())?,
@@ -57,7 +38,12 @@ impl Door {
         }
         let policy = ConnectionPolicy::of_pages(security)?;
         policy.check(address)?;
-        let tokens = policy.tokens().ok_or(DoorError::NoTokens { address })?;
+        let tokens = policy.tokens().with_context(|| {
+            format!(
+                "{address} can be reached from other machines, and without security.tokens everybody there could see the run and \
+                 play; name a file of tokens in run.toml"
+            )
+        })?;
         Ok(Self {
             gate: Some(Gate::new(tokens.clone(), policy.has_tls(), address.port())),
             hosts: Hosts::anywhere(names),

@@ -1,6 +1,6 @@
-//! [`Gate`]: the rights of a request beyond this machine. A person posts a token once, and a cookie stands for it from then on.
+//! [`Gate`]: the rights of a request beyond this machine. A person posts a token once, and a cookie represents it from then on.
 //!
-//! The cookie is a random number that this process keeps beside the digest of the token. It ends with the token, with the browser's
+//! The cookie is a random number that this process keeps with the digest of the token. It ends with the token, with the browser's
 //! session, or with the process. The file of tokens is read again while the studio runs, and open streams end with their token.
 
 use std::{collections::VecDeque, sync::Arc};

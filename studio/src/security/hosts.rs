@@ -11,9 +11,9 @@ const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// choose the name.
 #[derive(Clone, Debug)]
 pub struct Hosts {
-    /// Names beside those of this machine.
+    /// Names in addition to those of this machine.
     names: Arc<[String]>,
-    /// True if an address may stand in place of a name. An address in digits cannot be made to point elsewhere.
+    /// True if an address may replace a name. An address in digits cannot be made to point elsewhere.
     takes_addresses: bool,
 }
 
@@ -49,12 +49,8 @@ impl Hosts {
     /// Text for a request that names another host.
     pub fn refusal(&self) -> &'static str {
         match self.takes_addresses {
-            false => {
-                "This address is refused: ask for http://127.0.0.1 or http://localhost, with the port.\n"
-            }
-            true => {
-                "This address is refused: its name is none of those that `minuet studio --name HOST` was given.\n"
-            }
+            false => "This address is refused: use http://127.0.0.1 or http://localhost, with the port.\n",
+            true => "This address is refused: its name was not given with `minuet studio --name HOST`.\n",
         }
     }
 
@@ -74,7 +70,7 @@ impl Hosts {
 /// Reads a host name, which has no port.
 ///
 /// # Errors
-/// A sentence, if the text is none.
+/// A sentence, if the text is not a host name.
 pub fn host_name(text: &str) -> Result<String, &'static str> {
     let fault = "write the name of a host alone, e.g. studio.example.org";
     let authority: Authority = text.parse().map_err(|_| fault)?;

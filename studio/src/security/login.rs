@@ -1,7 +1,7 @@
 //! The page that takes a token, and the answer to requests without one.
 //!
 //! A page that is refused is answered with the form itself. The form is a plain one, which needs no script: the token is posted in the
-//! body, and the reply leads back to the page that was asked for.
+//! body, and the reply leads back to the requested page.
 
 use axum::{
     Router,
@@ -15,9 +15,13 @@ use serde::Deserialize;
 use tonic::{Code, Status};
 
 use super::gate::Gate;
-use crate::{document, figures::words::with_code, form::Fields};
+use crate::{
+    figures::words::{capital, with_code},
+    form::Fields,
+    page::document,
+};
 
-/// Address that is shown after signing in if no page was asked for.
+/// Address that is shown after signing in if no page was requested.
 const HOME: &str = "/";
 
 /// Fields of the form.
@@ -25,7 +29,7 @@ const HOME: &str = "/";
 #[serde(deny_unknown_fields)]
 struct Login {
     token: String,
-    /// Address of the page that was asked for.
+    /// Address of the requested page.
     to: String,
 }
 
@@ -44,7 +48,7 @@ async fn sign_in(State(gate): State<Gate>, Fields(Login { token, to }): Fields<L
     }
 }
 
-/// Address of the page that a request asks for. A request that changes something has none.
+/// Address of the page of a request. A request that changes something has none.
 pub(super) fn wanted(request: &Request) -> String {
     match (request.method(), request.uri().path_and_query()) {
         (&Method::GET, Some(address)) => address.to_string(),
@@ -64,7 +68,14 @@ fn of_this_site(to: &str) -> &str {
 
 /// Reply to a request whose token is missing or does not suffice: the form, with the reason. It leads to the address `to`.
 pub(super) fn refused(status: &Status, to: &str) -> Response {
-    (code(status), page(&sentence(status), to)).into_response()
+    (
+        code(status),
+        page(
+            &format!("{}.", capital(status.message().trim_end_matches('.'))),
+            to,
+        ),
+    )
+        .into_response()
 }
 
 fn code(status: &Status) -> StatusCode {
@@ -73,14 +84,6 @@ fn code(status: &Status) -> StatusCode {
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNAUTHORIZED,
     }
-}
-
-/// The reason as a sentence for people.
-fn sentence(status: &Status) -> String {
-    let text = status.message().trim_end_matches('.');
-    let mut letters = text.chars();
-    let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(letters).chain(['.']).collect()
 }
 
 fn page(reason: &str, to: &str) -> Markup {
@@ -106,7 +109,7 @@ fn page(reason: &str, to: &str) -> Markup {
             }
         }
     };
-    document::document("Sign in", &[], &body)
+    document("Sign in", &[], &body)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub struct Made {
 /// The token of the studio of a run, which is made if there is none. Only the owner of the file can read it.
 ///
 /// # Errors
-/// The file cannot be read, written, or is none of tokens.
+/// The file cannot be read, written, or has no token.
 pub fn made(run: &Path) -> anyhow::Result<Made> {
     let file = run.join(FILE);
     let token = match std::fs::read_to_string(&file) {

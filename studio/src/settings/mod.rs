@@ -67,7 +67,7 @@ fn whole(read: &Read) -> Markup {
     let sections = config::described(&config::RunConfig::default());
     html! {
         p.quiet {
-            "The settings in " code { "run.toml" } ", beside those of a new run of " (read.game) ". A change of the file takes effect when "
+            "The settings in " code { "run.toml" } ", compared with those of a new run of " (read.game) ". A change of the file takes effect when "
             "the run is started again; " code { "--set" } " on the command line of " code { "minuet up" } " holds for one start and is not listed here."
         }
         section.card aria-labelledby="different" {

@@ -1,4 +1,4 @@
-//! The search explorer from the page of a game, and play without scripts.
+//! The search explorer from the page of a game.
 
 use crate::browser::Browser;
 
@@ -54,42 +54,6 @@ fn every_game_has_a_tree() {
         browser.find(".nodes tbody tr:nth-child(2) a");
         browser.click(".nodes tbody tr:nth-child(2) a");
         browser.find(".formula .sum");
-    }
-    browser.end();
-}
-
-#[test]
-fn a_game_is_played_without_scripts() {
-    let Some(browser) = Browser::start() else {
-        return;
-    };
-    browser.set_scripts(false);
-    browser.open("/play?game=connect-four");
-    browser.click(".setup [name=opponent] option[value=uct]");
-    browser.click(".setup .primary");
-    browser.find(".plain [name=play]");
-    // The part that needs scripts is not shown.
-    assert_eq!(
-        browser.script("return getComputedStyle(document.querySelector('.play')).display"),
-        "none"
-    );
-    for discs in [2, 4] {
-        browser.click(".plain [name=play][value='3']");
-        browser.wait(&format!(
-            "document.querySelectorAll('.plain .piece').length === {discs}"
-        ));
-    }
-    browser.fill(".plain [name=say]", "4\u{e007}");
-    browser.wait("document.querySelectorAll('.plain .piece').length === 6");
-    browser.fill(".plain [name=say]", "9\u{e007}");
-    browser.wait("document.querySelector('.plain .said')?.textContent.includes('not a column')");
-    browser.click(".plain [value=undo]");
-    browser.wait("document.querySelectorAll('.plain .piece').length === 4");
-    for width in [360, 900, 1600] {
-        browser.set_width(width);
-        let over = browser
-            .script("return document.documentElement.scrollWidth - document.documentElement.clientWidth");
-        assert!(over.as_i64().unwrap() <= 0, "{over} pixels too wide at {width}");
     }
     browser.end();
 }

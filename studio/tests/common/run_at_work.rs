@@ -96,7 +96,7 @@ impl RunAtWork {
     pub fn kill(&self, process: &str) {
         let page = self.page(process);
         *page.text.lock().unwrap() = None;
-        // The thread looks at the text after each connection.
+        // The thread reads the text after each connection.
         drop(TcpStream::connect(page.address));
     }
 
@@ -126,7 +126,7 @@ impl MetricsPage {
     }
 }
 
-/// Answers one request with the page. A client that has gone is no fault.
+/// Answers one request with the page. A client that has gone is not a fault.
 fn answer(mut stream: TcpStream, text: &str) {
     let mut request = Vec::new();
     let mut byte = [0];

@@ -90,7 +90,7 @@ async fn each_fault_of_a_run_is_shown_with_its_number_the_remedy_and_a_setting()
         "a page that is loaded shows what a stream sends"
     );
 
-    // The run ends: nothing is looked at any more.
+    // The run ends: nothing is checked any more.
     drop(run);
     store.cancel();
     let ended = event_with(&mut stream, &mut text, |changes| {

@@ -254,7 +254,7 @@ async fn signing_in_leads_to_the_page_that_was_asked_for() {
         assert!(form.contains(&format!("name=\"to\" value=\"{to}\"")), "{form}");
     }
     // A page after a request that changes something cannot be loaded by its address.
-    let form = site.submit("/play/new", "game=chess").await;
+    let form = site.submit("/search", "table=none").await;
     assert_eq!(form.status, 401);
     assert!(form.body.contains("name=\"to\" value=\"/\""), "{}", form.body);
     let reply = site

@@ -1,4 +1,4 @@
-//! Runs beside each other.
+//! Comparison of runs.
 
 use std::{fs, path::Path};
 
@@ -38,7 +38,7 @@ fn train(folder: &Path, games: u64, rate: f64, losses: [f64; 2]) {
     fs::write(folder.join("learner/metrics.jsonl"), lines.join("\n") + "\n").unwrap();
 }
 
-/// Site of the run `one` with the runs `two` and `other` beside it, and a folder that is none.
+/// Site of the run `one` with the runs `two` and `other` in the same folder, and a folder that is not a run.
 async fn site() -> Site {
     let parent = tempfile::tempdir().unwrap();
     new_run(&parent.path().join("one"), "connect-four", &[]);

@@ -1,4 +1,4 @@
-//! Bad input: each fault is explained in a sentence, and the studio goes on.
+//! Bad input: each fault is explained in a sentence, and the studio continues.
 
 use std::{
     fs::{self, OpenOptions},
@@ -12,11 +12,7 @@ use checkpoints::Repository;
 use serde_json::{Value, json};
 use studio::run::Run;
 
-use crate::{
-    pages::event_with,
-    site::{Site, location},
-    stored, trained,
-};
+use crate::{pages::event_with, site::Site, stored, trained};
 
 const PAGES: [&str; 8] = [
     "/", "/play", "/games", "/learn", "/matches", "/compare", "/config", "/report",
@@ -49,7 +45,7 @@ fn step(step: u64, time_ms: u64, loss: f64) -> String {
 #[test]
 fn a_folder_that_is_no_run_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let said = |folder: &Path| service::chain(&Run::open(folder).unwrap_err()).to_string();
+    let said = |folder: &Path| format!("{:#}", Run::open(folder).unwrap_err());
     let missing = said(&folder.path().join("nothing"));
     assert!(missing.contains("there is no folder"), "{missing}");
     let empty = said(folder.path());
@@ -97,13 +93,14 @@ async fn files_that_are_written_in_part_are_shown_as_far_as_they_are_whole() {
 }
 
 #[tokio::test]
-async fn a_checkpoint_that_is_pruned_while_it_is_looked_at_is_missed_in_a_sentence() {
+async fn a_checkpoint_that_is_pruned_while_it_is_shown_is_missed_in_a_sentence() {
     let folder = tempfile::tempdir().unwrap();
     let versions = trained::run(folder.path(), &[0, 100], &[]).await;
     let config = config::load(&folder.path().join("run.toml")).unwrap();
     let site = Site::of(folder).await;
-    let fields = format!("game=connect-four&opponent={}&side=first", versions[0]);
-    let table = location(&site.submit("/play/new", &fields).await);
+    let opponent = versions[0].as_str();
+    let game = json!({ "game": "connect-four", "opponent": opponent, "side": "first" });
+    let table = site.table(&game).await;
     let get = |path: &str| format!("GET {path} HTTP/1.1\nHost: {}", site.address);
     let mut stream = site.open(&get(&format!("/learn/live?at={}", versions[0]))).await;
     let mut text = String::new();
@@ -126,16 +123,16 @@ async fn a_checkpoint_that_is_pruned_while_it_is_looked_at_is_missed_in_a_senten
     let page = site.get("/learn").await.body;
     assert!(page.contains("<b>step 100 (latest)</b>"), "{page}");
 
-    // A game against it cannot go on, and says so.
-    let act = table.replace("/play?table=", "/play/tables/") + "/act";
-    site.submit(&act, "at=0&play=3").await;
-    let page = site.get(&table).await.body;
-    let trouble = page.split("class=\"trouble\">").nth(1);
-    let trouble = trouble.and_then(|rest| rest.split("</p>").next());
-    assert!(
-        trouble.is_some_and(|said| said.contains(versions[0].as_str())),
-        "{page}"
-    );
+    // A game against it cannot continue, and says so.
+    let address = format!("/play/tables/{table}");
+    let mut stream = site.open(&get(&format!("{address}/events"))).await;
+    let play = json!({ "do": "play", "actions": [3], "at": 0 });
+    assert_eq!(site.post(&address, &play).await.status, 200);
+    let is_told = |event: &Value| {
+        let status = event["slots"]["status"].as_str().unwrap_or_default();
+        status.contains("class=\"trouble\"") && status.contains(versions[0].as_str())
+    };
+    event_with(&mut stream, &mut String::new(), is_told).await;
     overview(&site).await;
 }
 

@@ -55,7 +55,7 @@ async fn the_stream_brings_raw_and_searched_figures_and_curves_over_all_checkpoi
     let mut text = String::new();
     let mut shown: BTreeMap<String, String> = BTreeMap::new();
     let of = |shown: &BTreeMap<String, String>, name: &str| shown.get(name).cloned().unwrap_or_default();
-    // The checkpoint that is looked at is searched first; the curves are complete when all were asked.
+    // The chosen checkpoint is searched first; the curves are complete when all have answered.
     while !of(&shown, "lines-6").contains("at step 0")
         || !of(&shown, "checkpoint").contains("3 of 3 checkpoints asked")
     {

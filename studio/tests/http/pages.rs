@@ -122,7 +122,7 @@ pub async fn event(stream: &mut tokio::net::TcpStream, text: &mut String) -> Val
         if let Some(at) = text.find("data: ") {
             let rest = text[at + 6..].to_owned();
             if let Some((data, after)) = rest.split_once("\n\n") {
-                // A chunk of the body may end within an event; its length stands on a line of its own.
+                // A chunk of the body may end within an event; its length is on a line of its own.
                 let data: String = data.split("\r\n").step_by(2).collect();
                 *text = after.to_owned();
                 return serde_json::from_str(&data).unwrap();

@@ -5,34 +5,16 @@ use std::{sync::Arc, time::Duration};
 use serde_json::{Value, json};
 use studio::{
     explore,
+    failure::Failure,
     play::{
-        NewGame,
-        command::Command,
-        open_table,
-        refusal::Refusal,
+        NewGame, open_table,
+        table::{AnyTable, Command},
         tables::{Limits, Tables},
     },
 };
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::site::{Reply, Site};
-
-async fn post(site: &Site, path: &str, body: &Value) -> Reply {
-    let body = body.to_string();
-    let head = format!(
-        "POST {path} HTTP/1.1\nHost: {}\nSec-Fetch-Site: same-origin\nContent-Type: application/json\nContent-Length: {}",
-        site.address,
-        body.len()
-    );
-    site.send_with(&head, &body).await
-}
-
-async fn open(site: &Site, game: &Value) -> String {
-    let reply = post(site, "/play/tables", game).await;
-    assert_eq!(reply.status, 200, "{}", reply.body);
-    let answer: Value = serde_json::from_str(&reply.body).unwrap();
-    answer["table"].as_str().unwrap().into()
-}
+use crate::site::Site;
 
 /// The stream of a table.
 struct Events(tokio::io::Lines<BufReader<tokio::net::TcpStream>>);
@@ -56,7 +38,7 @@ impl Events {
 #[tokio::test]
 async fn a_move_reaches_the_stream_as_the_pieces_that_changed() {
     let site = Site::new().await;
-    let table = open(&site, &json!({ "game": "chess", "side": "both" })).await;
+    let table = site.table(&json!({ "game": "chess", "side": "both" })).await;
     let mut events = Events::of(&site, &table).await;
     let first = events.next().await;
     assert_eq!(first["offers"].as_array().unwrap().len(), 20);
@@ -65,7 +47,7 @@ async fn a_move_reaches_the_stream_as_the_pieces_that_changed() {
     }
     let say = json!({ "do": "say", "text": "e4" });
     assert_eq!(
-        post(&site, &format!("/play/tables/{table}"), &say).await.status,
+        site.post(&format!("/play/tables/{table}"), &say).await.status,
         200
     );
     let next = events.next().await;
@@ -79,7 +61,7 @@ async fn a_move_reaches_the_stream_as_the_pieces_that_changed() {
     // Nothing is evaluated, so the bar stays as it is.
     assert!(next["slots"].get("bar").is_none(), "{next}");
     assert_eq!(
-        post(&site, &format!("/play/tables/{table}"), &json!({ "do": "undo" }))
+        site.post(&format!("/play/tables/{table}"), &json!({ "do": "undo" }))
             .await
             .status,
         200
@@ -90,7 +72,7 @@ async fn a_move_reaches_the_stream_as_the_pieces_that_changed() {
 #[tokio::test]
 async fn refusals_are_sentences_and_change_nothing() {
     let site = Site::new().await;
-    let table = open(&site, &json!({ "game": "paco-sako", "side": "both" })).await;
+    let table = site.table(&json!({ "game": "paco-sako", "side": "both" })).await;
     let address = format!("/play/tables/{table}");
     for (command, status, words) in [
         (
@@ -113,7 +95,7 @@ async fn refusals_are_sentences_and_change_nothing() {
         (json!({ "do": "back" }), 400, "nothing of yours"),
         (json!({ "do": "fly" }), 400, "fly"),
     ] {
-        let reply = post(&site, &address, &command).await;
+        let reply = site.post(&address, &command).await;
         let answer: Value = serde_json::from_str(&reply.body).unwrap();
         assert_eq!(reply.status, status, "{command}: {}", reply.body);
         assert!(
@@ -125,7 +107,7 @@ async fn refusals_are_sentences_and_change_nothing() {
     let record: Value = serde_json::from_str(&record.body).unwrap();
     assert_eq!(record["actions"], json!([]));
     assert_eq!(
-        post(&site, "/play/tables/00000000", &json!({ "do": "back" }))
+        site.post("/play/tables/00000000", &json!({ "do": "back" }))
             .await
             .status,
         404
@@ -144,12 +126,9 @@ async fn an_opponent_that_is_not_listed_is_refused() {
         "uct,visits=9",
         "",
     ] {
-        let reply = post(
-            &site,
-            "/play/tables",
-            &json!({ "game": "chess", "opponent": opponent }),
-        )
-        .await;
+        let reply = site
+            .post("/play/tables", &json!({ "game": "chess", "opponent": opponent }))
+            .await;
         assert_eq!(reply.status, 400, "{opponent}");
         assert!(reply.body.contains("no opponent"), "{}", reply.body);
     }
@@ -158,10 +137,10 @@ async fn an_opponent_that_is_not_listed_is_refused() {
         (json!({ "game": "chess", "visits": 20_001 }), "1 to 20000"),
         (json!({ "game": "chess", "visits": 0 }), "1 to 20000"),
         (json!({ "game": "chess", "start": "8/8" }), "cannot start"),
-        (json!({ "game": "chess", "side": "red" }), "no side"),
+        (json!({ "game": "chess", "side": "red" }), "Unknown side"),
         (json!({ "game": "chess", "actions": [1] }), "not legal"),
     ] {
-        let reply = post(&site, "/play/tables", &game).await;
+        let reply = site.post("/play/tables", &game).await;
         assert_eq!(reply.status, 400, "{game}");
         assert!(reply.body.contains(words), "{game}: {}", reply.body);
     }
@@ -195,12 +174,12 @@ async fn the_table_that_was_left_first_makes_room_and_watched_ones_stay() {
     }
     watchers.push(tables.table(&ids[0]).unwrap().watch());
     let fourth = open_table(&tables, game("othello")).await.unwrap();
-    assert!(matches!(tables.table(&ids[1]), Err(Refusal::NoTable)));
+    assert!(matches!(tables.table(&ids[1]), Err(Failure::Missing(_))));
     for id in [&ids[2], &fourth] {
         watchers.push(tables.table(id).unwrap().watch());
     }
     let refused = open_table(&tables, game("othello")).await;
-    assert!(matches!(refused, Err(Refusal::Busy(_))), "{refused:?}");
+    assert!(matches!(refused, Err(Failure::Busy(_))), "{refused:?}");
 }
 
 /// The search would take hours. It ends because nobody watches.
@@ -209,7 +188,6 @@ async fn a_search_that_nobody_watches_stops() {
     let limits = Limits {
         visits: 1 << 30,
         unwatched: Duration::ZERO,
-        plain: Duration::ZERO,
         ..Limits::default()
     };
     let tables = Arc::new(Tables::new(None, limits));
@@ -236,7 +214,6 @@ async fn exact_solving_that_nobody_watches_stops() {
     for (side, is_analysed) in [("both", true), ("second", false)] {
         let limits = Limits {
             unwatched: Duration::ZERO,
-            plain: Duration::ZERO,
             ..Limits::default()
         };
         let tables = Arc::new(Tables::new(None, limits));
@@ -286,7 +263,7 @@ async fn visits_of_a_tree_that_nobody_waits_for_stop() {
     assert!((1..u64::from(VISITS)).contains(&made), "{made} visits");
 }
 
-fn analysis(table: &dyn studio::play::command::AnyTable) -> String {
+fn analysis(table: &dyn AnyTable) -> String {
     let slots = table.slots(studio::board::View::default());
     let found = slots.html.into_iter().find(|(name, _)| *name == "analysis");
     found.unwrap().1

@@ -96,7 +96,7 @@ async fn a_page_names_only_files_of_this_site_and_they_may_be_kept() {
         assert!(reply.head.contains("immutable"), "{file}");
     }
     assert_eq!(site.get("/assets/000000000000/style.css").await.status, 404);
-    // The name space of SVG is no address that a browser asks.
+    // No browser requests the name space of SVG.
     let others = page.replace("http://www.w3.org/2000/svg", "");
     assert!(!others.contains("://"), "{others}");
     assert!(

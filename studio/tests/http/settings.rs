@@ -27,7 +27,7 @@ fn words(text: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The file is the truth: each of its keys is on the page, with its value and with the words that stand above it.
+/// The file is the truth: each of its keys is on the page, with its value and with the words above it.
 #[tokio::test]
 async fn every_key_of_the_file_is_listed_with_its_documentation() {
     for game in ["connect-four", "paco-sako", "generator"] {

@@ -6,6 +6,7 @@ use std::{
 };
 
 use launcher::run::folder::RunFolder;
+use serde_json::Value;
 use studio::{app::App, run::Run, security::door::Door, server};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -116,6 +117,25 @@ impl Site {
             fields.len()
         );
         self.send_with(&head, fields).await
+    }
+
+    /// Posts JSON as a script of a page does.
+    pub async fn post(&self, path: &str, body: &Value) -> Reply {
+        let body = body.to_string();
+        let head = format!(
+            "POST {path} HTTP/1.1\nHost: {}\nSec-Fetch-Site: same-origin\nContent-Type: application/json\nContent-Length: {}",
+            self.address,
+            body.len()
+        );
+        self.send_with(&head, &body).await
+    }
+
+    /// Begins a game and returns the id of its table.
+    pub async fn table(&self, game: &Value) -> String {
+        let reply = self.post("/play/tables", game).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let answer: Value = serde_json::from_str(&reply.body).unwrap();
+        answer["table"].as_str().unwrap().into()
     }
 
     /// Fetches a path as a browser on this machine does.

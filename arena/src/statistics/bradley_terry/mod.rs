@@ -7,7 +7,7 @@
 //! P(i beats j) = 1 / (1 + exp(s_j - s_i)),   Elo = 400 / ln 10 · s
 //! ```
 //!
-//! A draw counts as half a win for each side. For every two players that met, one more game with half a point for each is
+//! A draw counts as half a win for each side. For every two players with a common game, one more game with half a point for each is
 //! added (a prior), so that a player who won every game has a finite rating. The strengths maximise the likelihood of the
 //! points (Newton's method), with one player held at 0: only differences of strength matter.
 //!
@@ -23,7 +23,7 @@ use rsparse::data::{Nmrc, Sprs};
 
 use super::pentanomial::{Pentanomial, moments};
 
-/// Games of the prior for each two players that met.
+/// Games of the prior for each two players with a common game.
 const PRIOR_GAMES: f64 = 1.0;
 /// Elo for each unit of strength: 400 / ln 10.
 const ELO: f64 = 173.717_792_761_301_8;

@@ -87,13 +87,12 @@ impl Solver {
         self.score_within(state, -1, 1).signum()
     }
 
-    /// Returns the sign of the score as [`Solver::winner`] gives it. `None` if `stop` was set before it was found; what was
-    /// found on the way stays in the table.
-    pub fn winner_unless(&mut self, state: &ConnectFour, stop: &Arc<AtomicBool>) -> Option<i8> {
+    /// Returns what `solve` finds. `None` if `stop` was set before that; what was found on the way stays in the table.
+    pub fn unless<T>(&mut self, stop: &Arc<AtomicBool>, solve: impl FnOnce(&mut Self) -> T) -> Option<T> {
         self.stop = Some(Arc::clone(stop));
-        let winner = self.winner(state);
+        let found = solve(self);
         self.stop = None;
-        (!std::mem::take(&mut self.is_stopped)).then_some(winner)
+        (!std::mem::take(&mut self.is_stopped)).then_some(found)
     }
 
     /// Returns the score of each column, for the player to act. `None` for columns that cannot be played.

@@ -7,7 +7,7 @@ use std::{
 };
 
 use actor::check::search::{FollowError, Followed, follow, is_without_evaluations};
-use config::ProviderChoice;
+use config::Provider;
 use games::{Game, registry};
 use network::{
     LocalNetwork, ModelFile, ModelName, Network as _, PositionBatch, Predictions,
@@ -24,14 +24,14 @@ pub struct SearchChecker {
     /// Folder of ONNX Runtime.
     runtime: PathBuf,
     /// Provider to use instead of that of each game.
-    provider: Option<ProviderChoice>,
-    networks: Vec<(ProviderChoice, Networks)>,
+    provider: Option<Provider>,
+    networks: Vec<(Provider, Networks)>,
 }
 
 impl SearchChecker {
     /// Prepares to load networks from the repository at `location`. Without `provider`, each game is evaluated by the provider that
     /// its record names.
-    pub fn new(location: Option<String>, runtime: PathBuf, provider: Option<ProviderChoice>) -> Self {
+    pub fn new(location: Option<String>, runtime: PathBuf, provider: Option<Provider>) -> Self {
         Self {
             location,
             runtime,
@@ -96,11 +96,11 @@ impl SearchChecker {
         Ok(networks)
     }
 
-    fn provider_of(&self, game: &v1::Game, model: usize) -> Result<ProviderChoice, String> {
+    fn provider_of(&self, game: &v1::Game, model: usize) -> Result<Provider, String> {
         let named = game.model_providers.get(model).map_or("", String::as_str);
         match self.provider {
             Some(provider) => Ok(provider),
-            None if named.is_empty() => Ok(ProviderChoice::Cpu),
+            None if named.is_empty() => Ok(Provider::Cpu),
             None => parse_provider(named).map_err(|_| format!("provider `{named}` is unknown to this build")),
         }
     }
@@ -108,7 +108,7 @@ impl SearchChecker {
     fn load(
         &mut self,
         location: &str,
-        provider: ProviderChoice,
+        provider: Provider,
         version: &str,
     ) -> Result<Arc<LocalNetwork>, String> {
         let known = self.networks.iter_mut().position(|(of, _)| *of == provider);
@@ -126,11 +126,11 @@ impl SearchChecker {
 }
 
 /// Returns the provider with this name.
-pub fn parse_provider(name: &str) -> anyhow::Result<ProviderChoice> {
-    let choice: Option<ProviderChoice> = name.parse().ok();
-    let named = choice.filter(|&choice| choice != ProviderChoice::Auto);
+pub fn parse_provider(name: &str) -> anyhow::Result<Provider> {
+    let choice: Option<Provider> = name.parse().ok();
+    let named = choice.filter(|&choice| choice != Provider::Auto);
     named.ok_or_else(|| {
-        let known: Vec<&str> = ProviderChoice::each().map(ProviderChoice::name).collect();
+        let known: Vec<&str> = Provider::each().map(Provider::name).collect();
         anyhow::anyhow!(
             "--provider {name}: unknown provider; the providers are {}",
             known.join(", ")
@@ -183,7 +183,7 @@ struct Networks {
 
 impl Networks {
     /// Prepares to load networks from the repository at `location` and to run them with `provider`.
-    fn open(location: &str, provider: ProviderChoice, runtime: &Path) -> anyhow::Result<Self> {
+    fn open(location: &str, provider: Provider, runtime: &Path) -> anyhow::Result<Self> {
         Ok(Self {
             location: location.into(),
             loader: NetworkLoader::new(runtime, provider, 1, BATCH)?,

@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use checkpoints::{BEST, CANDIDATE, Draft, LATEST, MODEL, Repository, Version};
-use config::{ProviderChoice, RunConfig, template};
+use config::{Provider, RunConfig, template};
 use games::{
     Game, RowLayout,
     connect_four::ConnectFour,
@@ -61,7 +61,7 @@ impl Place {
         let rating = &mut config.rating;
         (rating.elo0, rating.elo1, rating.max_games) = (0.0, 100.0, 400);
         (rating.visits, rating.threads, rating.games_per_thread) = (12, 2, 8);
-        rating.provider = ProviderChoice::Cpu;
+        rating.provider = Provider::Cpu;
         rating.metrics = port.to_string();
         change(&mut config);
         fs::write(folder.path().join("run.toml"), template(&config)).unwrap();
@@ -536,7 +536,7 @@ fn networks_of_an_inference_server_are_rated_and_the_server_may_be_away() {
     });
     let mut config = place.config.clone();
     config.checkpoints.store = place.folder.path().join("checkpoints").to_str().unwrap().into();
-    config.inference.provider = ProviderChoice::Cpu;
+    config.inference.provider = Provider::Cpu;
     config.inference.runtime = RunConfig::default().inference.runtime;
     let serve = |shutdown: &CancellationToken| {
         let listener = place

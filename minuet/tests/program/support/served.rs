@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
-use config::{ProviderChoice, RunConfig};
+use config::{Provider, RunConfig};
 use games::RowLayout;
 use onnx::{Input, Metadata, TowerWeights};
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -21,7 +21,7 @@ impl Served {
     /// Publishes the weights in the store of `config`, and serves them once they are loaded.
     pub async fn start(mut config: RunConfig, layout: &RowLayout, weights: &TowerWeights) -> Self {
         let version = publish(&config.checkpoints.store, layout, weights).await;
-        config.inference.provider = ProviderChoice::Cpu;
+        config.inference.provider = Provider::Cpu;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let shutdown = CancellationToken::new();

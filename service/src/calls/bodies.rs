@@ -1,4 +1,6 @@
-//! The body of a request, with its limits: the size of a message, the bytes of the server's requests, the time, and the token.
+//! The bodies of a call. A request has limits: the size of a message, the bytes of the server's requests, the time, and the token. The
+//! call is open, and charged, until its reply has been sent. A call whose request was refused ends with the refusal, and a call whose
+//! token ends, ends at once.
 
 use std::{
     future::Future as _,
@@ -7,16 +9,44 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use futures::future::{BoxFuture, FutureExt as _};
 use http_body::{Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
-use tonic::{Status, body::Body, codegen::Bytes};
+use tonic::{
+    Status,
+    body::Body,
+    codegen::{Bytes, http::HeaderMap},
+};
 
 use super::{
     framing::{Framing, TooLong},
     limits::Call,
-    token_end::TokenEnd,
 };
-use crate::security::methods::Method;
+use crate::security::{known::Held, methods::Method};
+
+/// The end of the token of a call. It never comes for a call without a token.
+#[derive(Default)]
+pub(super) struct TokenEnd {
+    held: Option<Held>,
+    ended: Option<BoxFuture<'static, Status>>,
+}
+
+impl TokenEnd {
+    pub(super) fn of(held: Option<Held>) -> Self {
+        Self { held, ended: None }
+    }
+
+    /// Returns the status with which the call ends. Do not poll again after that.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Status> {
+        if let Some(held) = self.held.take() {
+            self.ended = Some(held.ended().boxed());
+        }
+        match &mut self.ended {
+            Some(ended) => ended.as_mut().poll(context),
+            None => Poll::Pending,
+        }
+    }
+}
 
 /// Body of a request. A limit that is exceeded is an error of the body, which becomes the status of the call.
 pub struct RequestBody {
@@ -85,6 +115,61 @@ impl http_body::Body for RequestBody {
                 ready!(self.poll_limit(context));
                 Poll::Ready(Some(Err(self.call.too_slow())))
             }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Body of a reply.
+#[derive(Default)]
+pub struct ReplyBody {
+    body: Body,
+    call: Option<Arc<Call>>,
+    token_end: TokenEnd,
+}
+
+impl ReplyBody {
+    pub(super) fn new(body: Body, call: Arc<Call>, token_end: TokenEnd) -> Self {
+        Self {
+            body,
+            call: Some(call),
+            token_end,
+        }
+    }
+}
+
+fn trailers(status: &Status) -> Result<Frame<Bytes>, Status> {
+    let mut trailers = HeaderMap::new();
+    status.add_header(&mut trailers)?;
+    Ok(Frame::trailers(trailers))
+}
+
+impl http_body::Body for ReplyBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if let Poll::Ready(status) = self.token_end.poll(context) {
+            *self = Self::default();
+            return Poll::Ready(Some(trailers(&status)));
+        }
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        let refusal = self.call.as_ref().and_then(|call| call.refusal());
+        match (&polled, refusal) {
+            (Poll::Ready(Some(Ok(frame))), Some(status)) if frame.is_trailers() => {
+                Poll::Ready(Some(trailers(status)))
+            }
+            _ => polled,
         }
     }
 

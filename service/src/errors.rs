@@ -1,4 +1,4 @@
-//! Converts panics of third-party code into errors.
+//! Errors: [`chain`] displays one with all its sources, [`contain`] makes one of a panic.
 //!
 //! A panic ends the process of a role ([`crate::role`]), because the loss of a thread could stay unnoticed. A library that
 //! panics instead of returning an error is called in [`contain`]: the panic is logged, and the caller gets its message.
@@ -6,8 +6,30 @@
 use std::{
     any::Any,
     cell::Cell,
+    error::Error,
+    fmt,
     panic::{AssertUnwindSafe, catch_unwind},
 };
+
+/// Displays an error and all its sources, separated by colons. An error's own message does not contain its source.
+///
+/// # Examples
+///
+/// ```
+/// let error = std::io::Error::other("no space left");
+/// assert_eq!(service::chain(&error).to_string(), "no space left");
+/// ```
+pub fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl fmt::Display + 'a {
+    fmt::from_fn(move |out| {
+        write!(out, "{error}")?;
+        let mut source = error.source();
+        while let Some(error) = source {
+            write!(out, ": {error}")?;
+            source = error.source();
+        }
+        Ok(())
+    })
+}
 
 thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
@@ -43,6 +65,20 @@ fn message(panic: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    enum Fault {
+        #[error("cannot read the file")]
+        Read(#[source] std::io::Error),
+        #[error(transparent)]
+        Same(#[from] Box<Fault>),
+    }
+
+    #[test]
+    fn every_message_appears_once() {
+        let error = Fault::from(Box::new(Fault::Read(std::io::Error::other("no space left"))));
+        assert_eq!(chain(&error).to_string(), "cannot read the file: no space left");
+    }
 
     #[test]
     fn a_panic_becomes_its_message_and_only_inside() {
