@@ -76,11 +76,27 @@ pub fn differences(config: &RunConfig) -> Result<String, ConfigError> {
         });
     }
 
+    /// Writes a single-precision number with as few digits as it needs.
+    fn shorten(value: &mut toml::Value) {
+        match value {
+            toml::Value::Float(wide) => {
+                let narrow = *wide as f32;
+                if f64::from(narrow) == *wide {
+                    *wide = narrow.to_string().parse().unwrap_or(*wide);
+                }
+            }
+            toml::Value::Array(values) => values.iter_mut().for_each(shorten),
+            toml::Value::Table(values) => values.iter_mut().for_each(|(_, value)| shorten(value)),
+            _ => {}
+        }
+    }
+
     let unwritten = |error: toml::ser::Error| ConfigError::Syntax(error.to_string());
     let mut usual = RunConfig::default();
     usual.game.rules = defaults(&config.game.name)?.rules;
     let mut table = toml::Table::try_from(config).map_err(unwritten)?;
     remove_equal(&mut table, &toml::Table::try_from(usual).map_err(unwritten)?);
+    table.iter_mut().for_each(|(_, value)| shorten(value));
     toml::to_string(&table).map_err(unwritten)
 }
 
