@@ -222,7 +222,7 @@ async fn an_interrupted_upload_leaves_no_partial_archive() {
     cut.put("store", 1, 9, bytes.clone().into()).await.unwrap_err();
     assert!(line.is_cut());
     assert_eq!(straight.list().await.unwrap(), []);
-    line.mend();
+    line.repair();
     cut.put("store", 1, 9, bytes.clone().into()).await.unwrap();
     let found = straight.list().await.unwrap();
     assert_eq!(found.len(), 1);
