@@ -2,7 +2,7 @@
 //!
 //! Every round counts from positions whose numbers are known, and a wrong count fails the benchmark.
 
-use std::{fmt::Write, time::Instant};
+use std::time::Instant;
 
 use anyhow::ensure;
 use clap::builder::PossibleValuesParser;
@@ -64,17 +64,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             games,
         },
         arguments.json,
-        as_text,
     )
-}
-
-fn as_text(report: &Report) -> String {
-    let mut text = String::from("million nodes a second   counted    played\n");
-    for rates in &report.games {
-        let (counted, played) = (rates.nodes_per_second / 1e6, rates.played_nodes_per_second / 1e6);
-        let _ = writeln!(text, "{:<22}  {counted:>9.2} {played:>9.2}", rates.game);
-    }
-    text
 }
 
 /// Measures one game in this number of rounds. Returns `None` for a game without known perft counts.

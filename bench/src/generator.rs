@@ -177,7 +177,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         results,
         few_visits_over_uniform,
     };
-    report::print(&report, arguments.json, text)
+    report::print(&report, arguments.json)
 }
 
 /// Draws problems, each with the length of its known solution.
@@ -253,55 +253,12 @@ fn ratio(results: &[Measured], set: Set, arguments: &Arguments) -> Option<f64> {
     Some(solved(model, *few)? / uniform)
 }
 
-fn text(report: &Report) -> String {
-    let mut text = format!(
-        "generator, {} problems of each kind and depth\n\n",
-        report.problems
-    );
-    text += "kind  depth  visits  solved      interval   moves   known  visits/problem  seconds  player\n";
-    let mean = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.2}"));
-    for one in &report.results {
-        text += &format!(
-            "{:<4} {:>6} {:>7} {:>6.1}% {:>5.1}-{:>5.1}% {:>7} {:>7} {:>15.0} {:>8.1}  {}\n",
-            name(one.kind),
-            one.depth,
-            one.visits,
-            100.0 * one.solve_rate,
-            100.0 * one.solve_rate_interval[0],
-            100.0 * one.solve_rate_interval[1],
-            mean(one.mean_length),
-            mean(one.mean_known_length),
-            one.visits_per_problem,
-            one.seconds,
-            one.player
-        );
-    }
-    for ratio in &report.few_visits_over_uniform {
-        if let Some(times) = ratio.ratio {
-            text += &format!(
-                "{} of depth {}: the network at the fewest visits solves {times:.2} times as many as uniform UCT at the most\n",
-                name(ratio.kind),
-                ratio.depth
-            );
-        }
-    }
-    text
-}
-
-const fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Draw => "draw",
-        Kind::Pair => "pair",
-        Kind::Task => "task",
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn held_out_problems_are_of_the_kind_that_is_asked_for() {
+    fn held_out_problems_are_of_the_requested_kind() {
         for kind in [Kind::Draw, Kind::Pair, Kind::Task] {
             let set = Set {
                 kind,

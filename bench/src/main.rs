@@ -51,9 +51,6 @@ enum Benchmark {
     Lab(lab::Arguments),
     /// Training steps in f32 and bf16, and of the same network in PyTorch.
     Training(training::Arguments),
-    /// Internal: the bare gRPC server that the inference server is compared with.
-    #[command(hide = true)]
-    Bare,
     /// Internal: the baseline that calls a model directly, controlled by standard input.
     #[command(hide = true)]
     Direct(harness::direct::Arguments),
@@ -96,7 +93,6 @@ fn run(benchmark: Benchmark) -> anyhow::Result<()> {
         Benchmark::Replay(arguments) => replay::run(arguments),
         Benchmark::Selfplay(arguments) => selfplay::run(arguments),
         Benchmark::Training(arguments) => training::run(arguments),
-        Benchmark::Bare => inference::bare::run(),
         Benchmark::Device(arguments) => selfplay::device::run(arguments),
         Benchmark::Direct(arguments) => harness::direct::run(arguments),
     }

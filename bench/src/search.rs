@@ -69,7 +69,7 @@ struct Measured {
     unstored: u64,
     /// Mean number of leaves per batch.
     leaves_per_batch: f64,
-    /// Greatest number of nodes held at once, the bytes in use, and bytes per node.
+    /// Largest number of nodes held at once, the bytes in use, and bytes per node.
     nodes: u64,
     bytes_used: u64,
     bytes_per_node: f64,
@@ -112,7 +112,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         rounds: arguments.rounds,
         games,
     };
-    report::print(&report, arguments.json, text)
+    report::print(&report, arguments.json)
 }
 
 struct Measure {
@@ -246,33 +246,6 @@ impl Signature {
             }
         }
     }
-}
-
-fn text(report: &Report) -> String {
-    let mut lines = format!(
-        "search, one thread, uniform evaluator, {} traversals a move, {} leaves at once, {} moves, median of {}\n\n",
-        report.traversals_per_move, report.leaves, report.moves, report.rounds
-    );
-    lines += "game            traversals/s   on a core   fresh/s   fresh    gray  terminal  collisions   nodes  bytes/node  signature\n";
-    for game in &report.games {
-        let share = |count: u64| format!("{:.1}%", 100.0 * count as f64 / game.traversals.max(1) as f64);
-        lines += &format!(
-            "{:14} {:>13.0} {:>11} {:>9.0} {:>7} {:>7} {:>9} {:>11} {:>7} {:>11.0}  {}\n",
-            game.game,
-            game.traversals_per_second,
-            game.traversals_per_cpu_second
-                .map_or("-".into(), |rate| format!("{rate:.0}")),
-            game.fresh_evaluations_per_second,
-            share(game.fresh_evaluations),
-            share(game.gray_visits),
-            share(game.terminal_visits),
-            share(game.collisions),
-            game.nodes,
-            game.bytes_per_node,
-            game.signature
-        );
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         seed: arguments.seed,
         results,
     };
-    report::print(&report, arguments.json, text)
+    report::print(&report, arguments.json)
 }
 
 /// Reads the first `most` tasks of each difficulty.
@@ -223,28 +223,6 @@ fn measured((player, visits): (&str, u32), set: &Set, attempts: &[Attempt], seco
         mean_length: (pairs_solved > 0).then(|| moves as f64 / pairs_solved as f64),
         seconds_per_pair: seconds / pairs.max(1) as f64,
     }
-}
-
-fn text(report: &Report) -> String {
-    let mut text =
-        "difficulty  visits  tasks solved  pairs solved      interval   moves  seconds/pair  player\n"
-            .to_owned();
-    for one in &report.results {
-        let moves = one.mean_length.map_or("-".into(), |mean| format!("{mean:.2}"));
-        text += &format!(
-            "{:<10} {:>7} {:>13} {:>13} {:>5.1}-{:>5.1}% {:>7} {:>13.2}  {}\n",
-            one.difficulty,
-            one.visits,
-            format!("{}/{}", one.tasks_solved, one.tasks),
-            format!("{}/{}", one.pairs_solved, one.pairs),
-            100.0 * one.pairs_solved_interval[0],
-            100.0 * one.pairs_solved_interval[1],
-            moves,
-            one.seconds_per_pair,
-            one.player
-        );
-    }
-    text
 }
 
 #[cfg(test)]

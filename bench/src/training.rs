@@ -4,7 +4,7 @@
 //! Each is a process on one core with one thread; they are measured in turn for several rounds, while the others are idle. The
 //! learner's steps expand rows and average weights; the steps in PyTorch get dense planes and do neither.
 
-use std::{fmt::Write as _, path::PathBuf, process::Command};
+use std::{path::PathBuf, process::Command};
 
 use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
@@ -130,7 +130,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         figures: pairs.iter().map(figures).collect(),
         bf16_gain,
     };
-    print(&report, arguments.json, text)
+    print(&report, arguments.json)
 }
 
 fn start(arguments: &Arguments, precision: &'static str) -> anyhow::Result<Pair> {
@@ -183,48 +183,4 @@ fn figures(pair: &Pair) -> Figures {
         pytorch: compared(0),
         pytorch_compiled: compared(1),
     }
-}
-
-/// Returns the rate of PyTorch and the ratio to it, as text.
-fn cells(found: Option<&Compared>) -> (String, String) {
-    found.map_or_else(
-        || ("-".to_owned(), "-".to_owned()),
-        |found| {
-            (
-                format!("{:.0}", found.per_cpu_second),
-                format!("{:.2}", found.cpu_ratio),
-            )
-        },
-    )
-}
-
-fn text(report: &Report) -> String {
-    let mut text = format!(
-        "{}, {} network on {}, steps of {} samples, one thread\n{:<10} {:>12} {:>12} {:>12} {:>8} {:>12} {:>8}\n",
-        report.game,
-        report.network,
-        report.device,
-        report.batch,
-        "precision",
-        "samples/s",
-        "a CPU-second",
-        "PyTorch",
-        "ratio",
-        "compiled",
-        "ratio"
-    );
-    for figures in &report.figures {
-        let (pytorch, ratio) = cells(figures.pytorch.as_ref());
-        let (compiled, compiled_ratio) = cells(figures.pytorch_compiled.as_ref());
-        let _ = writeln!(
-            text,
-            "{:<10} {:>12.0} {:>12.0} {pytorch:>12} {ratio:>8} {compiled:>12} {compiled_ratio:>8}",
-            figures.precision, figures.samples, figures.samples_per_cpu_second
-        );
-    }
-    let _ = writeln!(text, "bf16 is {:.2} times as fast as f32", report.bf16_gain);
-    if report.figures.iter().all(|figures| figures.pytorch.is_none()) {
-        text.push_str("not compared with PyTorch: give --python (see --help)\n");
-    }
-    text
 }

@@ -66,7 +66,7 @@ fn every_playout_is_accounted_for() {
 }
 
 #[test]
-fn onnx_runtime_is_measured_beside_it() {
+fn onnx_runtime_is_measured_too() {
     let Some(python) = test_support::python("onnxruntime") else {
         return;
     };

@@ -147,7 +147,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         solver_seconds,
         players: measured,
     };
-    report::print(&report, arguments.json, text)
+    report::print(&report, arguments.json)
 }
 
 /// Seed of the positions of [`of_network`], that of `minuet bench accuracy` by default.
@@ -258,28 +258,4 @@ impl Measured {
             margin: 1.96 * (all * (1.0 - all) / count).sqrt(),
         }
     }
-}
-
-fn text(report: &Report) -> String {
-    let mut text = format!(
-        "optimal moves in random positions of {} in which a mistake is possible, seed {}; solved in {:.1} s\n\n",
-        report.game, report.seed, report.solver_seconds
-    );
-    text += &format!("{:40} {:>7}", "player", "visits");
-    for phase in &report.phases {
-        text += &format!(" {:>7}", format!("{}-{}", phase.discs[0], phase.discs[1]));
-    }
-    text += "      all\n";
-    for player in &report.players {
-        let name = match &player.version {
-            Some(version) => format!("{} {version}", player.player),
-            None => player.player.clone(),
-        };
-        text += &format!("{name:40} {:>7}", player.visits);
-        for share in &player.optimal {
-            text += &format!(" {:>6.1}%", 100.0 * share);
-        }
-        text += &format!("   {:>5.1}% ±{:.1}\n", 100.0 * player.all, 100.0 * player.margin);
-    }
-    text
 }

@@ -12,7 +12,7 @@ use super::measure::{self, Measured};
 /// A child process that reads a number of seconds from each line of standard input, works that long, and prints the number of
 /// positions that it has processed. Killed when dropped.
 pub struct DrivenChild {
-    child: Child,
+    child: Killed,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     /// First line of the output, which the process prints when it is ready.
@@ -31,7 +31,7 @@ impl DrivenChild {
         let input = child.stdin.take().context("no standard input")?;
         let output = child.stdout.take().context("no standard output")?;
         let mut driven = Self {
-            child,
+            child: Killed(child),
             input,
             output: BufReader::new(output),
             first_line: String::new(),
@@ -42,17 +42,12 @@ impl DrivenChild {
         Ok(driven)
     }
 
-    /// Returns the process number.
-    pub fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
     /// Lets the process work for `seconds` and measures it.
     ///
     /// # Errors
     /// The process has ended.
     pub fn measure(&mut self, seconds: f64) -> anyhow::Result<Measured> {
-        measure::measure(self.child.id(), || {
+        measure::measure(self.child.0.id(), || {
             writeln!(self.input, "{seconds}")?;
             self.line()?
                 .parse()
@@ -68,10 +63,13 @@ impl DrivenChild {
     }
 }
 
-impl Drop for DrivenChild {
+/// A process that is killed when this is dropped.
+pub struct Killed(pub Child);
+
+impl Drop for Killed {
     fn drop(&mut self) {
         // An error means that the process has ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }

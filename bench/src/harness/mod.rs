@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`rounds`](self::rounds()) | a warm-up, then repeated measurements |
 //! | [`measure`] | wall clock and processor time of a process, and the cores that it runs on |
+//! | [`runtime`](self::runtime()) | the runtime of a client |
 //! | [`report`] | medians, ratios, text or JSON |
 //! | [`role`] | a role's binary as a child process |
 //! | [`child`] | a child process that works for as long as it is told |
@@ -13,7 +14,7 @@
 //! | [`direct`] | baseline: a model called by Minuet's loader |
 //! | [`onnxruntime`] | baseline: a model called by ONNX Runtime's Python package |
 //! | [`problems`] | problems of the generator game, solved and timed |
-//! | [`compared`] | ratios to a baseline |
+//! | [`compared`] | ratios to a baseline, and the two baselines of a network |
 
 pub mod child;
 pub mod compared;
@@ -34,4 +35,15 @@ pub mod role;
 pub fn rounds<T>(count: usize, mut work: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<Vec<T>> {
     work()?;
     (0..count).map(|_| work()).collect()
+}
+
+/// Returns a runtime with one thread, which is on the core of this thread. Make it after the thread was pinned.
+///
+/// # Errors
+/// The system refuses the thread.
+pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
 }

@@ -4,7 +4,7 @@ use std::{
     ffi::OsStr,
     io,
     net::{Ipv4Addr, SocketAddr, TcpListener},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     thread,
     time::{Duration, Instant},
 };
@@ -12,13 +12,15 @@ use std::{
 use anyhow::{Context as _, bail};
 use service::role::Role;
 
+use super::child::Killed;
+
 const POLL: Duration = Duration::from_millis(20);
 const STOPS_WITHIN: Duration = Duration::from_secs(15);
 
 /// A process of a role, on the core of the starting thread. Killed when dropped.
 pub struct RoleProcess {
     role: Role,
-    child: Child,
+    child: Killed,
 }
 
 impl RoleProcess {
@@ -38,6 +40,19 @@ impl RoleProcess {
         Self::spawn(role, command, logs)
     }
 
+    /// Starts the binary of `role` with settings of the form `section.key=value`, like [`RoleProcess::start`]. Its log is shown.
+    ///
+    /// # Errors
+    /// The binary cannot be started.
+    pub fn start_with(role: Role, settings: Vec<String>) -> anyhow::Result<Self> {
+        let settings = settings.into_iter();
+        Self::start(
+            role,
+            settings.flat_map(|setting| ["--set".to_owned(), setting]),
+            true,
+        )
+    }
+
     /// Starts a program that takes the arguments of a role's binary, like [`RoleProcess::start`].
     ///
     /// # Errors
@@ -54,7 +69,10 @@ impl RoleProcess {
         }
         let child = command.spawn();
         let child = child.with_context(|| format!("cannot start {program}; `make build` builds it"))?;
-        Ok(Self { role, child })
+        Ok(Self {
+            role,
+            child: Killed(child),
+        })
     }
 
     /// Returns the role of the process.
@@ -64,7 +82,7 @@ impl RoleProcess {
 
     /// Returns the number of the process.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.child.0.id()
     }
 
     /// Calls `ask` until it returns a value.
@@ -95,7 +113,7 @@ impl RoleProcess {
     /// # Errors
     /// The process has ended.
     pub fn check(&mut self) -> anyhow::Result<()> {
-        match self.child.try_wait()? {
+        match self.child.0.try_wait()? {
             Some(status) => bail!("{} ended with {status}; its log shows why", self.role.binary()),
             None => Ok(()),
         }
@@ -103,19 +121,11 @@ impl RoleProcess {
 
     /// Asks the process to end, and kills it if it takes too long.
     pub fn stop(mut self) {
-        drop(self.child.stdin.take());
+        drop(self.child.0.stdin.take());
         let deadline = Instant::now() + STOPS_WITHIN;
-        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+        while matches!(self.child.0.try_wait(), Ok(None)) && Instant::now() < deadline {
             thread::sleep(POLL);
         }
-    }
-}
-
-impl Drop for RoleProcess {
-    fn drop(&mut self) {
-        // An error means that the process has ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -4,18 +4,13 @@
 //! replies, like many independent clients.
 
 use std::{
-    fmt,
-    str::FromStr,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
+use parking_lot::Mutex;
 use proto::v1::{EvaluateReply, EvaluateRequest, evaluator_client::EvaluatorClient};
-use serde::Serialize;
 use tokio::{
     runtime::Runtime,
     sync::{mpsc, watch},
@@ -30,7 +25,7 @@ use crate::harness::{
 
 /// Number of different requests of each stream.
 const REQUESTS: usize = 16;
-/// Greatest number of requests in flight on one stream of an open load; above the server's limit per stream.
+/// Largest number of requests in flight on one stream of an open load; above the server's limit per stream.
 const OPEN_IN_FLIGHT: usize = 1024;
 /// Time before a measurement in which its load runs already.
 const LEAD: Duration = Duration::from_millis(200);
@@ -38,7 +33,7 @@ const LEAD: Duration = Duration::from_millis(200);
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Shape of a load: number of streams and positions per request, written `streams`x`rows`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// Number of streams.
     pub streams: usize,
@@ -46,37 +41,22 @@ pub struct Load {
     pub rows: usize,
 }
 
-impl FromStr for Load {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let load = text.split_once('x').and_then(|(streams, rows)| {
-            let (streams, rows) = (streams.parse().ok()?, rows.parse().ok()?);
-            Some(Self { streams, rows })
-        });
-        load.filter(|load| (1..=1024).contains(&load.streams) && (1..=4096).contains(&load.rows))
-            .ok_or_else(|| {
-                format!("`{text}` is not a load; write streams x rows, e.g. 4x64 (at most 1024x4096)")
-            })
-    }
-}
-
-impl fmt::Display for Load {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}x{}", self.streams, self.rows)
-    }
-}
-
 /// Counts over all streams.
 #[derive(Default)]
 struct Count {
-    positions: AtomicU64,
-    refused: AtomicU64,
-    sent: AtomicU64,
+    totals: Totals,
     /// Number of requests that are not answered yet.
-    in_flight: AtomicU64,
-    latencies: parking_lot::Mutex<Vec<Duration>>,
-    failure: parking_lot::Mutex<Option<String>>,
+    in_flight: u64,
+    latencies: Vec<Duration>,
+    failure: Option<String>,
+}
+
+/// Positions since the start.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    sent: u64,
+    answered: u64,
+    refused: u64,
 }
 
 /// Times at which requests are sent.
@@ -93,7 +73,7 @@ pub enum Pace {
 /// The streams; idle except during a measurement.
 pub struct Clients {
     pace: watch::Sender<Pace>,
-    count: Arc<Count>,
+    count: Arc<Mutex<Count>>,
 }
 
 /// Figures of the time between two moments of a load.
@@ -120,20 +100,6 @@ impl Window {
     }
 }
 
-/// Returns the median and 99th percentile of the latencies in `windows`, in milliseconds.
-pub fn percentiles<'a>(windows: impl IntoIterator<Item = &'a Window>) -> (f64, f64) {
-    let mut latencies: Vec<Duration> = windows
-        .into_iter()
-        .flat_map(|window| window.latencies.iter().copied())
-        .collect();
-    latencies.sort_unstable();
-    let at = |share: f64| {
-        let place = (latencies.len() as f64 * share) as usize;
-        latencies.get(place).copied().unwrap_or_default().as_secs_f64() * 1e3
-    };
-    (at(0.5), at(0.99))
-}
-
 impl Clients {
     /// Connects the streams to the server.
     pub fn connect(
@@ -143,7 +109,7 @@ impl Clients {
         positions: &Positions,
     ) -> anyhow::Result<Self> {
         let _inside = runtime.enter();
-        let count = Arc::new(Count::default());
+        let count = Arc::<Mutex<Count>>::default();
         let pace = watch::Sender::new(Pace::Rest);
         for number in 0..load.streams {
             let channel = service::connect::channel(address)?;
@@ -158,7 +124,7 @@ impl Clients {
             tokio::spawn(async move {
                 let count = stream.count.clone();
                 if let Err(error) = stream.run(EvaluatorClient::new(channel)).await {
-                    *count.failure.lock() = Some(format!("{error:#}"));
+                    count.lock().failure = Some(format!("{error:#}"));
                 }
             });
         }
@@ -183,34 +149,39 @@ impl Clients {
         subject: Subject,
         work: impl FnOnce() -> anyhow::Result<()>,
     ) -> anyhow::Result<Window> {
-        let count = &self.count;
-        let counts =
-            || [&count.positions, &count.sent, &count.refused].map(|number| number.load(Ordering::Relaxed));
         self.pace.send_replace(pace);
         std::thread::sleep(LEAD);
-        count.latencies.lock().clear();
-        let (before, mut after) = (counts(), [0; 3]);
+        self.count.lock().latencies.clear();
+        let before = self.count.lock().totals;
+        let mut after = before;
         let measured = measure::measure(subject, || {
             work()?;
-            after = counts();
-            Ok(after[0] - before[0])
+            after = self.count.lock().totals;
+            Ok(after.answered - before.answered)
         });
-        let latencies = std::mem::take(&mut *count.latencies.lock());
+        let latencies = std::mem::take(&mut self.count.lock().latencies);
         self.pace.send_replace(Pace::Rest);
         let began = Instant::now();
-        while count.in_flight.load(Ordering::Relaxed) > 0 && count.failure.lock().is_none() {
+        while self.count.lock().is_busy() {
             anyhow::ensure!(began.elapsed() < TIMEOUT, "requests are not answered");
             std::thread::sleep(Duration::from_millis(1));
         }
-        if let Some(failure) = count.failure.lock().take() {
+        if let Some(failure) = self.count.lock().failure.take() {
             anyhow::bail!("a stream failed: {failure}");
         }
         Ok(Window {
             answered: measured?,
-            offered: after[1] - before[1],
-            refused: after[2] - before[2],
+            offered: after.sent - before.sent,
+            refused: after.refused - before.refused,
             latencies,
         })
+    }
+}
+
+impl Count {
+    /// True if replies are still to come.
+    fn is_busy(&self) -> bool {
+        self.in_flight > 0 && self.failure.is_none()
     }
 }
 
@@ -220,7 +191,7 @@ struct Stream {
     number: usize,
     requests: Vec<EvaluateRequest>,
     pace: watch::Receiver<Pace>,
-    count: Arc<Count>,
+    count: Arc<Mutex<Count>>,
 }
 
 impl Stream {
@@ -259,17 +230,17 @@ impl Stream {
         // The streams send in turn, not all at once.
         let share = self.number as f64 / self.load.streams as f64;
         let mut ticks = tokio::time::interval_at((Instant::now() + interval.mul_f64(share)).into(), interval);
-        let mut asked = std::collections::HashMap::new();
+        let mut due_at = std::collections::HashMap::new();
         loop {
             tokio::select! {
                 reply = receive(replies) => {
                     let reply = reply?;
-                    let due = asked.remove(&reply.id).context("a reply without a request")?;
+                    let due = due_at.remove(&reply.id).context("a reply without a request")?;
                     self.take(&reply, due)?;
                 }
-                due = ticks.tick(), if asked.len() < OPEN_IN_FLIGHT => {
+                due = ticks.tick(), if due_at.len() < OPEN_IN_FLIGHT => {
                     let id = self.send(sender, number).await?;
-                    asked.insert(id, due.into_std());
+                    due_at.insert(id, due.into_std());
                 }
                 changed = self.pace.changed() => {
                     changed?;
@@ -277,9 +248,9 @@ impl Stream {
                 }
             }
         }
-        while !asked.is_empty() {
+        while !due_at.is_empty() {
             let reply = receive(replies).await?;
-            let due = asked.remove(&reply.id).context("a reply without a request")?;
+            let due = due_at.remove(&reply.id).context("a reply without a request")?;
             self.take(&reply, due)?;
         }
         Ok(())
@@ -292,25 +263,25 @@ impl Stream {
             id: *number,
             ..self.requests.get(place).context("no requests")?.clone()
         };
-        self.count
-            .sent
-            .fetch_add(self.load.rows as u64, Ordering::Relaxed);
-        self.count.in_flight.fetch_add(1, Ordering::Relaxed);
+        {
+            let mut count = self.count.lock();
+            count.totals.sent += self.load.rows as u64;
+            count.in_flight += 1;
+        }
         sender.send(request).await?;
         Ok(*number)
     }
 
     fn take(&self, reply: &EvaluateReply, due: Instant) -> anyhow::Result<()> {
         let rows = self.load.rows as u64;
-        self.count.in_flight.fetch_sub(1, Ordering::Relaxed);
+        let mut count = self.count.lock();
+        count.in_flight -= 1;
         match &reply.error {
             None => {
-                self.count.positions.fetch_add(rows, Ordering::Relaxed);
-                self.count.latencies.lock().push(due.elapsed());
+                count.totals.answered += rows;
+                count.latencies.push(due.elapsed());
             }
-            Some(error) if error.code == Code::ResourceExhausted as i32 => {
-                self.count.refused.fetch_add(rows, Ordering::Relaxed);
-            }
+            Some(error) if error.code == Code::ResourceExhausted as i32 => count.totals.refused += rows,
             Some(error) => anyhow::bail!("{}", error.message),
         }
         Ok(())

@@ -6,54 +6,213 @@
 //! processor time, which other work on the machine disturbs less. The server's cache is off, so every position is evaluated.
 //! Direct calls have batches of the size that the load makes possible: all requests in flight, at most the largest batch.
 //!
-//! A bare gRPC server, which answers at once and without a model, is measured in turn with them: what gRPC itself costs.
-//!
 //! Then an open load, which sends on a schedule, finds the highest rate that the server keeps up with. Multiples of that rate
 //! are the overload. At half of it the model is swapped.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`served`] | the server process |
-//! | [`bare`] | the bare gRPC server |
 //! | [`load`] | the clients |
 //! | [`ramp`] | the highest rate |
-//! | [`report`] | the result |
 
-mod arguments;
-pub mod bare;
 mod load;
 mod ramp;
-mod report;
 mod served;
 
-use std::{path::Path, time::Instant};
+use std::{
+    ops::RangeInclusive,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
 use anyhow::Context as _;
+use clap::builder::PossibleValuesParser;
+use games::registry;
 use prost::Message as _;
 use proto::v1::evaluator_client::EvaluatorClient;
+use serde::Serialize;
 use tokio::runtime::Runtime;
 
-pub use self::arguments::Arguments;
 use self::{
-    arguments::Network,
-    load::{Clients, Load, Pace, Window, percentiles},
-    report::{Bare, Figures, Latency, Open, Overload, Report, Swap},
+    load::{Clients, Load, Pace, Window},
     served::{Served, is_gpu},
 };
 use crate::harness::{
-    compared::Compared,
-    direct,
+    compared::{Baselines, Compared},
     measure::{Cores, Measured, Subject},
-    model,
-    onnxruntime::OnnxRuntime,
+    model, onnxruntime,
     positions::Positions,
     report::{median_of, median_ratio, print},
+    runtime,
 };
 
 /// Seconds of the first calls, which are not measured.
 const WARM_UP: f64 = 0.3;
 /// Load during a swap of the model, as a share of the highest rate.
 const SWAP_LOAD: f64 = 0.5;
+/// Positions in the requests whose bytes are counted, and the number of such requests.
+const ROWS: usize = 64;
+const REQUESTS: usize = 100;
+/// Bytes of a message's header in gRPC (5) and of its frame in HTTP/2 (9).
+const HEADERS: usize = 14;
+
+/// Arguments of `minuet bench inference`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  minuet bench inference --json --python \"$(python3 scripts/python_env.py onnxruntime)\"
+  minuet bench inference --networks 6x64 --loads 4x64 --providers cpu
+  minuet bench inference --providers cuda --batch 512 --networks 6x64,20x256 --loads 16x256,64x16 --json   (on a GPU)")]
+pub struct Arguments {
+    /// Game whose positions are evaluated.
+    #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(registry::NAMES))]
+    game: String,
+    /// Networks of random weights, as BLOCKSxFILTERS.
+    #[arg(long, value_delimiter = ',', default_value = "2x32,6x64", value_parser = network)]
+    networks: Vec<Pair>,
+    /// Loads, as STREAMSxPOSITIONS (per request). Each stream has a connection of its own and one request at a time.
+    #[arg(long, value_delimiter = ',', default_value = "1x1,8x1,64x1,4x64", value_parser = load)]
+    loads: Vec<Pair>,
+    /// Largest batch, also of the direct calls, unless the load has fewer positions in flight.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=4096))]
+    batch: u16,
+    /// Providers to measure, as in `inference.provider`.
+    #[arg(long, value_delimiter = ',', default_value = "cpu,auto")]
+    providers: Vec<String>,
+    /// Number of rounds; results are medians.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
+    rounds: u8,
+    /// Seconds of each measurement.
+    #[arg(long, default_value_t = 1.0)]
+    seconds: f64,
+    /// Loads of the overload test, as multiples of the highest rate that the server keeps up with; 0: no open loads.
+    #[arg(long, value_delimiter = ',', default_value = "2,3", value_parser = times)]
+    overload: Vec<f64>,
+    /// Largest number of queued positions in the server.
+    #[arg(long, default_value_t = 1024)]
+    queue: u32,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// Python interpreter with ONNX Runtime, for the comparison.
+    #[arg(long)]
+    python: Option<PathBuf>,
+}
+
+/// Blocks and filters of a residual tower (over clans, convolutions and filters of a fish-eye network), or streams and positions of a
+/// load.
+type Pair = (usize, usize);
+
+fn network(text: &str) -> Result<Pair, String> {
+    pair(text, 0..=100, 1..=4096)
+        .ok_or_else(|| format!("`{text}` is not a network; write blocks x filters, e.g. 6x64"))
+}
+
+fn load(text: &str) -> Result<Pair, String> {
+    pair(text, 1..=1024, 1..=4096)
+        .ok_or_else(|| format!("`{text}` is not a load; write streams x rows, e.g. 4x64 (at most 1024x4096)"))
+}
+
+fn pair(text: &str, first: RangeInclusive<usize>, second: RangeInclusive<usize>) -> Option<Pair> {
+    let (left, right) = text.split_once('x')?;
+    let pair = (left.parse().ok()?, right.parse().ok()?);
+    (first.contains(&pair.0) && second.contains(&pair.1)).then_some(pair)
+}
+
+fn times(text: &str) -> Result<f64, String> {
+    let times = text.parse().ok().filter(|times| (0.0..=100.0).contains(times));
+    times.ok_or_else(|| format!("`{text}` is not a multiple from 0 to 100"))
+}
+
+/// Complete result of the benchmark.
+#[derive(Serialize)]
+struct Report {
+    bench: &'static str,
+    game: String,
+    batch: u16,
+    rounds: u8,
+    /// True if server and clients were pinned to a core each.
+    is_pinned: bool,
+    /// Mean bytes per position in requests of 64 positions, framing included.
+    request_bytes_per_position: f64,
+    reply_bytes_per_position: f64,
+    figures: Vec<Figures>,
+}
+
+/// Figures of one network on one provider under one load; medians over the rounds. Rates are positions per second.
+#[derive(Serialize)]
+struct Figures {
+    /// Blocks x filters.
+    network: String,
+    /// Streams x positions per request.
+    load: String,
+    /// Positions in each batch of the direct calls: all that the load has in flight, at most the largest batch.
+    direct_batch: usize,
+    asked_for: String,
+    provider: String,
+    /// Size of the model's file.
+    model_bytes: usize,
+    /// Rate served to streams that have one request in flight each.
+    served: f64,
+    served_per_cpu_second: f64,
+    /// Comparison with direct calls by Minuet's loader.
+    direct: Compared,
+    /// Comparison with ONNX Runtime's Python package.
+    onnxruntime: onnxruntime::Figures,
+    /// Overhead of the server in microseconds of processor time per position, from `direct.cpu_ratio`. For a model that takes
+    /// hundreds of microseconds, 1 % of noise is more than the whole overhead.
+    overhead_us_per_position: f64,
+    /// Processor time of all threads except the one that runs the model, in microseconds per position.
+    other_threads_us_per_position: f64,
+    /// Share of time in which the device (the GPU, or the thread that runs the model) computed, 0 to 1; `None` if not known.
+    device_busy_share: Option<f64>,
+    latency: Latency,
+    /// Figures of open loads.
+    open: Option<Open>,
+}
+
+/// Latency of answered requests.
+#[derive(Clone, Copy, Serialize)]
+struct Latency {
+    p50_ms: f64,
+    p99_ms: f64,
+}
+
+/// Figures of loads that are offered on a schedule. Latencies begin at the time on the schedule.
+#[derive(Serialize)]
+struct Open {
+    /// Highest offered rate that the server keeps up with.
+    peak: f64,
+    /// Latency at that rate.
+    latency: Latency,
+    overload: Vec<Overload>,
+    swap: Swap,
+}
+
+/// Figures of a load above the highest rate.
+#[derive(Serialize)]
+struct Overload {
+    /// Intended load, as a multiple of the highest rate.
+    times: f64,
+    /// Rate that the clients reached.
+    offered: f64,
+    answered: f64,
+    refused_share: f64,
+    /// Rate answered under overload / rate answered at the peak.
+    ratio: f64,
+    latency: Latency,
+}
+
+/// Figures of a load while the server loads and takes over a new model, at half of the highest rate. No request failed.
+#[derive(Serialize)]
+struct Swap {
+    offered: f64,
+    /// Positions refused.
+    refused: u64,
+    /// Time from the publication of the new model to its first answer, in seconds.
+    seconds: f64,
+    latency: Latency,
+}
 
 /// Runs the benchmark and prints the result.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -63,7 +222,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut figures = Vec::new();
     for &network in &arguments.networks {
         for provider in &arguments.providers {
-            let folder = folder.path().join(format!("{network}-{provider}"));
+            let folder = folder.path().join(format!("{}-{provider}", written(network)));
             std::fs::create_dir_all(&folder)?;
             figures.extend(measure(
                 &arguments, network, provider, &positions, &folder, &cores,
@@ -81,14 +240,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         reply_bytes_per_position: reply,
         figures,
     };
-    print(&found, arguments.json, report::text)
+    print(&found, arguments.json)
 }
 
-/// Positions in the requests whose bytes are counted, and the number of such requests.
-const ROWS: usize = 64;
-const REQUESTS: usize = 100;
-/// Bytes of a message's header in gRPC (5) and of its frame in HTTP/2 (9).
-const HEADERS: usize = 14;
+fn written((left, right): Pair) -> String {
+    format!("{left}x{right}")
+}
 
 /// Returns the mean size of requests and of replies on the wire in bytes for a position, with a small network. Headers of TCP and IP are
 /// not counted.
@@ -98,10 +255,8 @@ fn bytes_per_position(
     folder: &Path,
 ) -> anyhow::Result<[f64; 2]> {
     let (model, _) = model::find(&arguments.game, 0, None, (1, 8))?;
+    let runtime = runtime()?;
     let mut served = Served::start(arguments, "cpu", folder, model)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
     served.wait(&runtime)?;
     let _inside = runtime.enter();
     let mut client = EvaluatorClient::new(service::connect::channel(&served.address())?);
@@ -118,75 +273,65 @@ fn bytes_per_position(
 /// Measures one network on one provider under all loads.
 fn measure(
     arguments: &Arguments,
-    network: Network,
+    network: Pair,
     provider: &str,
     positions: &Positions,
     folder: &Path,
     cores: &Cores,
 ) -> anyhow::Result<Vec<Figures>> {
-    let (model, _) = model::find(&arguments.game, 0, None, (network.blocks, network.filters))?;
-    let file = folder.join("direct.onnx");
-    std::fs::write(&file, &model.bytes)?;
-    let (batch, model_bytes) = (usize::from(arguments.batch), model.bytes.len());
+    let (model, _) = model::find(&arguments.game, 0, None, network)?;
     cores.use_first()?;
-    let mut served = Served::start(arguments, provider, folder, model)?;
-    let bare = bare::start()?;
+    let mut served = Served::start(arguments, provider, folder, model.clone())?;
     cores.use_second()?;
-    // Built after this thread was pinned, so that the runtime's threads inherit its core.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     let chosen = served.wait(&runtime)?;
     let mut figures = Vec::new();
-    for &load in &arguments.loads {
+    for &(streams, rows) in &arguments.loads {
         cores.use_first()?;
-        let batch = batch.min(load.streams * load.rows);
-        let mut direct = direct::start(&arguments.game, provider, batch, &file)?;
-        let batching = (batch, direct.first_line.parse()?);
+        let batch = usize::from(arguments.batch).min(streams * rows);
+        let providers = (provider, &*chosen);
         let python = arguments.python.as_deref();
-        let mut onnxruntime = OnnxRuntime::start(python, &file, positions, batching, &chosen)?;
+        let mut baselines = Baselines::start((positions, batch), (&model, folder), providers, python)?;
         cores.use_second()?;
-        direct.measure(WARM_UP)?;
+        baselines.warm_up(WARM_UP)?;
+        let load = Load { streams, rows };
         let clients = Clients::connect(&runtime, &served.address(), load, positions)?;
         clients.measure(Pace::Closed, served.subject(), WARM_UP)?;
-        let unserved = Clients::connect(&runtime, &bare.first_line, load, positions)?;
-        unserved.measure(Pace::Closed, bare.pid().into(), WARM_UP)?;
-        let (mut directs, mut pythons, mut windows) = (Vec::new(), Vec::new(), Vec::new());
-        let mut bares = Vec::new();
+        let mut windows = Vec::new();
         // All processes have run their first batches above.
         for _ in 0..arguments.rounds {
-            directs.push(direct.measure(arguments.seconds)?);
-            pythons.extend(onnxruntime.measure(arguments.seconds)?);
+            baselines.measure(arguments.seconds)?;
             windows.push(clients.measure(Pace::Closed, served.subject(), arguments.seconds)?);
-            bares.push(unserved.measure(Pace::Closed, bare.pid().into(), arguments.seconds)?);
         }
-        let serveds: Vec<Measured> = windows.iter().map(|window| window.answered).collect();
-        let direct = Compared::new(&serveds, &directs).context("there are no rounds")?;
+        let serveds = answered(&windows);
+        let (direct, onnxruntime) = baselines.compare(&serveds)?;
         let rate = median_of(&serveds, Measured::per_second);
         figures.push(Figures {
-            network: network.to_string(),
-            load: load.to_string(),
+            network: written(network),
+            load: written((streams, rows)),
             direct_batch: batch,
-            bare: Bare::of(&bares),
             asked_for: provider.to_owned(),
             provider: chosen.clone(),
-            model_bytes,
+            model_bytes: model.bytes.len(),
             served: rate,
             served_per_cpu_second: median_of(&serveds, Measured::per_cpu_second),
             overhead_us_per_position: (1.0 / direct.cpu_ratio - 1.0) / direct.per_cpu_second * 1e6,
             direct,
-            onnxruntime: onnxruntime.figures(&serveds, &pythons),
+            onnxruntime,
             other_threads_us_per_position: median_of(&serveds, Measured::other_threads_us),
             device_busy_share: busy_share(&serveds, &chosen, served.subject()),
             latency: Latency::of(&windows),
-            open: match arguments.overloads().next() {
-                Some(_) => Some(open(arguments, &clients, &mut served, &runtime, load, rate)?),
-                None => None,
+            open: match arguments.overload.iter().any(|&times| times > 0.0) {
+                true => Some(open(arguments, &clients, &mut served, &runtime, load, rate)?),
+                false => None,
             },
         });
     }
     Ok(figures)
+}
+
+fn answered(windows: &[Window]) -> Vec<Measured> {
+    windows.iter().map(|window| window.answered).collect()
 }
 
 /// Measures the server under open loads: at the highest rate that it keeps up with, above it, and during a swap of the model.
@@ -202,8 +347,8 @@ fn open(
     let at = |rate| clients.measure(Pace::Open(rate), subject, arguments.seconds);
     let peak = ramp::peak(load, guess, at)?;
     let mut peaks = Vec::new();
-    let mut overloads: Vec<(f64, Vec<Window>)> =
-        arguments.overloads().map(|times| (times, Vec::new())).collect();
+    let times = arguments.overload.iter().copied().filter(|&times| times > 0.0);
+    let mut overloads: Vec<(f64, Vec<Window>)> = times.map(|times| (times, Vec::new())).collect();
     for _ in 0..arguments.rounds {
         peaks.push(at(peak)?);
         for (times, windows) in &mut overloads {
@@ -213,12 +358,6 @@ fn open(
     let began = Instant::now();
     let rate = SWAP_LOAD * peak;
     let swapped = clients.measure_while(Pace::Open(rate), subject, || served.swap(runtime))?;
-    let answered = |windows: &[Window]| {
-        windows
-            .iter()
-            .map(|window| window.answered)
-            .collect::<Vec<Measured>>()
-    };
     Ok(Open {
         peak,
         latency: Latency::of(&peaks),
@@ -249,19 +388,19 @@ fn busy_share(measured: &[Measured], chosen: &str, subject: Subject) -> Option<f
     is_known.then(|| median_of(measured, Measured::busy_share))
 }
 
-impl Bare {
-    fn of(windows: &[Window]) -> Self {
-        Self {
-            served: median_of(windows, |window| window.answered.per_second()),
-            us_per_position: median_of(windows, |window| 1e6 / window.answered.per_cpu_second()),
-            latency: Latency::of(windows),
-        }
-    }
-}
-
 impl Latency {
+    /// Returns the median and the 99th percentile over all windows.
     fn of(windows: &[Window]) -> Self {
-        let (p50_ms, p99_ms) = percentiles(windows);
-        Self { p50_ms, p99_ms }
+        let latencies = windows.iter().flat_map(|window| &window.latencies);
+        let mut latencies: Vec<Duration> = latencies.copied().collect();
+        latencies.sort_unstable();
+        let at = |share: f64| {
+            let place = (latencies.len() as f64 * share) as usize;
+            latencies.get(place).copied().unwrap_or_default().as_secs_f64() * 1e3
+        };
+        Self {
+            p50_ms: at(0.5),
+            p99_ms: at(0.99),
+        }
     }
 }

@@ -4,13 +4,13 @@ use super::load::{Load, Window};
 
 /// Ratio of one offered rate to the rate before.
 const STEP: f64 = 1.1;
-/// Greatest share of the offered positions that may be left unanswered.
+/// Largest share of the offered positions that may be left unanswered.
 const BACKLOG: f64 = 0.02;
-/// Least share of the rate that the clients must reach.
+/// Smallest share of the rate that the clients must reach.
 const OFFERED: f64 = 0.95;
 /// Tries at a rate, because other work on the machine may disturb one.
 const TRIES: usize = 2;
-/// Greatest number of different rates.
+/// Largest number of different rates.
 const MOST: usize = 60;
 
 /// Returns the highest rate, in positions per second, at which `offer` keeps up. The search begins at half of `guess` and

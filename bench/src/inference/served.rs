@@ -9,11 +9,12 @@ use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::Evalua
 use service::role::Role;
 use tokio::runtime::Runtime;
 
-use super::arguments::Arguments;
+use super::Arguments;
 use crate::harness::{
     measure::Subject,
     model,
     role::{RoleProcess, free_addresses},
+    runtime,
 };
 
 /// Longest time to load the model.
@@ -38,7 +39,7 @@ impl Served {
         network: ModelFile,
     ) -> anyhow::Result<Self> {
         let store = folder.join("checkpoints").display().to_string();
-        publish(&store, &network)?;
+        runtime()?.block_on(model::publish(&store, LATEST, &network))?;
         let mut free = free_addresses(2)?.into_iter();
         let address = free.next().unwrap_or_else(|| ([127, 0, 0, 1], 0).into());
         let page = free.next().filter(|_| is_gpu(provider));
@@ -54,10 +55,7 @@ impl Served {
             "inference.cache_mib=0".into(),
         ];
         settings.extend(page.map(|page| format!("inference.metrics={page}")));
-        let arguments = settings
-            .into_iter()
-            .flat_map(|setting| ["--set".to_owned(), setting]);
-        let process = RoleProcess::start(Role::InferenceServer, arguments, true)?;
+        let process = RoleProcess::start_with(Role::InferenceServer, settings)?;
         Ok(Self {
             process,
             address,
@@ -75,7 +73,8 @@ impl Served {
     /// Publishes the network as that of the next step, and waits until the server answers with it.
     pub fn swap(&mut self, runtime: &Runtime) -> anyhow::Result<()> {
         self.network.step += 1;
-        let version = publish(&self.store, &self.network)?.to_string();
+        let version = runtime.block_on(model::publish(&self.store, LATEST, &self.network))?;
+        let version = version.to_string();
         self.wait_until(runtime, |model| model.version == version)?;
         Ok(())
     }
@@ -111,13 +110,6 @@ impl Served {
             page: self.page,
         }
     }
-}
-
-fn publish(store: &str, network: &ModelFile) -> anyhow::Result<checkpoints::Version> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(model::publish(store, LATEST, network))
 }
 
 /// True if a provider's name, in a configuration or a reply, is that of a GPU provider.

@@ -7,12 +7,10 @@
 //! | [`roles`] | the replay store and the learner of a run |
 //! | [`rating`] | measures a network against fixed opponents and an exact solver |
 //! | [`state`] | counts and measurements of a run, kept in its folder |
-//! | [`points`] | measurements as lines of JSON |
-//! | [`report`] | table and JSON |
+//! | [`report`] | table, JSON, measurements as lines of JSON |
 
 mod cell;
 mod experiment;
-mod points;
 mod rating;
 mod report;
 mod roles;
@@ -23,16 +21,15 @@ use std::{
     io,
     num::NonZero,
     path::{Path, PathBuf},
-    process::{self, Child, Command, Stdio},
+    process::{self, Command, Stdio},
     thread,
     time::Duration,
 };
 
 use anyhow::{Context as _, bail};
 
-use experiment::Experiment;
-use points::Points;
-use state::State;
+use self::{experiment::Experiment, report::Points, state::State};
+use crate::harness::child::Killed;
 
 const POLL: Duration = Duration::from_millis(200);
 
@@ -150,15 +147,7 @@ fn end_with_parent() {
 struct Running {
     name: String,
     log: PathBuf,
-    child: Child,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // An error means that the process has ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    child: Killed,
 }
 
 /// Makes all `waiting` runs, `jobs` at a time, and calls `look` again and again until after the last one.
@@ -181,7 +170,7 @@ fn make(
         }
         let mut place = 0;
         while let Some(run) = running.get_mut(place) {
-            match run.child.try_wait()? {
+            match run.child.0.try_wait()? {
                 None => place += 1,
                 Some(status) if status.success() => {
                     running.swap_remove(place);
@@ -220,6 +209,6 @@ fn start(file: &Path, folder: &Path, run: &str, path: &Path, progress: Stdio) ->
     Ok(Running {
         name: run.into(),
         log,
-        child,
+        child: Killed(child),
     })
 }

@@ -6,27 +6,74 @@
 //! counted by their source: a fresh evaluation, the cache, an evaluation that an earlier move left in the tree (gray), or the
 //! rules (terminal).
 
-mod arguments;
 mod player;
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::{Context as _, ensure};
 use games::{Game, registry};
-use network::{ModelFile, batched::EvaluationSource, cache::Cache, client::local::NetworkLoader};
+use network::{ModelFile, ModelName, batched::EvaluationSource, cache::Cache, client::local::NetworkLoader};
 use serde::Serialize;
 
-pub use self::arguments::Arguments;
 use self::player::{Player, Totals};
 use crate::harness::{
-    compared::Compared,
-    direct,
+    compared::{Baselines, Compared},
     measure::{self, Cores},
-    model,
-    onnxruntime::{self, OnnxRuntime},
+    model, onnxruntime,
     positions::Positions,
-    report, rounds,
+    report,
 };
+
+/// Arguments of `minuet bench playouts`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example: minuet bench playouts --game chess --json --python \"$(python3 scripts/python_env.py onnxruntime)\""
+)]
+pub struct Arguments {
+    /// The game.
+    #[arg(long, default_value = "chess")]
+    game: String,
+    /// Trained network: a run, a checkpoint's folder or an .onnx file. Default: a network of random weights.
+    #[arg(long, conflicts_with_all = ["blocks", "filters"])]
+    model: Option<ModelName>,
+    /// Residual blocks of the random network.
+    #[arg(long, default_value_t = 4)]
+    blocks: usize,
+    /// Filters of the random network.
+    #[arg(long, default_value_t = 64)]
+    filters: usize,
+    /// Visits per move.
+    #[arg(long, default_value_t = 800)]
+    visits: u32,
+    /// Number of games in progress; their leaves share batches.
+    #[arg(long, default_value_t = 64)]
+    games: usize,
+    /// Leaves per search and batch; 1 is serial UCT.
+    #[arg(long, default_value_t = 1)]
+    leaves: u32,
+    /// Memory of the evaluation cache, in MiB.
+    #[arg(long, default_value_t = 256)]
+    cache: usize,
+    /// Execution provider; auto uses the fastest one whose results agree with f32, as `minuet up` does.
+    #[arg(long, default_value = "auto")]
+    provider: config::Provider,
+    /// Seconds of each measurement.
+    #[arg(long, default_value_t = 5.0)]
+    seconds: f64,
+    /// Python interpreter with ONNX Runtime, for the comparison.
+    #[arg(long)]
+    python: Option<PathBuf>,
+    /// Number of rounds; results are medians.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
 
 /// Result of the benchmark.
 #[derive(Serialize)]
@@ -58,16 +105,9 @@ pub struct Measured {
     onnxruntime: onnxruntime::Figures,
     /// Playouts per CPU second, divided by single evaluations per CPU second of ONNX Runtime's default CPU provider.
     ratio_to_default_provider: f64,
-    /// Sums over all rounds. `root_evaluations` counts the requested evaluations that were not playouts.
-    playouts: u64,
-    asked: u64,
-    root_evaluations: u64,
-    fresh: u64,
-    cache_hits: u64,
-    duplicates: u64,
-    gray: u64,
-    terminal: u64,
-    moves: u64,
+    /// Sums over all rounds.
+    #[serde(flatten)]
+    totals: Totals,
     /// Mean number of fresh evaluations per batch.
     batch: f64,
 }
@@ -82,14 +122,19 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let game = arguments.game.clone();
     let json = arguments.json;
     let report = registry::visit(&game, arguments)??;
-    report::print(&report, json, text)
+    report::print(&report, json)
 }
 
 impl registry::Visitor for Arguments {
     type Output = anyhow::Result<Report>;
 
     fn visit<G: Game>(self) -> anyhow::Result<Report> {
-        let (file, network) = self.network::<G>()?;
+        let (file, network) = model::find(G::NAME, 0, self.model.as_ref(), (self.blocks, self.filters))?;
+        let options = file.layout.options;
+        ensure!(
+            options == 0,
+            "{network} takes rows with options {options}; only those with options 0 are measured"
+        );
         let mut measured = vec![self.measure::<G>(&file, self.provider)?];
         if measured[0].provider != config::Provider::Cpu.name() {
             measured.push(self.measure::<G>(&file, config::Provider::Cpu)?);
@@ -113,21 +158,9 @@ impl registry::Visitor for Arguments {
 }
 
 impl Arguments {
-    /// Returns the measured network and its name.
-    fn network<G: Game>(&self) -> anyhow::Result<(ModelFile, String)> {
-        let found = model::find(G::NAME, 0, self.model.as_ref(), (self.blocks, self.filters))?;
-        let options = found.0.layout.options;
-        ensure!(
-            options == 0,
-            "{} takes rows with options {options}; only those with options 0 are measured",
-            found.1
-        );
-        Ok(found)
-    }
-
-    fn measure<G: Game>(&self, file: &ModelFile, asked_for: config::Provider) -> anyhow::Result<Measured> {
+    fn measure<G: Game>(&self, file: &ModelFile, provider: config::Provider) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
-        let network = NetworkLoader::new(Path::new(""), asked_for, 1, largest)?.open(file)?;
+        let network = NetworkLoader::new(Path::new(""), provider, 1, largest)?.open(file)?;
         let name = network::Network::description(&network).provider.clone();
         let source = EvaluationSource::Network {
             network: Arc::new(network),
@@ -135,113 +168,44 @@ impl Arguments {
         };
         let mut player = Player::<G>::new(self, source)?;
         let folder = tempfile::tempdir().context("cannot make a temporary folder")?;
-        let path = folder.path().join("direct.onnx");
-        std::fs::write(&path, &file.bytes)?;
-        let mut direct = direct::start(&self.game, &name, 1, &path)?;
         let positions = Positions::play(&self.game)?;
-        let batching = (1, direct.first_line.parse()?);
-        let mut onnxruntime = OnnxRuntime::start(self.python.as_deref(), &path, &positions, batching, &name)?;
+        let model = (file, folder.path());
+        let python = self.python.as_deref();
+        let mut baselines = Baselines::start((&positions, 1), model, (&name, &name), python)?;
         let time = Duration::from_secs_f64(self.seconds);
-        let rounds = rounds(self.rounds, || {
+        player.play_for(time)?;
+        baselines.warm_up(self.seconds)?;
+        let began = player.totals();
+        let (mut playing, mut requesting) = (Vec::new(), Vec::new());
+        for _ in 0..self.rounds {
             let before = player.totals();
-            let moves = player.moves;
-            let mut done = Totals::default();
-            let playing = measure::measure(std::process::id(), || {
+            let mut gray = 0;
+            let round = measure::measure(std::process::id(), || {
                 player.play_for(time)?;
-                done = player.totals().since(before);
-                Ok(done.search.visits)
+                let done = player.totals().since(before);
+                gray = done.gray;
+                Ok(done.playouts)
             })?;
-            Ok(Round {
-                done,
-                moves: player.moves - moves,
-                playing,
-                single: direct.measure(self.seconds)?,
-                python: onnxruntime.measure(self.seconds)?,
-            })
-        })?;
-        let playing: Vec<_> = rounds.iter().map(|round| round.playing).collect();
-        let single: Vec<_> = rounds.iter().map(|round| round.single).collect();
-        let python: Vec<_> = rounds.iter().filter_map(|round| round.python).collect();
-        let asking: Vec<_> = rounds
-            .iter()
-            .map(|round| measure::Measured {
-                positions: round.done.search.visits - round.done.search.gray_visits,
-                ..round.playing
-            })
-            .collect();
-        let totals = rounds
-            .iter()
-            .fold(Totals::default(), |sum, round| sum.plus(round.done));
-        let Totals { search, answers } = totals;
+            playing.push(round);
+            requesting.push(measure::Measured {
+                positions: round.positions - gray,
+                ..round
+            });
+            baselines.measure(self.seconds)?;
+        }
+        let totals = player.totals().since(began);
+        let (single, onnxruntime) = baselines.compare(&playing)?;
+        let per_cpu_second = measure::Measured::per_cpu_second;
         Ok(Measured {
             provider: name,
             playouts_per_second: report::median_of(&playing, measure::Measured::per_second),
-            playouts_per_cpu_second: report::median_of(&playing, measure::Measured::per_cpu_second),
-            single: Compared::new(&playing, &single).context("there are no rounds")?,
-            ratio_without_gray: report::median_ratio(&asking, &single, measure::Measured::per_cpu_second),
-            onnxruntime: onnxruntime.figures(&playing, &python),
+            playouts_per_cpu_second: report::median_of(&playing, per_cpu_second),
+            single,
+            ratio_without_gray: report::median_ratio(&requesting, &baselines.directs, per_cpu_second),
+            onnxruntime,
             ratio_to_default_provider: 0.0,
-            playouts: search.visits,
-            asked: search.evaluations,
-            root_evaluations: search.root_evaluations,
-            fresh: answers.fresh,
-            cache_hits: answers.cached,
-            duplicates: answers.duplicates,
-            gray: search.gray_visits,
-            terminal: search.terminal_visits,
-            moves: rounds.iter().map(|round| round.moves).sum(),
-            batch: answers.fresh as f64 / answers.batches.max(1) as f64,
+            totals,
+            batch: totals.fresh as f64 / totals.batches.max(1) as f64,
         })
     }
-}
-
-/// Counts and times of one round.
-struct Round {
-    done: Totals,
-    moves: u64,
-    playing: measure::Measured,
-    single: measure::Measured,
-    python: Option<measure::Measured>,
-}
-
-fn text(report: &Report) -> String {
-    let mut lines = format!(
-        "{}, network {}, one core for everything, {} visits a move, {} games at once, {} leaves each, median of {}\n\n",
-        report.game,
-        report.network,
-        report.visits_per_move,
-        report.games_at_once,
-        report.leaves,
-        report.rounds
-    );
-    lines += "provider        playouts/s  per CPU s   batch 1/s  per CPU s   ratio  without gray  to python  to default provider\n";
-    for one in &report.measured {
-        let python = one.onnxruntime.compared.as_ref();
-        let python = python.map_or("-".into(), |found| format!("{:.2}", found.cpu_ratio));
-        lines += &format!(
-            "{:14} {:>11.0} {:>10.0} {:>11.0} {:>10.0} {:>7.2} {:>13.2} {python:>10} {:>20.2}\n",
-            one.provider,
-            one.playouts_per_second,
-            one.playouts_per_cpu_second,
-            one.single.per_second,
-            one.single.per_cpu_second,
-            one.single.cpu_ratio,
-            one.ratio_without_gray,
-            one.ratio_to_default_provider
-        );
-        if let Some(reason) = &one.onnxruntime.missing {
-            lines += &format!("  not compared with ONNX Runtime's Python package: {reason}\n");
-        }
-        let share = |count: u64| 100.0 * count as f64 / one.playouts.max(1) as f64;
-        lines += &format!(
-            "               of the playouts: {:.1} % fresh, {:.1} % cached, {:.1} % asked already, {:.1} % gray, {:.1} % terminal; batches of {:.1}\n",
-            share(one.fresh),
-            share(one.cache_hits),
-            share(one.duplicates),
-            share(one.gray),
-            share(one.terminal),
-            one.batch
-        );
-    }
-    lines
 }

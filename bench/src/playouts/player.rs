@@ -3,52 +3,58 @@
 use std::time::{Duration, Instant};
 
 use games::Game;
-use network::{
-    NetworkError,
-    batched::{BatchedEvaluator, EvaluationCounts, EvaluationSource},
-};
-use search::{ApplyError, Counters, GameKey, Search, Settings};
+use network::batched::{BatchedEvaluator, EvaluationSource};
+use search::{Counters, GameKey, Search, Settings};
+use serde::Serialize;
 
-use super::arguments::Arguments;
+use super::Arguments;
 
 /// Number of quick moves at the beginning of the last game. Earlier games have fewer, so that games are measured at different moves.
 const QUICK_MOVES: usize = 80;
 /// Visits of a quick move.
 const QUICK_VISITS: u32 = 16;
 
-/// Counters since the start.
-#[derive(Clone, Copy, Default)]
+/// Counts since the start.
+#[derive(Clone, Copy, Default, Serialize)]
 pub struct Totals {
-    pub search: Counters,
-    pub answers: EvaluationCounts,
+    pub playouts: u64,
+    /// Requested evaluations.
+    asked: u64,
+    /// Requested evaluations that were not playouts.
+    root_evaluations: u64,
+    pub fresh: u64,
+    cache_hits: u64,
+    duplicates: u64,
+    pub gray: u64,
+    terminal: u64,
+    moves: u64,
+    #[serde(skip)]
+    pub batches: u64,
 }
 
 impl Totals {
-    fn combine(self, other: Self, with: impl Fn(u64, u64) -> u64) -> Self {
-        Self {
-            search: Counters {
-                visits: with(self.search.visits, other.search.visits),
-                evaluations: with(self.search.evaluations, other.search.evaluations),
-                root_evaluations: with(self.search.root_evaluations, other.search.root_evaluations),
-                gray_visits: with(self.search.gray_visits, other.search.gray_visits),
-                terminal_visits: with(self.search.terminal_visits, other.search.terminal_visits),
-                ..Counters::default()
-            },
-            answers: EvaluationCounts {
-                fresh: with(self.answers.fresh, other.answers.fresh),
-                cached: with(self.answers.cached, other.answers.cached),
-                duplicates: with(self.answers.duplicates, other.answers.duplicates),
-                batches: with(self.answers.batches, other.answers.batches),
-            },
-        }
+    fn add(&mut self, search: &Counters) {
+        self.playouts += search.visits;
+        self.asked += search.evaluations;
+        self.root_evaluations += search.root_evaluations;
+        self.gray += search.gray_visits;
+        self.terminal += search.terminal_visits;
     }
 
-    pub fn plus(self, other: Self) -> Self {
-        self.combine(other, |one, other| one + other)
-    }
-
+    /// Returns what was counted after `before`.
     pub fn since(self, before: Self) -> Self {
-        self.combine(before, |now, before| now - before)
+        Self {
+            playouts: self.playouts - before.playouts,
+            asked: self.asked - before.asked,
+            root_evaluations: self.root_evaluations - before.root_evaluations,
+            fresh: self.fresh - before.fresh,
+            cache_hits: self.cache_hits - before.cache_hits,
+            duplicates: self.duplicates - before.duplicates,
+            gray: self.gray - before.gray,
+            terminal: self.terminal - before.terminal,
+            moves: self.moves - before.moves,
+            batches: self.batches - before.batches,
+        }
     }
 }
 
@@ -63,19 +69,9 @@ pub struct Player<G: Game> {
     settings: Settings,
     slots: Vec<GameInProgress<G>>,
     evaluator: BatchedEvaluator<G>,
-    /// Counters of games that are over.
+    /// Counts of games that are over, and of all moves.
     past: Totals,
     games: u64,
-    pub moves: u64,
-}
-
-/// Error: a game of the measurement failed.
-#[derive(Debug, thiserror::Error)]
-enum PlayError {
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    #[error(transparent)]
-    Answer(#[from] ApplyError),
 }
 
 impl<G: Game> Player<G> {
@@ -92,7 +88,6 @@ impl<G: Game> Player<G> {
             evaluator: BatchedEvaluator::new(source, G::encoding(0)?),
             past: Totals::default(),
             games: 0,
-            moves: 0,
         };
         for number in 0..arguments.games {
             let quick = (number * QUICK_MOVES / arguments.games) as u32;
@@ -139,7 +134,7 @@ impl<G: Game> Player<G> {
             slots[number]
                 .search
                 .apply(leaf, evaluation)
-                .map_err(PlayError::from)
+                .map_err(anyhow::Error::from)
         })?;
         Ok(())
     }
@@ -152,7 +147,7 @@ impl<G: Game> Player<G> {
                 match search.choose(1.0) {
                     Some(action) => {
                         search.advance(action)?;
-                        self.moves += 1;
+                        self.past.moves += 1;
                         if *quick == 1 {
                             let state = search.state().clone();
                             self.replace(number, state, 0);
@@ -177,25 +172,23 @@ impl<G: Game> Player<G> {
 
     /// Replaces a game that is over by a new one.
     fn replace(&mut self, number: usize, state: G, quick: u32) {
-        let counters = self.slots[number].search.counters();
-        let over = Totals {
-            search: counters,
-            ..Totals::default()
-        };
-        self.past = over.plus(self.past);
+        self.past.add(&self.slots[number].search.counters());
         let search = self.search(state, quick);
         self.slots[number] = GameInProgress { search, quick };
     }
 
     pub fn totals(&self) -> Totals {
-        let answers = Totals {
-            answers: self.evaluator.counts(),
-            ..Totals::default()
+        let answers = self.evaluator.counts();
+        let mut totals = Totals {
+            fresh: answers.fresh,
+            cache_hits: answers.cached,
+            duplicates: answers.duplicates,
+            batches: answers.batches,
+            ..self.past
         };
-        let now = self.slots.iter().map(|slot| Totals {
-            search: slot.search.counters(),
-            ..Totals::default()
-        });
-        now.fold(self.past.plus(answers), Totals::plus)
+        for slot in &self.slots {
+            totals.add(&slot.search.counters());
+        }
+        totals
     }
 }

@@ -10,7 +10,6 @@ mod load;
 mod pool;
 
 use std::{
-    fmt::Write as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -27,7 +26,7 @@ use crate::harness::{
     measure::{Cores, Measured, measure},
     report,
     role::{RoleProcess, free_addresses},
-    rounds,
+    rounds, runtime,
 };
 
 /// Longest time in which the store opens an empty folder.
@@ -124,10 +123,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let (mut store, address) = start_store(folder.path(), (&arguments.game, pool.options), arguments.window)?;
     cores.use_second()?;
     // Made after this thread was pinned, because the runtime's threads inherit its core.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()?;
+    let runtime = runtime()?;
     store.wait_until(TIMEOUT, || runtime.block_on(stats(&address)))?;
     let load = {
         // A channel belongs to the runtime in which it is made.
@@ -171,7 +167,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         batch_bytes: runtime.block_on(load.batch_bytes(arguments.batch))?,
         memory_mib: usage.resident_bytes as f64 / f64::from(1 << 20),
     };
-    report::print(&found, arguments.json, text)
+    report::print(&found, arguments.json)
 }
 
 /// Starts a store of a game and its options in `folder`; returns it with its address.
@@ -182,7 +178,7 @@ fn start_store(
 ) -> anyhow::Result<(RoleProcess, String)> {
     let address = free_addresses(1)?.first().map(ToString::to_string);
     let address = address.context("there is no free port")?;
-    let settings = [
+    let settings = vec![
         format!("game.name={game}"),
         format!("game.options={options}"),
         format!("replay.address={address}"),
@@ -190,50 +186,10 @@ fn start_store(
         format!("replay.window_positions={window}"),
         "replay.held_out=0".to_owned(),
     ];
-    let arguments = settings
-        .into_iter()
-        .flat_map(|setting| ["--set".to_owned(), setting]);
-    Ok((RoleProcess::start(Role::ReplayStore, arguments, true)?, address))
+    Ok((RoleProcess::start_with(Role::ReplayStore, settings)?, address))
 }
 
 async fn stats(address: &str) -> anyhow::Result<StatsReply> {
     let mut client = ReplayStoreClient::new(service::connect::channel(address)?);
     Ok(client.stats(StatsRequest::default()).await?.into_inner())
-}
-
-fn text(report: &Report) -> String {
-    let mut text = format!(
-        "games of {} positions of {}, {} streams, batches of {}, a window of {} positions{}\nwritten to {}{}\n",
-        report.positions_per_game,
-        report.game,
-        report.streams,
-        report.batch,
-        report.window,
-        if report.is_pinned {
-            ""
-        } else {
-            " (store and client share a core)"
-        },
-        report.filesystem,
-        if report.durable {
-            ""
-        } else {
-            ", which lies in memory: nothing is durable"
-        },
-    );
-    for (what, rates) in [("appended", &report.appended), ("sampled", &report.sampled)] {
-        // Writing to a string cannot fail.
-        let _ = writeln!(
-            text,
-            "{what:<8} {:>10.0} positions/s, {:>10.0} per second of the store's processor time",
-            rates.per_second, rates.per_cpu_second
-        );
-    }
-    let _ = writeln!(
-        text,
-        "a position takes {:.1} bytes as a message, {:.1} in its record, {:.1} on the disk, {:.1} in a batch; \
-         the store takes {:.0} MiB of memory",
-        report.message_bytes, report.stored_bytes, report.disk_bytes, report.batch_bytes, report.memory_mib
-    );
-    text
 }

@@ -88,7 +88,7 @@ pub struct Arguments {
     role: role::Arguments,
 }
 
-/// Does the work of the child process: runs the inference server with a simulated device until it is asked to stop.
+/// Does the work of the child process: runs the inference server with a simulated device until its standard input is closed.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     PACE.get_or_init(|| arguments.pace);
     let ended = role::main_with(Role::InferenceServer, arguments.role, |config, shutdown| {

@@ -7,24 +7,64 @@
 //! | module | content |
 //! |---|---|
 //! | [`device`] | a simulated device in place of ONNX Runtime |
-//! | [`system`] | starts and stops the processes |
-//! | [`sample`] | reads the counters at one moment |
+//! | [`system`] | starts and stops the processes, and reads their counters at one moment |
 
-mod arguments;
 pub mod device;
-mod sample;
 mod system;
 
 use std::{thread, time::Duration};
 
 use anyhow::ensure;
+use config::Override;
+use network::ModelName;
 use serde::Serialize;
 use service::role::Role;
 
+use self::{
+    device::Pace,
+    system::{Sample, System},
+};
 use crate::harness::report;
-pub use arguments::Arguments;
-use sample::Sample;
-use system::System;
+
+/// Arguments of `minuet bench selfplay`.
+#[derive(clap::Args)]
+#[command(after_help = "Example: minuet bench selfplay --blocks 4 --filters 64 --seconds 30 --json")]
+pub struct Arguments {
+    /// The game.
+    #[arg(long, default_value = "paco-sako")]
+    game: String,
+    /// Length of the measurement, in seconds.
+    #[arg(long, default_value_t = 20)]
+    seconds: u64,
+    /// Length of the warm-up from the first visit on, in seconds.
+    #[arg(long, default_value_t = 10)]
+    warm_up: u64,
+    /// Trained network: a run, a checkpoint's folder or an .onnx file. Default: a network of random weights.
+    #[arg(long, conflicts_with_all = ["blocks", "filters"])]
+    model: Option<ModelName>,
+    /// Residual blocks of the random network. [default: those of a new run of the game]
+    #[arg(long)]
+    blocks: Option<u32>,
+    /// Filters of the random network. [default: those of a new run of the game]
+    #[arg(long)]
+    filters: Option<u32>,
+    /// Visits per move. [default: those of a new run of the game]
+    #[arg(long)]
+    visits: Option<u32>,
+    /// Answer batches by a simulated device that takes FIXED microseconds and ROW for each row, e.g. 300+2, and uses no core
+    /// meanwhile, as a GPU. Without it, the network is evaluated.
+    #[arg(long, value_name = "FIXED+ROW")]
+    device_pace: Option<Pace>,
+    /// Set another key of the run's configuration, e.g. --set actor.games_per_thread=128. May be repeated.
+    #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
+    overrides: Vec<Override>,
+    /// Show the logs of the processes.
+    #[arg(long)]
+    logs: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
 
 /// Result of the benchmark.
 #[derive(Debug, Serialize)]
@@ -89,7 +129,7 @@ struct Report {
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     ensure!(arguments.seconds >= 1, "--seconds must be at least 1");
     let report = measure(&arguments)?;
-    report::print(&report, arguments.json, text)
+    report::print(&report, arguments.json)
 }
 
 fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
@@ -177,51 +217,9 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         actor_cores: cores(Role::Actor),
         inference_cores: cores(Role::InferenceServer),
         replay_cores: cores(Role::ReplayStore),
-        cores_busy: sample::ROLES.into_iter().map(cores).sum::<f64>() / service::process::cores() as f64,
+        cores_busy: system::ROLES.into_iter().map(cores).sum::<f64>() / service::process::cores() as f64,
         actor_us_per_visit: cores(Role::Actor) * seconds * 1e6 / visits,
         actor_memory_mib: memory(Role::Actor),
         inference_memory_mib: memory(Role::InferenceServer),
     })
-}
-
-fn text(report: &Report) -> String {
-    let rows = [
-        ("visits", report.visits_per_second),
-        ("  fresh evaluations", report.fresh_evaluations_per_second),
-        ("  cache hits", report.cache_hits_per_second),
-        ("  duplicates in flight", report.duplicates_in_flight_per_second),
-        ("  gray (kept in the tree)", report.gray_visits_per_second),
-        ("  terminal", report.terminal_visits_per_second),
-        ("positions", report.positions_per_second),
-    ];
-    let rows: String = rows
-        .iter()
-        .map(|(what, rate)| format!("{what:26}{rate:>10.0} /s\n"))
-        .collect();
-    format!(
-        "{}, network {}, on {} ({} cores, {} games, {} visits a move, {:.0} s)\n{rows}\
-         games                     {:>10.0} /h  ({} in this time)\n\
-         batches                   {:>10.1} positions, {:.0} % full, device busy {:.0} %\n\
-         processor                 {:>10.2} cores for play ({:.1} us a visit, threads busy {:.0} %), \
-         {:.2} for inference ({} threads), {:.2} for the store; {:.0} % of all cores busy\n",
-        report.game,
-        report.network,
-        report.provider,
-        report.cores,
-        report.games_in_progress,
-        report.visits_per_move,
-        report.seconds,
-        report.games_per_hour,
-        report.games,
-        report.positions_per_batch,
-        100.0 * report.batch_fill,
-        100.0 * report.device_busy,
-        report.actor_cores,
-        report.actor_us_per_visit,
-        100.0 * report.worker_busy,
-        report.inference_cores,
-        report.inference_threads,
-        report.replay_cores,
-        100.0 * report.cores_busy,
-    )
 }

@@ -1,24 +1,41 @@
-//! The processes of the benchmark, started as `minuet up` starts them: [`System`].
+//! The processes of the benchmark, started as `minuet up` starts them: [`System`]. Their counters at one moment: [`Sample`].
 
-use std::{fs, net::SocketAddr, path::Path, process::Command, time::Duration};
+use std::{
+    fs,
+    net::SocketAddr,
+    path::Path,
+    process::Command,
+    thread,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context as _, ensure};
 use config::{ConfigError, Override, RunConfig, template};
+use launcher::page::Page;
 use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::EvaluatorClient};
-use service::role::Role;
+use service::{
+    process::{self, Usage},
+    role::Role,
+};
 use tempfile::TempDir;
 
-use super::arguments::Arguments;
+use super::Arguments;
 use crate::harness::{
     model, page,
     role::{RoleProcess, free_addresses},
+    runtime,
 };
 
+/// Roles of the benchmark.
+pub const ROLES: [Role; 3] = [Role::Actor, Role::InferenceServer, Role::ReplayStore];
 /// Metric of the actor: number of visits.
-pub const VISITS: &str = "minuet_actor_visits_total";
+const VISITS: &str = "minuet_actor_visits_total";
 
 /// Longest time until the first answer: the provider may be chosen by measurement before it.
 const READY_WITHIN: Duration = Duration::from_secs(180);
+/// Longest time until the actor updates its page.
+const UPDATED_WITHIN: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(5);
 
 /// The processes and their folder, which is removed with them.
 pub struct System {
@@ -34,9 +51,7 @@ impl System {
     /// Publishes the network, starts everything and waits for the first visits.
     pub fn start(arguments: &Arguments) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new().prefix("minuet-selfplay-").tempdir()?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
+        let runtime = runtime()?;
         let mut config = new_config(arguments, folder.path())?;
         let (game, options) = (&config.game.name, config.game.options);
         let shape = (config.model.blocks as usize, config.model.filters as usize);
@@ -94,7 +109,7 @@ impl System {
 
     /// Returns the number of worker threads of the actor.
     pub fn actor_threads(&self) -> usize {
-        self.config.actor.worker_threads(service::process::cores())
+        self.config.actor.worker_threads(process::cores())
     }
 }
 
@@ -137,6 +152,57 @@ fn new_config(arguments: &Arguments, folder: &Path) -> anyhow::Result<RunConfig>
     let mut config = launcher::new_run(Some(&arguments.game), &settings)?;
     config.resolve_paths(folder);
     Ok(config)
+}
+
+/// All counters at one moment.
+pub struct Sample {
+    pub at: Instant,
+    pages: Vec<(Role, Page, Usage)>,
+}
+
+impl Sample {
+    /// Takes a sample right after the actor has updated its page, which it does every second.
+    pub fn take(system: &System) -> anyhow::Result<Self> {
+        let actor = system.process(Role::Actor)?.1;
+        let old = page::fetch(actor)?.sum(VISITS);
+        let began = Instant::now();
+        while page::fetch(actor)?.sum(VISITS) <= old {
+            ensure!(
+                began.elapsed() < UPDATED_WITHIN,
+                "the actor has stopped playing; --logs shows why"
+            );
+            thread::sleep(POLL);
+        }
+        let at = Instant::now();
+        let mut pages = Vec::new();
+        for role in ROLES {
+            let (pid, metrics) = system.process(role)?;
+            let usage = process::usage(pid)
+                .with_context(|| format!("{} has ended; --logs shows why", role.binary()))?;
+            pages.push((role, page::fetch(metrics)?, usage));
+        }
+        Ok(Self { at, pages })
+    }
+
+    /// Returns the value of a role's counter, summed over its labels; 0 if there is none.
+    pub fn counter(&self, role: Role, name: &str) -> f64 {
+        self.of(role).and_then(|(page, _)| page.sum(name)).unwrap_or(0.0)
+    }
+
+    /// Returns the processor time that a role has used, in seconds.
+    pub fn cpu_seconds(&self, role: Role) -> f64 {
+        self.of(role).map_or(0.0, |(_, usage)| usage.cpu_seconds)
+    }
+
+    /// Returns the resident memory of a role, in bytes.
+    pub fn memory(&self, role: Role) -> u64 {
+        self.of(role).map_or(0, |(_, usage)| usage.resident_bytes)
+    }
+
+    fn of(&self, role: Role) -> Option<(&Page, &Usage)> {
+        let found = self.pages.iter().find(|(own, _, _)| *own == role);
+        found.map(|(_, page, usage)| (page, usage))
+    }
 }
 
 #[cfg(test)]
