@@ -27,8 +27,9 @@ pub const ALARMS: &[Definition] = &[
         setting: None,
         alert: Some(Alert {
             // A role without any process has no scrape target, so `up == 0` does not see it; absent() does.
-            expr: "up{job=~\"replay-store|inference-server|learner|actor|rating\"} == 0 or absent(up{job=\"replay-store\"}) or \
-                absent(up{job=\"inference-server\"}) or absent(up{job=\"learner\"}) or absent(up{job=\"actor\"})",
+            expr: "up{job=~\"replay-store|inference-server|learner|actor|rating\"} == 0\n\
+                or absent(up{job=\"replay-store\"}) or absent(up{job=\"inference-server\"})\n\
+                or absent(up{job=\"learner\"}) or absent(up{job=\"actor\"})",
             holds_for: "5m",
             summary: "{{ $labels.job }} {{ if $labels.instance }}at {{ $labels.instance }} does not answer{{ else }}has no process{{ \
                 end }}",

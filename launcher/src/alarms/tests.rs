@@ -46,7 +46,8 @@ fn rules() -> String {
         let summary = serde_json::to_string(alert.summary).unwrap();
         text += &format!(
             "      - alert: {}\n        expr: >-\n          {}\n",
-            kind.name, alert.expr
+            kind.name,
+            alert.expr.replace('\n', "\n          ")
         );
         if !alert.holds_for.is_empty() {
             text += &format!("        for: {}\n", alert.holds_for);
