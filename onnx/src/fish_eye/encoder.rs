@@ -131,11 +131,9 @@ impl Encoder<'_> {
         let table = concat(graph, &name, &[&none, &vectors], 0);
         let name = self.name("examples.greatest");
         let of_position = gather(graph, &name, &table, &boards.of);
-        let axis = [
-            ("axes", Attribute::Ints(vec![1])),
-            ("keepdims", Attribute::Int(0)),
-        ];
-        graph.node("ReduceMax", &name, &[&of_position], &axis)
+        let axis = graph.longs(&format!("{name}.axis"), &[1]);
+        let keep = [("keepdims", Attribute::Int(0))];
+        graph.node("ReduceMax", &name, &[&of_position, &axis], &keep)
     }
 
     /// Adds the vector of each board: convolutions over its planes, a convolution to few channels, and a fully connected layer, each
