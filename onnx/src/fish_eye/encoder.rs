@@ -131,7 +131,7 @@ impl Encoder<'_> {
         let table = concat(graph, &name, &[&none, &vectors], 0);
         let name = self.name("examples.largest");
         let of_position = gather(graph, &name, &table, &boards.of);
-        let axis = graph.longs(&self.name("examples.axis"), &[1]);
+        let axis = graph.longs(&format!("{name}.axis"), &[1]);
         let keep = [("keepdims", Attribute::Int(0))];
         graph.node("ReduceMax", &name, &[&of_position, &axis], &keep)
     }
