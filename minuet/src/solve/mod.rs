@@ -55,6 +55,7 @@ pub struct Arguments {
 
 const HELP: &str = r#"Examples:
   minuet solve --task runs/tasks/easy/007.json --pair test:0
+      `minuet bench tasks --write runs/tasks` makes such files
   minuet solve --problem '{"clan":[1,267,521,785],"target":[[1,0,0]]}' --model uniform --visits 20000
 
 Exit status: 0 if all problems are solved, 4 if one is not."#;

@@ -22,7 +22,7 @@ use proto::ids::hex;
 use crate::support::run::{Run, tiny_run};
 
 /// Commands that are not run, by their beginning, and why.
-const NOT_RUN: [(&str, &str); 23] = [
+const NOT_RUN: [(&str, &str); 25] = [
     ("make up", TRAINS),
     ("minuet up ", TRAINS),
     ("$minuet grow ", TRAINS),
@@ -56,6 +56,8 @@ const NOT_RUN: [(&str, &str); 23] = [
         "installs packages; the Python package has tests of its own",
     ),
     ("for role in ", "starts roles that do not end"),
+    ("python=$(python3 scripts/python_env.py simulate)", "installs packages"),
+    ("$python scripts/simulate.py", MINUTES),
     ("python python/examples/", "needs the roles of the line above it"),
     ("ssh ", "needs another machine"),
 ];

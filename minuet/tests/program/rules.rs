@@ -359,7 +359,6 @@ fn perft_of_the_board_games() {
 /// The examples of `minuet solve --help` run as written, and print the program as a tree and in words.
 #[test]
 fn the_examples_of_solve_help_run() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let minuet = env!("CARGO_BIN_EXE_minuet");
     let help = Command::new(minuet).args(["solve", "--help"]).output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
@@ -368,10 +367,17 @@ fn the_examples_of_solve_help_run() {
         .filter_map(|line| line.strip_prefix("minuet solve "))
         .collect();
     assert_eq!(examples.len(), 2, "{help}");
+    let place = tempfile::tempdir().unwrap();
+    let written = Command::new(minuet)
+        .args(["bench", "tasks", "--write", "runs/tasks"])
+        .current_dir(place.path())
+        .output()
+        .unwrap();
+    assert!(written.status.success(), "{written:?}");
     for example in examples {
         let done = Command::new("bash")
             .args(["-c", &format!("{minuet} solve {example}")])
-            .current_dir(root)
+            .current_dir(place.path())
             .output()
             .unwrap();
         assert!(done.status.success(), "{example}: {done:?}");
