@@ -62,7 +62,7 @@ pub struct InferenceConfig {
     /// Folder of foreign models, each an ONNX file with a description `name.toml` next to it; empty: none.
     pub models: PathBuf,
     /// More labels and versions that are served, each as a request names it: `best`, `chess/best`, `000000001200-3fa94c21`. The default
-    /// model, `latest` of each source and the foreign models are always served.
+    /// model, `actor.model`, `latest` of each source and the foreign models are always served.
     pub also_serve: Vec<String>,
     /// Largest memory of one model, in MiB, at least 1. A larger one is refused, unless it is the default.
     pub memory_mib: u64,

@@ -222,8 +222,8 @@ fn library(config: &RunConfig, loader: Arc<Loader>, metrics: &Arc<Metrics>) -> a
     })
 }
 
-/// Returns the name of the default model, and all other names that are served: those of the configuration, `latest` of each
-/// other source, and the labels that a rating with `rating.remote` plays with.
+/// Returns the name of the default model, and all other names that are served: that of the actors, those of
+/// `inference.also_serve`, `latest` of each other source, and the labels that a rating with `rating.remote` plays with.
 fn served_names(
     config: &RunConfig,
     sources: &BTreeMap<String, Source>,
@@ -243,7 +243,7 @@ fn served_names(
         })
     };
     let default = parse("inference.default_model", &config.inference.default_model)?;
-    let mut others = Vec::new();
+    let mut others = vec![parse("actor.model", &config.actor.model)?];
     for text in &config.inference.also_serve {
         others.push(parse("inference.also_serve", text)?);
     }

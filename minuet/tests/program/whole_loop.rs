@@ -290,12 +290,10 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
         String::from_utf8_lossy(&imported.stderr)
     );
     let imported: serde_json::Value = serde_json::from_slice(&imported.stdout).unwrap();
-    assert_eq!(
-        (&imported["stored"], &imported["refused"]),
-        (&0.into(), &0.into()),
-        "every archived game was in the store"
-    );
-    assert!(imported["duplicates"].as_u64() > Some(3), "{imported}");
+    // Games whose volume has left the store are stored again.
+    assert_eq!(imported["refused"], 0, "{imported}");
+    let known = imported["duplicates"].as_u64().unwrap();
+    assert!(known + imported["stored"].as_u64().unwrap() > 3, "{imported}");
 }
 
 #[test]
