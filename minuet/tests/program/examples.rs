@@ -56,7 +56,10 @@ const NOT_RUN: [(&str, &str); 25] = [
         "installs packages; the Python package has tests of its own",
     ),
     ("for role in ", "starts roles that do not end"),
-    ("python=$(python3 scripts/python_env.py simulate)", "installs packages"),
+    (
+        "python=$(python3 scripts/python_env.py simulate)",
+        "installs packages",
+    ),
     ("$python scripts/simulate.py", MINUTES),
     ("python python/examples/", "needs the roles of the line above it"),
     ("ssh ", "needs another machine"),
