@@ -54,7 +54,7 @@ pub fn with_alarms(slots: Slots, findings: Option<&Findings>) -> Slots {
                 (_, 0) => { b { "none" } }
                 (_, all) => { span.sign aria-hidden="true" { "▲ " } b { (all) } @if critical > 0 { ", " (critical) " critical" } }
             }
-            @if let Some(findings) = findings { span.quiet.small { ", checked " (moment(findings.at_ms)) } }
+            @if let Some(findings) = findings { span.quiet.small { " · seen " (moment(findings.at_ms)) } }
         }
     };
     slots
