@@ -318,7 +318,7 @@ class Learning(unittest.TestCase):
             next(self.store.games("colour"))
         with self.assertRaisesRegex(minuet.SettingsError, "colour"):
             next(self.store.games(colour="white"))
-        with self.assertRaisesRegex(minuet.SettingsError, "no id"):
+        with self.assertRaisesRegex(minuet.SettingsError, "not the id of a game"):
             self.store.game("12")
         with self.assertRaises(minuet.ServerError) as caught:
             self.store.game("0" * 32)
