@@ -27,7 +27,7 @@ impl Door {
     /// which browsers may ask, next to those of this machine.
     ///
     /// # Errors
-    /// They could reach it unprotected, or a file of `[security]` cannot be used.
+    /// Other machines could reach the door unprotected, or a file of `[security]` cannot be used.
     pub fn at(address: SocketAddr, security: &SecurityConfig, names: &[String]) -> anyhow::Result<Self> {
         if address.ip().to_canonical().is_loopback() {
             return Ok(Self {

@@ -27,8 +27,7 @@ fn an_alarm_appears_while_the_page_is_open_and_nothing_moves() {
             "document.querySelector('[role=status] [data-slot=alarm-titles]').textContent === 'No alarm.'",
         );
         // The page's stream is open when ages are counted in seconds.
-        browser
-            .wait("/seen \\d+ s ago/.test(document.querySelector('[data-slot=alarm-count]').textContent)");
+        browser.wait("/seen \\d+ s ago/.test(document.querySelector('[data-slot=alarm-count]').textContent)");
         browser.script(
             "window.shift = 0; \
             new PerformanceObserver(list => { for (const entry of list.getEntries()) shift += entry.value }) \
