@@ -5,15 +5,14 @@ An editor shows a doc comment without the code around it. "Whether it is." says 
 is full." does. A comment should open with a subject or a verb: "Returns …", "Number of …", "True if …", "Error: …".
 
 WORDS are a private vocabulary ("mend", "for good", "asked for"): each has a plain word in its place ("fix",
-"permanently", "requested"). They are flagged in comments and strings of Rust, in Python and in Markdown, in the
-places that PLAIN lists.
+"permanently", "requested"). They are flagged in comments and strings of Rust, in Python and in Markdown.
 
     python3 scripts/check_comments.py              # print every hit as PATH:LINE: TEXT
     python3 scripts/check_comments.py --count      # print a table: hits by crate
     python3 scripts/check_comments.py proto onnx   # these folders only
 
 Texts that need such a word are listed in scripts/comment_exceptions.txt, each with its reason.
-Exit code: 1 if there is a hit (0 while ENFORCED is False), 2 if the list of exceptions is wrong.
+Exit code: 1 if there is a hit, 2 if the list of exceptions is wrong.
 """
 
 from __future__ import annotations
@@ -25,9 +24,6 @@ import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-
-# True: a hit is an error. False: hits are counted, and the exit code is 0.
-ENFORCED = True
 
 ROOT = Path(__file__).resolve().parent.parent
 EXCEPTIONS = Path(__file__).resolve().parent / "comment_exceptions.txt"
@@ -50,8 +46,6 @@ WORDS = {
     r"(?<!there )is no (?!longer\b|more\b)": "is not a",
     r"names no": "unknown, does not name",
 }
-# Beginnings of the paths in which WORDS are an error.
-PLAIN: tuple[str, ...] = ("deploy/", "launcher/")
 _WORD = re.compile(r"\b(?:" + "|".join(f"(?:{word})" for word in WORDS) + r")(?:\b|(?<= ))", re.IGNORECASE)
 # Parts of Rust code: raw strings, strings, characters (so that a quote in one begins no string), comments.
 _PARTS = re.compile(r'r(#*)".*?"\1|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\\\'])\'|//[^\n]*|/\*.*?\*/', re.DOTALL)
@@ -157,16 +151,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="*", help="folders below the root to check (default: all)")
     parser.add_argument("--count", action="store_true", help="print a table of hits by crate")
-    parser.add_argument("--words", action="store_true", help="flag WORDS in the given folders, listed in PLAIN or not")
     options = parser.parse_args(arguments)
     hits = []
-    plain = tuple(options.folder) if options.words else PLAIN
     for path in files_of(ROOT):
         source = (ROOT / path).read_text(encoding="utf-8")
         if path.endswith(".rs"):
             hits += hits_in(path, source)
         # This list and its tests contain the words.
-        if path.startswith(plain) and not path.endswith("check_comments.py"):
+        if not path.endswith("check_comments.py"):
             hits += words_in(path, source)
     try:
         hits = without_exceptions(hits, read_exceptions(EXCEPTIONS.read_text(encoding="utf-8")))
@@ -177,12 +169,12 @@ def main(arguments: list[str] | None = None) -> int:
         hits = [hit for hit in hits if hit.path.startswith(tuple(options.folder))]
     if options.count:
         print(table(hits))
-    elif ENFORCED or options.folder:
+    else:
         for hit in hits:
             print(f"{hit.path}:{hit.line}: {hit.text}")
     if hits and not options.count:
         print(f"check_comments: {len(hits)} comments or texts need other words", file=sys.stderr)
-    return 1 if hits and ENFORCED else 0
+    return 1 if hits else 0
 
 
 if __name__ == "__main__":

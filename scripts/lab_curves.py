@@ -3,7 +3,7 @@
 
     $(python3 scripts/python_env.py simulate) scripts/lab_curves.py runs/lab/first-minutes
 
-Writes curve-NAME.svg beside the experiment's result.json.
+Writes curve-NAME.svg next to the experiment's result.json.
 """
 
 from __future__ import annotations

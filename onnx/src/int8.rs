@@ -15,7 +15,7 @@ use crate::{
     tensor::{TensorError, floats},
 };
 
-/// Greatest magnitude of a weight. CPUs without VNNI add two products of bytes in 16 bits: 2 · 255 · 64 fits, 2 · 255 · 127 does not.
+/// Largest magnitude of a weight. CPUs without VNNI add two products of bytes in 16 bits: 2 · 255 · 64 fits, 2 · 255 · 127 does not.
 const LARGEST: f32 = 64.0;
 /// First opset with a scale for each channel.
 const LEAST_OPSET: i64 = 13;

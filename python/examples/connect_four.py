@@ -1,4 +1,4 @@
-"""A learner in PyTorch for Connect Four, beside the store, the inference server and the actors of a run.
+"""A learner in PyTorch for Connect Four, next to the store, the inference server and the actors of a run.
 
     python connect_four.py --checkpoints runs/mine/checkpoints --store 127.0.0.1:50052 --steps 600
 

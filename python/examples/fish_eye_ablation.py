@@ -4,7 +4,7 @@
 
 Every arm (`fish_eye_arms.py`) has about the same number of parameters and gets the same positions in the same order: those of known
 solutions of random problems, as the actors record them. It then plays held-out problems, those of `minuet bench generator`, with a
-search and alone. Files of `--out` are kept, so a study that was stopped goes on with the next arm. At the end, and with
+search and alone. Files of `--out` are kept, so a study that was stopped continues with the next arm. At the end, and with
 `--report`, it prints tables and writes results.json. With `--seconds` the arms get the same processor time instead of the same samples.
 """
 

@@ -21,7 +21,7 @@ from minuet.torch import FishEye
 VALUES = 64
 #: Layers, heads and width of the attention. The width gives an encoder about as many parameters as roll-up and context have.
 LAYERS, HEADS, ATTENTION_WIDTH = 2, 4, 96
-#: Greatest relative difference between the numbers of parameters of two arms.
+#: Largest relative difference between the numbers of parameters of two arms.
 TOLERANCE = 0.02
 
 

@@ -202,7 +202,7 @@ class ReplayStore:
         return self._client.stats(awaits_positions, self.timeout)
 
     def games(self, sort: str = "time", newest_first: bool = False, **filter: Any) -> Iterator[GameSummary]:
-        """Lists games by `time`, `length` or `surprise`, page by page as they are asked for. Raises ServerError behind the last game if
+        """Lists games by `time`, `length` or `surprise`, page by page as they are requested. Raises ServerError behind the last game if
         games were left out because the store cannot read them."""
         cursor, unreadable = b"", 0
         while True:

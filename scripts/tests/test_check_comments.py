@@ -56,15 +56,14 @@ class CheckComments(unittest.TestCase):
         for line in ("recommend", "understand", "is no longer", "standing", "a meeting", "goes one", "besides", "is not a file", "there is no file"):
             self.assertEqual(self.words("a.py", line), [], line)
 
-    def test_hits_fail_the_lint_only_once_it_is_enforced(self):
+    def test_a_hit_fails_the_lint(self):
         root = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        (root / "lib.rs").write_text("/// It is.\nfn f() {}\n")
         exceptions = root / "exceptions.txt"
         exceptions.write_text("")
         self.enterContext(mock.patch.multiple(lint, ROOT=root, EXCEPTIONS=exceptions, files_of=lambda _: ["lib.rs"]))
-        for enforced, code, lines in ((False, 0, 0), (True, 1, 1)):
-            with mock.patch.object(lint, "ENFORCED", enforced), contextlib.redirect_stdout(io.StringIO()) as out, \
-                    contextlib.redirect_stderr(io.StringIO()):  # fmt: skip
+        for text, code, lines in (("/// It is.\nfn f() {}\n", 1, 1), ("/// Returns 1.\n// They go on.\n", 1, 1), ("/// Returns 1.\n", 0, 0)):
+            (root / "lib.rs").write_text(text)
+            with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()):
                 self.assertEqual(lint.main([]), code)
             self.assertEqual(len(out.getvalue().splitlines()), lines)
 

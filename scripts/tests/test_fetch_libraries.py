@@ -85,7 +85,7 @@ class FetchLibraries(unittest.TestCase):
         archive = fetch.download(self.wheel, self.folder)
         self.assertEqual(archive.read_bytes(), self.body)
         self.assertIsNone(server.ranges[0])
-        self.assertTrue(all(asked for asked in server.ranges[1:]))
+        self.assertTrue(all(server.ranges[1:]))
         self.assertEqual(len(server.ranges), 3)
 
     def test_a_finished_part_is_not_fetched_again(self):

@@ -84,7 +84,7 @@ impl CompletedQ {
 
     /// Returns the largest change of a difference of two logits if each value and the evaluation are wrong by at most `error`.
     pub fn uncertainty(&self, results: &Results<'_>, error: f64) -> f64 {
-        // The values of both actions and both ends of the range move by `error`. A difference is no larger than the range.
+        // The values of both actions and both ends of the range move by `error`. A difference is not larger than the range.
         4.0 * error * self.factor(results, &results.completed())
     }
 

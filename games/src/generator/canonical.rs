@@ -32,7 +32,7 @@ impl Naming {
         next: 2,
     };
 
-    /// Meets the cells of a grid, and passes the number of each to `each`. Absent cells keep theirs.
+    /// Visits the cells of a grid, and passes the number of each to `each`. Absent cells keep theirs.
     pub(super) fn rename(&mut self, grid: &Grid, mut each: impl FnMut(u8)) {
         for &cell in grid.cells() {
             each(self.note(cell));
@@ -101,7 +101,7 @@ impl Palette {
 }
 
 impl ProblemColors {
-    /// Meets the colours of a problem and its examples.
+    /// Visits the colours of a problem and its examples.
     pub(super) fn of(problem: &Problem, examples: &Examples) -> Self {
         let mut naming = Naming::NONE;
         for grid in [problem.target(), problem.second_target()].into_iter().flatten() {
@@ -137,7 +137,7 @@ impl ProblemColors {
         })
     }
 
-    /// Meets the colours of the examples in an order. Returns the numbers of the colours of each, and the naming.
+    /// Visits the colours of the examples in an order. Returns the numbers of the colours of each, and the naming.
     fn in_order(
         &self,
         order: &[usize; MAX_EXAMPLES],

@@ -22,7 +22,7 @@ const SECOND_GRID: u32 = 2;
 const PAIR: u32 = 4;
 /// Place of the lowest bit of the number of examples.
 const EXAMPLES: u32 = 3;
-/// Greatest flags.
+/// Largest flags.
 const MOST: u32 = (1 << (EXAMPLES + 2)) - 1;
 
 /// Content of a row.

@@ -52,7 +52,7 @@ impl Process {
             .args(arguments)
             .arg("--supervised")
             .env_remove("MINUET_CONFIG")
-            // Freed memory returns to the system at once, so that the process is no larger than what it holds.
+            // Freed memory returns to the system at once, so that the process is not larger than what it holds.
             .env("MALLOC_ARENA_MAX", "1")
             .env("MALLOC_MMAP_THRESHOLD_", "65536")
             .env("MALLOC_TRIM_THRESHOLD_", "65536")

@@ -3,7 +3,7 @@
 use games::{Action, Notation, Player, scene::Piece};
 use serde::Serialize;
 
-/// One way to go on: one action, or two that begin a turn together (lift and place).
+/// One way to continue: one action, or two that begin a turn together (lift and place).
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Offer {
     /// Actions as people write them.

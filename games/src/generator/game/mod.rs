@@ -120,7 +120,7 @@ impl Clone for GeneratorGame {
 
 /// Number added to the hash of a clan after the step was marked, so that one clan before and after it is two positions.
 const MARKED_SALT: u64 = 0x51ab_7d3e_9c04_f265;
-/// Stands for the hash of the clan in the position "Oops". No clan is known to have this hash.
+/// Takes the place of the hash of the clan in the position "Oops". No clan is known to have this hash.
 const OOPS_HASH: u64 = 0xd6e8_feb8_6659_fd93;
 
 impl GeneratorGame {
