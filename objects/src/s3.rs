@@ -19,12 +19,6 @@ const URL_OPTIONS: [&str; 4] = ["endpoint", "region", "allow_http", "virtual_hos
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Installs the TLS provider of the process. reqwest is built without one of its own and panics if none is installed.
-/// Installing a second one fails without harm.
-pub(crate) fn install_tls() {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-}
-
 /// Opens `s3://bucket/prefix` without sending a request. Options in the URL take precedence over `variables`, which have the
 /// names that the AWS SDKs use; an empty variable counts as not set.
 pub(crate) fn open(
@@ -36,7 +30,9 @@ pub(crate) fn open(
         return Err("an S3 URL has the form s3://bucket/prefix".into());
     }
     let prefix = StorePath::from_url_path(url.path()).map_err(|error| error.to_string())?;
-    install_tls();
+    // reqwest is built without a TLS provider of its own and panics if none is installed. Installing a second one fails without
+    // harm.
+    let _ = rustls::crypto::ring::default_provider().install_default();
 
     let mut builder = AmazonS3Builder::new()
         .with_bucket_name(bucket)
