@@ -7,6 +7,7 @@
 use std::{
     sync::Arc,
     thread::{self, JoinHandle},
+    time::Duration,
 };
 
 use anyhow::{Context as _, anyhow};
@@ -30,11 +31,14 @@ use crate::{
         worker::{self, Shared, Worker},
     },
     spool::{
-        Lost, Spool,
-        sender::{self, Sender, SenderError},
+        Spool,
+        sender::{self, Sender},
         start_writer,
     },
 };
+
+/// Shortest time between two log lines about a server that does not answer.
+const OUTAGE_LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 /// Runs the actor that `config` describes until `shutdown`.
 ///
@@ -97,12 +101,7 @@ impl Actor {
     }
 
     async fn start<G: Game>(self, shutdown: &CancellationToken) -> anyhow::Result<Parts> {
-        let Self {
-            config,
-            metrics,
-            evaluator_limits,
-            sender_limits,
-        } = self;
+        let (config, metrics) = (self.config, self.metrics);
         let cores = service::process::cores();
         let threads = config.actor.worker_threads(cores);
         let batch = config.inference.largest_batch();
@@ -124,13 +123,13 @@ impl Actor {
         }
         let spool = Arc::new(spool);
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
-        let setup = Setup::<G>::new(&config, naming.name(), threads * games)?;
+        let setup = Setup::<G>::new(&config, &naming.name, threads * games)?;
         let curriculum = Curriculum::open(&config.actor.spool, &config.problems, G::LEVELS)?;
         let progress = ProgressGauges::new::<G>(&setup.rules);
         progress.show(&curriculum);
         let expected = Arc::new(Expected::of::<G>(setup.encoding, &config.actor.model));
         tracing::info!(
-            name = naming.name(),
+            name = naming.name,
             game = G::NAME,
             threads,
             games = threads * games,
@@ -163,7 +162,7 @@ impl Actor {
             Arc::clone(&metrics),
             shutdown.clone(),
         )?;
-        let outage = Arc::default();
+        let outage = Arc::new(LogThrottle::new(OUTAGE_LOG_INTERVAL));
         let mut tasks = JoinSet::new();
         let mut workers = Vec::with_capacity(threads);
         for number in 0..threads {
@@ -174,7 +173,7 @@ impl Actor {
                 expected: Arc::clone(&expected),
                 versions: Arc::clone(&versions),
                 metrics: Arc::clone(&metrics),
-                limits: evaluator_limits.clone(),
+                limits: self.evaluator_limits.clone(),
                 requests,
                 evaluations: evaluation_sender,
                 shutdown: shutdown.clone(),
@@ -192,15 +191,16 @@ impl Actor {
         drop(finished);
 
         let drain = CancellationToken::new();
-        let sender = Sender::new(
-            store_link,
+        let sender = Sender {
+            channel: store_link,
             store,
-            Arc::clone(&spool),
-            Arc::clone(&metrics),
-            sender_limits,
-            drain.clone(),
-        );
-        let sender = tokio::spawn(send_all(sender, Arc::clone(&spool)));
+            spool: Arc::clone(&spool),
+            metrics: Arc::clone(&metrics),
+            limits: self.sender_limits,
+            drain: drain.clone(),
+            trouble: LogThrottle::new(OUTAGE_LOG_INTERVAL),
+        };
+        let sender = tokio::spawn(sender.run());
         let reported = CancellationToken::new();
         let report = tokio::spawn(metrics::report(metrics, cache, spool, reported.clone()));
         Ok(Parts {
@@ -215,26 +215,13 @@ impl Actor {
     }
 }
 
-/// Runs the sender to its end, and logs how many games are left for the next start.
-async fn send_all(sender: Sender, spool: Arc<Spool>) -> Result<(), SenderError> {
-    sender.run().await?;
-    let left = spool.size().games;
-    if left > 0 {
-        tracing::info!(
-            games = left,
-            "finished games wait in the spool for the next start"
-        );
-    }
-    Ok(())
-}
-
 /// The running threads and tasks.
 struct Parts {
     /// The streams to the inference server, one for each worker.
     tasks: JoinSet<anyhow::Result<()>>,
     workers: Vec<JoinHandle<anyhow::Result<()>>>,
-    writer: JoinHandle<Result<(), Lost>>,
-    sender: tokio::task::JoinHandle<Result<(), SenderError>>,
+    writer: JoinHandle<anyhow::Result<()>>,
+    sender: tokio::task::JoinHandle<anyhow::Result<()>>,
     drain: CancellationToken,
     report: tokio::task::JoinHandle<()>,
     reported: CancellationToken,
@@ -246,10 +233,10 @@ struct FirstError(Option<anyhow::Error>);
 
 impl FirstError {
     /// Notes how a part has ended: with a result, or with a panic.
-    fn note<E: Into<anyhow::Error>, P>(&mut self, ended: Result<Result<(), E>, P>, part: &str) {
+    fn note<P>(&mut self, ended: Result<anyhow::Result<()>, P>, part: &str) {
         let error = match ended {
             Ok(Ok(())) => return,
-            Ok(Err(error)) => error.into(),
+            Ok(Err(error)) => error,
             Err(_) => anyhow!("{part} has panicked"),
         };
         match &self.0 {
@@ -261,35 +248,27 @@ impl FirstError {
 
 impl Parts {
     /// Waits until a part ends or `shutdown` is cancelled, then stops all parts in order.
-    async fn run(self, shutdown: CancellationToken) -> anyhow::Result<()> {
+    async fn run(mut self, shutdown: CancellationToken) -> anyhow::Result<()> {
         const STREAM: &str = "a stream to a server";
         const SENDER: &str = "the sender";
-        let Self {
-            mut tasks,
-            workers,
-            writer,
-            mut sender,
-            drain,
-            report,
-            reported,
-        } = self;
         let mut first_error = FirstError::default();
         let mut sender_ended = false;
         tokio::select! {
             () = shutdown.cancelled() => {}
             // A task ends only with an error, after its worker has ended, or at the shutdown.
-            ended = tasks.join_next() => if let Some(ended) = ended {
+            ended = self.tasks.join_next() => if let Some(ended) = ended {
                 first_error.note(ended, STREAM);
             },
-            ended = &mut sender => {
+            ended = &mut self.sender => {
                 sender_ended = true;
                 first_error.note(ended, SENDER);
             }
         }
         shutdown.cancel();
-        while let Some(ended) = tasks.join_next().await {
+        while let Some(ended) = self.tasks.join_next().await {
             first_error.note(ended, STREAM);
         }
+        let (workers, writer) = (self.workers, self.writer);
         let threads = spawn_blocking(move || {
             let worked: Vec<_> = workers.into_iter().map(JoinHandle::join).collect();
             (worked, writer.join())
@@ -300,12 +279,12 @@ impl Parts {
             first_error.note(worked, "a worker thread");
         }
         first_error.note(written, "the spool's thread");
-        drain.cancel();
+        self.drain.cancel();
         if !sender_ended {
-            first_error.note(sender.await, SENDER);
+            first_error.note(self.sender.await, SENDER);
         }
-        reported.cancel();
-        first_error.note(report.await.map(anyhow::Ok), "the report");
+        self.reported.cancel();
+        first_error.note(self.report.await.map(anyhow::Ok), "the report");
         match first_error.0 {
             Some(error) => Err(error),
             None => Ok(()),

@@ -74,10 +74,14 @@ macro_rules! metrics {
             /// metrics page from the start.
             pub fn new() -> Self {
                 $(metrics!(@describe $kind, $metric, concat!($($doc),+).trim());)+
+                let seconds = "minuet_actor_request_seconds";
+                metrics::describe_histogram!(seconds, metrics::Unit::Seconds, "Time from a request to its reply.");
+                let rows = "minuet_actor_request_rows";
+                metrics::describe_histogram!(rows, "Rows of a request.");
                 let new = Self {
                     $($name: Count::default(),)+
-                    request_seconds: request_seconds(),
-                    request_rows: request_rows(),
+                    request_seconds: metrics::histogram!(seconds),
+                    request_rows: metrics::histogram!(rows),
                 };
                 new.publish();
                 new
@@ -124,18 +128,6 @@ impl Metrics {
         self.request_seconds.record(took.as_secs_f64());
         self.request_rows.record(rows as f64);
     }
-}
-
-fn request_seconds() -> Histogram {
-    let name = "minuet_actor_request_seconds";
-    metrics::describe_histogram!(name, metrics::Unit::Seconds, "Time from a request to its reply.");
-    metrics::histogram!(name)
-}
-
-fn request_rows() -> Histogram {
-    let name = "minuet_actor_request_rows";
-    metrics::describe_histogram!(name, "Rows of a request.");
-    metrics::histogram!(name)
 }
 
 /// Publishes the metrics until `shutdown`, and once more at the end.

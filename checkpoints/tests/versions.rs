@@ -9,16 +9,11 @@ use std::{
 };
 
 use checkpoints::{Error, LATEST, LeaseTimes, MODEL, OPTIMIZER, Repository, Version, WEIGHTS};
+use test_support::{all_golden, copy_folder, new_golden};
 
 use crate::common::{draft, files};
 
-fn golden() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
-}
-
-fn release() -> &'static str {
-    env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0
-}
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
 fn open(folder: &Path) -> Repository {
     Repository::open(folder.to_str().unwrap()).unwrap()
@@ -45,19 +40,9 @@ async fn publish(folder: &Path) -> [Version; 2] {
 #[tokio::test]
 #[ignore = "writes the golden folder of this release; run it when the format changes"]
 async fn write_a_golden_folder() {
-    let folder = golden().join(release()).join("checkpoints");
-    let _ = fs::remove_dir_all(&folder);
+    let folder = new_golden(CRATE, "checkpoints");
     publish(&folder).await;
     fs::remove_file(folder.join("lock")).unwrap();
-}
-
-/// Copies a folder.
-fn copy(from: &Path, to: &Path) {
-    for (path, bytes) in contents(from) {
-        let target = to.join(path.strip_prefix(from).unwrap());
-        fs::create_dir_all(target.parent().unwrap()).unwrap();
-        fs::write(target, bytes).unwrap();
-    }
 }
 
 /// Returns all files of a folder and their contents. The lock is left out.
@@ -76,15 +61,10 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 #[tokio::test]
 async fn every_golden_repository_is_read_and_published_to() {
-    let releases: Vec<PathBuf> = fs::read_dir(golden())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    assert!(releases.contains(&golden().join(release())));
-    for golden in releases {
+    for golden in all_golden(CRATE, "checkpoints") {
         let context = golden.display().to_string();
         let home = tempfile::tempdir().unwrap();
-        copy(&golden.join("checkpoints"), home.path());
+        copy_folder(&golden, home.path());
         let repository = open(home.path());
         let listed = repository.list().await.unwrap();
         let steps: Vec<u64> = listed.iter().map(|manifest| manifest.draft.step).collect();

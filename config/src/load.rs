@@ -158,18 +158,12 @@ mod tests {
 
     /// `cargo test -p config --lib write_a_golden_file -- --ignored` writes the file of this release.
     mod golden {
-        use super::*;
-        use std::path::PathBuf;
+        use test_support::{all_golden, new_golden};
 
+        use super::*;
         use crate::template;
 
-        fn golden() -> PathBuf {
-            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
-        }
-
-        fn release() -> &'static str {
-            env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0
-        }
+        const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
         /// The configuration of the golden files: some values of every kind differ from the defaults.
         fn configuration() -> RunConfig {
@@ -193,20 +187,15 @@ mod tests {
         #[test]
         #[ignore = "writes the golden file of this release; run it when keys change"]
         fn write_a_golden_file() {
-            let folder = golden().join(release());
-            fs::create_dir_all(&folder).unwrap();
-            fs::write(folder.join("run.toml"), template(&configuration())).unwrap();
+            let file = new_golden(CRATE, "run.toml");
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, template(&configuration())).unwrap();
         }
 
         #[test]
         fn every_golden_file_is_read() {
-            let releases: Vec<PathBuf> = fs::read_dir(golden())
-                .unwrap()
-                .map(|entry| entry.unwrap().path())
-                .collect();
-            assert!(releases.contains(&golden().join(release())));
-            for golden in releases {
-                let text = fs::read_to_string(golden.join("run.toml")).unwrap();
+            for golden in all_golden(CRATE, "run.toml") {
+                let text = fs::read_to_string(&golden).unwrap();
                 assert_eq!(parse(&text).unwrap(), configuration(), "{}", golden.display());
             }
         }

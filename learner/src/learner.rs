@@ -8,7 +8,6 @@ use config::{PolicyTarget, RunConfig};
 use games::RowSymmetries;
 use network::{ModelFile, ModelName};
 use onnx::TowerWeights;
-use search::CompletedQ;
 use service::{connect::Connector, role::Work};
 use tokio::{
     runtime::Handle,
@@ -22,23 +21,17 @@ use crate::{
         ledger::DrawCounts,
         packer::Packer,
         source::{PREFETCHED, Source},
-        store_view::StoreView,
     },
     metrics::Metrics,
     network::NetworkShape,
     publishing::{
         lease::{self, LearnerFolder},
         publish::Publisher,
-        resume::{self, Resumed},
+        resume,
         retention::Retention,
     },
-    torch::device,
-    training::{
-        divergences::Divergences,
-        report::Reporter,
-        train::{Progress, Trainer},
-    },
-    worker::{PROOF_POSITIONS, Parts, Worker},
+    training::divergences::Divergences,
+    worker::{Beginning, PROOF_POSITIONS, Worker},
 };
 
 /// Trains until `shutdown`, then publishes a last checkpoint. Waits first while another learner publishes to the same store.
@@ -96,9 +89,8 @@ async fn train(
         Some(_) => None,
         None => first_weights(&config, &game)?,
     };
-    let progress = resumed.as_ref().map_or_else(Progress::default, |resumed| {
-        resumed.snapshot.state.progress.clone()
-    });
+    let resumed_at = resumed.as_ref().map(|resumed| &resumed.snapshot.state.progress);
+    let progress = resumed_at.cloned().unwrap_or_default();
     let line = match progress.draws.line {
         0 => rand::random::<u64>().max(1),
         line => line,
@@ -115,40 +107,51 @@ async fn train(
     } else {
         RowSymmetries::none()
     };
-    let packer = Packer::new(game.layout.clone(), symmetries, config.run.seed)
-        .with_completed_q(completed_q(&config))
-        .with_root_values(config.learner.root_value_share)
-        .with_outcomes(shape.has_outcomes());
+    let packer = Packer {
+        completed_q: match config.learner.policy_target {
+            PolicyTarget::Visits => None,
+            PolicyTarget::CompletedQ => Some(config.search.completed_q()),
+        },
+        root_value_share: config.learner.root_value_share,
+        has_outcomes: shape.has_outcomes(),
+        ..Packer::new(game.layout.clone(), symmetries, config.run.seed)
+    };
     let link = Connector::new(&config.security).link(&config.replay.address)?;
-    let retention = Retention::new(&config.checkpoints, link.clone());
+    let publisher = Publisher::new(
+        lease,
+        game.layout.clone(),
+        config.run.seed,
+        Retention::new(&config.checkpoints, link.clone()),
+        &config.inference.runtime,
+        Handle::current(),
+        shutdown.clone(),
+    )?;
     let source = Source::new(
         link,
         packer,
-        &config.learner,
+        config.learner.clone(),
         config.run.seed,
-        &counts,
+        counts,
         Arc::clone(&metrics),
         send,
     );
-    let training = Training {
+    let beginning = Beginning {
         config,
         game,
         shape,
-        lease,
-        retention,
-        resumed,
-        start,
-        line,
+        publisher,
         view: source.view(),
         metrics,
         batches,
-        runtime: Handle::current(),
-        shutdown: shutdown.clone(),
+        resumed,
+        start,
+        line,
     };
+    let until = shutdown.clone();
     let (done, ended) = oneshot::channel();
     std::thread::Builder::new()
         .name("training".into())
-        .spawn(move || done.send(training.run()))
+        .spawn(move || done.send(Worker::begin(beginning).and_then(|worker| worker.work(&until))))
         .context("cannot start the training thread")?;
     let fetching = tokio::spawn(source.run(shutdown));
     // On shutdown the source ends first; after an error the training thread ends first. Each of them closes the queue, which ends the
@@ -156,7 +159,7 @@ async fn train(
     let trained = ended.await.context("the training thread ended without a result");
     let fetched = fetching.await.context("the source of batches failed")?;
     trained??;
-    Ok(fetched?)
+    fetched
 }
 
 /// Reads the weights with which a new run begins; `None`: random ones.
@@ -180,68 +183,4 @@ fn first_weights(config: &RunConfig, game: &TrainingGame) -> anyhow::Result<Opti
     };
     let weights = read().with_context(|| format!("`learner.start_from`: cannot begin with {name}"))?;
     Ok(Some(Box::new(weights)))
-}
-
-/// Returns the computation of policy targets; `None` for the visits.
-fn completed_q(config: &RunConfig) -> Option<CompletedQ> {
-    match config.learner.policy_target {
-        PolicyTarget::Visits => None,
-        PolicyTarget::CompletedQ => Some(config.search.completed_q()),
-    }
-}
-
-/// Everything that the training thread needs.
-struct Training {
-    config: RunConfig,
-    game: TrainingGame,
-    shape: NetworkShape,
-    lease: Arc<Lease>,
-    retention: Retention,
-    resumed: Option<Resumed>,
-    start: Option<Box<TowerWeights>>,
-    line: u64,
-    view: Arc<StoreView>,
-    metrics: Arc<Metrics>,
-    batches: mpsc::Receiver<crate::data::batches::HostBatch>,
-    runtime: Handle,
-    shutdown: CancellationToken,
-}
-
-impl Training {
-    fn run(self) -> anyhow::Result<()> {
-        let config = &self.config;
-        let device = device::choose(config.learner.device)?;
-        device::set_threads(config.learner.threads);
-        let publisher = Publisher::new(
-            self.lease,
-            self.game.layout.clone(),
-            config.run.seed,
-            self.retention,
-            &config.inference.runtime,
-            self.runtime,
-            self.shutdown.clone(),
-        )?;
-        let (shape, layout, settings, seed) = (
-            self.shape,
-            self.game.layout.clone(),
-            config.learner.clone(),
-            config.run.seed,
-        );
-        let new_trainer = move || Trainer::new(&shape, &layout, &settings, seed, device);
-        let folder = &config.learner.folder;
-        let parts = Parts {
-            new_trainer: Box::new(new_trainer),
-            publisher,
-            reporter: Reporter::open(folder, Arc::clone(&self.metrics))
-                .with_context(|| format!("cannot write to {}", folder.display()))?,
-            view: self.view,
-            metrics: self.metrics,
-            batches: self.batches,
-            rows: self.game.rows,
-            resumed: self.resumed,
-            start: self.start,
-            line: self.line,
-        };
-        Worker::begin(config, parts)?.work(&self.shutdown)
-    }
 }

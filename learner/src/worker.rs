@@ -1,27 +1,34 @@
 //! The training thread: takes batches, makes steps, publishes checkpoints. It makes all torch calls of the process.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
 
 use anyhow::{Context as _, bail};
-use config::{self, RunConfig};
+use config::{LearnerConfig, RunConfig};
 use onnx::TowerWeights;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    data::{batches::HostBatch, store_view::StoreView},
+    data::{
+        batches::{HostBatch, StoreView},
+        game::TrainingGame,
+    },
     metrics::Metrics,
+    network::NetworkShape,
     publishing::{
+        export::ExportError,
         publish::{PublishError, Publisher},
         resume::Resumed,
         snapshot::Snapshot,
     },
-    torch::TorchError,
+    torch::{TorchError, device},
     training::{
         precision::{self, Precision},
         report::Reporter,
-        train::{Progress, TrainError, Trainer},
-        validation::Validation,
+        train::{TrainError, Trainer, TrainingProgress, Validation},
     },
 };
 
@@ -31,46 +38,22 @@ const MAX_REFUSED: u32 = 3;
 /// Number of positions on which an export is compared with libtorch.
 pub const PROOF_POSITIONS: usize = 64;
 
-/// The training thread's state.
-pub struct Worker {
-    trainer: Trainer,
-    publisher: Publisher,
-    reporter: Reporter,
-    view: Arc<StoreView>,
-    metrics: Arc<Metrics>,
-    batches: mpsc::Receiver<HostBatch>,
-    settings: config::LearnerConfig,
-    /// Rows on which the next export is proven, one after another.
-    proof_rows: Vec<u32>,
-    /// The last checkpoint. It is restored if training diverges.
-    safe: Snapshot,
-    published_step: u64,
-    rolled_back: bool,
-    refused: u32,
-    /// Makes another trainer like this one, for measurements.
-    new_trainer: TrainerFactory,
-    wanted_precision: config::Precision,
-}
-
-/// Makes trainers with the run's settings and first weights.
-pub type TrainerFactory = Box<dyn Fn() -> Result<Trainer, TorchError>>;
-
-/// Parts of a worker.
-pub struct Parts {
-    /// Makes the trainer, and others for measurements.
-    pub new_trainer: TrainerFactory,
+/// Everything that the training thread begins with.
+pub struct Beginning {
+    /// Configuration of the run.
+    pub config: RunConfig,
+    /// The game. Its rows prove the first export.
+    pub game: TrainingGame,
+    /// Sizes of the network.
+    pub shape: NetworkShape,
     /// Publishes checkpoints.
     pub publisher: Publisher,
-    /// Records the figures of training.
-    pub reporter: Reporter,
     /// The last statistics of the replay store.
     pub view: Arc<StoreView>,
     /// The learner's metrics.
     pub metrics: Arc<Metrics>,
     /// Queue of packed batches.
     pub batches: mpsc::Receiver<HostBatch>,
-    /// Some rows of the game, one after another, on which the first export is proven.
-    pub rows: Vec<u32>,
     /// Checkpoint from which training resumes.
     pub resumed: Option<Resumed>,
     /// Weights with which training begins if it does not resume; `None`: random ones.
@@ -79,30 +62,59 @@ pub struct Parts {
     pub line: u64,
 }
 
+/// The training thread's state.
+pub struct Worker {
+    trainer: Trainer,
+    /// Makes another trainer like this one, for measurements.
+    new_trainer: Box<dyn Fn() -> Result<Trainer, TorchError>>,
+    publisher: Publisher,
+    reporter: Reporter,
+    view: Arc<StoreView>,
+    metrics: Arc<Metrics>,
+    batches: mpsc::Receiver<HostBatch>,
+    settings: LearnerConfig,
+    /// Rows on which the next export is proven, one after another.
+    proof_rows: Vec<u32>,
+    /// The last checkpoint. It is restored if training diverges.
+    safe: Snapshot,
+    published_step: u64,
+    rolled_back: bool,
+    refused: u32,
+}
+
 impl Worker {
     /// Resumes from a checkpoint. Without one, publishes the first network at once, so that actors can begin.
     ///
     /// # Errors
-    /// The checkpoint or the first weights do not fit, or the first network cannot be published.
-    pub fn begin(config: &RunConfig, parts: Parts) -> anyhow::Result<Self> {
-        let Parts {
-            new_trainer,
+    /// The device does not exist, the checkpoint or the first weights do not fit, or the first network cannot be published.
+    pub fn begin(beginning: Beginning) -> anyhow::Result<Self> {
+        let Beginning {
+            config,
+            game,
+            shape,
             mut publisher,
-            mut reporter,
             view,
             metrics,
             batches,
-            rows: proof_rows,
             resumed,
             start,
             line,
-        } = parts;
+        } = beginning;
+        let (settings, seed) = (config.learner, config.run.seed);
+        let device = device::choose(settings.device)?;
+        device::set_threads(settings.threads);
+        let mut reporter = Reporter::open(&settings.folder, Arc::clone(&metrics))
+            .with_context(|| format!("cannot write to {}", settings.folder.display()))?;
+        let new_trainer = {
+            let (layout, settings) = (game.layout, settings.clone());
+            move || Trainer::new(&shape, &layout, &settings, seed, device)
+        };
         let mut trainer = new_trainer()?;
         trainer.progress.draws.line = line;
-        let start_from = &config.learner.start_from;
+        let start_from = &settings.start_from;
         tracing::info!(
-            parameters = trainer.network().variables().parameters(),
-            shape = %trainer.network().shape(),
+            parameters = trainer.network.variables.parameters(),
+            shape = %trainer.network.shape,
             "the network"
         );
         let safe = match resumed {
@@ -124,34 +136,34 @@ impl Worker {
                     tracing::info!(start_from, "training begins with the weights of another network");
                 }
                 let (version, snapshot) = publisher
-                    .publish(&trainer, &proof_rows, view.games_inserted())
+                    .publish(&trainer, &game.rows, view.games_inserted.load(Ordering::Relaxed))
                     .context("cannot publish the first network")?;
                 reporter.published(version.as_str(), 0);
                 snapshot
             }
         };
         trainer.progress.rollbacks = reporter.divergences.resume(trainer.progress.rollbacks);
-        let wanted_precision = config.learner.precision;
-        let known = Precision::configured(wanted_precision).or(trainer.progress.precision);
+        let known = Precision::configured(settings.precision).or(trainer.progress.precision);
         if let Some(precision) = known {
             trainer.set_precision(precision);
         }
-        metrics.resumed(trainer.progress.step);
+        let published_step = trainer.progress.step;
+        metrics.step.set(published_step as f64);
+        metrics.checkpoint_step.set(published_step as f64);
         Ok(Self {
-            published_step: trainer.progress.step,
             trainer,
+            new_trainer: Box::new(new_trainer),
             publisher,
             reporter,
             view,
             metrics,
             batches,
-            settings: config.learner.clone(),
-            proof_rows,
+            settings,
+            proof_rows: game.rows,
             safe,
+            published_step,
             rolled_back: false,
             refused: 0,
-            new_trainer,
-            wanted_precision,
         })
     }
 
@@ -188,7 +200,7 @@ impl Worker {
     /// Measures which precision is faster, if the configuration leaves the choice open and no checkpoint has it. The measurement is made
     /// with the first batch, when the machine is as busy as it will be during training.
     fn decide_precision(&mut self, batch: &HostBatch) -> anyhow::Result<()> {
-        if self.wanted_precision != config::Precision::Auto || self.trainer.progress.precision.is_some() {
+        if self.settings.precision != config::Precision::Auto || self.trainer.progress.precision.is_some() {
             return Ok(());
         }
         let new_trainer = || (self.new_trainer)().map_err(TrainError::from);
@@ -221,7 +233,8 @@ impl Worker {
 
     /// Measures losses on held-out games, if there are any.
     fn validate(&mut self) -> anyhow::Result<()> {
-        if let Some(batches) = self.view.take_validation() {
+        let batches = self.view.validation.lock().take();
+        if let Some(batches) = batches {
             let validation = Validation::measure(&self.trainer, &batches)
                 .context("cannot measure the losses on held-out games")?;
             self.reporter.validated(self.trainer.progress.step, &validation);
@@ -230,7 +243,7 @@ impl Worker {
     }
 
     fn publish(&mut self) -> anyhow::Result<()> {
-        let games = self.view.games_inserted();
+        let games = self.view.games_inserted.load(Ordering::Relaxed);
         match self.publisher.publish(&self.trainer, &self.proof_rows, games) {
             Ok((version, snapshot)) => {
                 self.validate()?;
@@ -241,10 +254,10 @@ impl Worker {
                 self.refused = 0;
                 Ok(())
             }
-            Err(PublishError::NotFinite(reason)) => self.roll_back(&reason),
-            Err(PublishError::Refused(reason)) => {
+            Err(PublishError::Export(ExportError::NotFinite(reason))) => self.roll_back(&reason),
+            Err(PublishError::Export(ExportError::Refused(reason))) => {
                 self.refused += 1;
-                self.metrics.refused_checkpoint();
+                self.metrics.refused_checkpoints.increment(1);
                 tracing::error!(
                     step = self.trainer.progress.step,
                     reason,
@@ -276,7 +289,7 @@ impl Worker {
             .restore(&mut self.trainer)
             .context("cannot restore the last checkpoint")?;
         // The batches since then are not drawn again: training on them would diverge again.
-        self.trainer.progress = Progress {
+        self.trainer.progress = TrainingProgress {
             step: self.trainer.progress.step,
             rollbacks: divergences,
             ..now

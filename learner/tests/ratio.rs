@@ -6,23 +6,20 @@
 #[path = "learner/common/mod.rs"]
 mod common;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use checkpoints::{LATEST, MODEL};
-use common::{
-    run::{Learner, TIMEOUT, config, start_store},
-    store::State,
-};
+use common::run::Place;
 use metrics_exporter_prometheus::PrometheusBuilder;
+use test_support::until;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_learner_trains_as_far_as_the_ratio_allows_and_publishes_at_both_ends() {
     let page = PrometheusBuilder::new().install_recorder().unwrap();
-    let home = tempfile::tempdir().unwrap();
-    let state = Arc::new(State::default());
+    let place = Place::new(0).await;
+    let state = &place.store;
     state.holds_out.store(true, std::sync::atomic::Ordering::SeqCst);
-    let (address, _stop) = start_store(&state).await;
-    let learner = Learner::start(config(home.path(), &address));
+    let learner = place.learner();
     let random = learner.reaches(0).await;
     assert_eq!(
         (random.draft.positions_seen, random.draft.parent.as_ref()),
@@ -36,12 +33,7 @@ async fn the_learner_trains_as_far_as_the_ratio_allows_and_publishes_at_both_end
 
     // 2 × 130 samples are 8 steps of 32.
     state.insert(130);
-    let settled = async {
-        while !page.render().contains("minuet_learner_step 8") {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, settled).await.unwrap();
+    until(|| page.render().contains("minuet_learner_step 8")).await;
     // The learner requests more positions twice a second; three requests change nothing.
     tokio::time::sleep(Duration::from_millis(1600)).await;
     assert_eq!(*state.handed_out.lock(), (0..8).collect::<Vec<_>>());
@@ -91,7 +83,7 @@ async fn the_learner_trains_as_far_as_the_ratio_allows_and_publishes_at_both_end
     let metadata = onnx::metadata_of(&file).unwrap();
     assert_eq!(metadata.step, 8);
     assert_eq!(serde_json::to_value(metadata.layout).unwrap(), last.draft.layout);
-    let lines = std::fs::read_to_string(home.path().join("learner/metrics.jsonl")).unwrap();
+    let lines = std::fs::read_to_string(place.home.path().join("learner/metrics.jsonl")).unwrap();
     let lines: Vec<serde_json::Value> = lines
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())

@@ -21,7 +21,7 @@ use proto::{
 
 use crate::{GameId, play::setup::search_settings};
 
-/// A contradiction in a record.
+/// A contradiction in a record, or the reason why the record cannot be replayed at all.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Problem {
     /// Number of the position, from 0; `None` if the problem concerns the whole game.
@@ -41,28 +41,22 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// Error: a record cannot be replayed.
-#[derive(Debug, thiserror::Error)]
-#[error("{field}: {reason}")]
-pub struct Unplayable {
-    /// Field of the message that is the reason.
-    pub field: &'static str,
-    /// Reason, in words.
-    pub reason: String,
-}
+impl std::error::Error for Problem {}
 
-impl Unplayable {
-    fn of(field: &'static str) -> impl Fn(&dyn std::fmt::Display) -> Self {
-        move |reason| Self {
+impl Problem {
+    /// Returns the reason why a record cannot be replayed.
+    fn unplayable(field: &'static str, reason: impl std::fmt::Display) -> Self {
+        Self {
+            ply: None,
             field,
-            reason: reason.to_string(),
+            problem: reason.to_string(),
         }
     }
 }
 
-impl From<ColumnError> for Unplayable {
+impl From<ColumnError> for Problem {
     fn from(error: ColumnError) -> Self {
-        Self::of(error.column)(&error)
+        Self::unplayable(error.column, error)
     }
 }
 
@@ -83,22 +77,23 @@ impl<G: Game> Premises<G> {
     /// Reads the premises of the game out of its record.
     ///
     /// # Errors
-    /// [`Unplayable`]
-    pub fn of(record: &v1::Game) -> Result<Self, Unplayable> {
+    /// The record cannot be replayed.
+    pub fn of(record: &v1::Game) -> Result<Self, Problem> {
         if record.game != G::NAME {
             let reason = format!("the record is of {}, not of {}", record.game, G::NAME);
-            return Err(Unplayable::of("game")(&reason));
+            return Err(Problem::unplayable("game", reason));
         }
-        let id = GameId::from_bytes(&record.id)
-            .ok_or_else(|| Unplayable::of("id")(&format!("{} bytes, 16 are expected", record.id.len())))?;
-        let rules: G::Rules =
-            serde_json::from_str(&record.rules_json).map_err(|error| Unplayable::of("rules_json")(&error))?;
-        let wrong_search = Unplayable::of("search_json");
-        let recorded: Settings =
-            serde_json::from_str(&record.search_json).map_err(|error| wrong_search(&error))?;
-        let mut settings = search_settings(&recorded, 1).map_err(|error| wrong_search(&error))?;
+        let id = GameId::from_bytes(&record.id).ok_or_else(|| {
+            Problem::unplayable("id", format!("{} bytes, 16 are expected", record.id.len()))
+        })?;
+        let rules: G::Rules = serde_json::from_str(&record.rules_json)
+            .map_err(|error| Problem::unplayable("rules_json", error))?;
+        let recorded: Settings = serde_json::from_str(&record.search_json)
+            .map_err(|error| Problem::unplayable("search_json", error))?;
+        let mut settings =
+            search_settings(&recorded, 1).map_err(|error| Problem::unplayable("search_json", error))?;
         let position = (!record.start.is_empty()).then_some(record.start.as_str());
-        let wrong_start = |error: StartError| Unplayable::of("start")(&error);
+        let wrong_start = |error: StartError| Problem::unplayable("start", error);
         if record.tree_bytes > 0 {
             settings.tree_bytes = usize::try_from(record.tree_bytes).unwrap_or(usize::MAX);
         }
@@ -113,7 +108,7 @@ impl<G: Game> Premises<G> {
 
 /// A position of a record.
 #[derive(Clone, Copy, Debug)]
-pub struct Position<'a> {
+pub struct RecordedPosition<'a> {
     /// Number of actions played before.
     pub ply: usize,
     /// Action played in the position.
@@ -136,7 +131,7 @@ pub struct Position<'a> {
 ///
 /// # Errors
 /// [`ColumnError`] if the lengths of the record's columns do not add up.
-pub fn positions(record: &v1::Game) -> Result<impl Iterator<Item = Position<'_>>, ColumnError> {
+pub fn positions(record: &v1::Game) -> Result<impl Iterator<Item = RecordedPosition<'_>>, ColumnError> {
     let positions = record.actions.len();
     check_length("movers", record.movers.len(), positions)?;
     check_length("root_values", record.root_values.len(), positions)?;
@@ -145,7 +140,7 @@ pub fn positions(record: &v1::Game) -> Result<impl Iterator<Item = Position<'_>>
     let numbers = record.actions.iter().zip(&record.movers).zip(&record.root_values);
     let columns = rows.zip(policies).zip(numbers).enumerate();
     Ok(columns.map(
-        move |(ply, ((row, (visit_actions, visits)), ((&action, &mover), &root_value)))| Position {
+        move |(ply, ((row, (visit_actions, visits)), ((&action, &mover), &root_value)))| RecordedPosition {
             ply,
             action,
             mover,

@@ -7,48 +7,43 @@ use proto::{
 };
 use search::{Reuse, Root, completed_q::Results, gumbel::can_choose};
 
-use super::{Position, Premises, Problem, Unplayable, positions};
-use crate::play::record::{End, result_of};
+use super::{Premises, Problem, RecordedPosition, positions};
+use crate::play::record::{GameEnd, result_of};
 
 /// Largest number of problems reported for one record.
 const MOST: usize = 20;
 /// Largest error of a recorded value, which is in [-1, 1] and in half precision.
 const VALUE_ERROR: f64 = 1.0 / 4096.0;
 
-/// Replays the actions of a record and returns all contradictions.
+/// Replays the actions of a record and returns all contradictions; of a record that cannot be replayed at all, the reason.
 ///
 /// The check compares the player to act, the legality of each action, every number of every row, and the end. Visits must be of
 /// legal actions and no more than the search can make. Each action must be the one that the game's seed draws from the visits, or with
 /// a Gumbel root the one that the seed, the priors and the values choose among the most visited.
-///
-/// # Errors
-/// [`Unplayable`] if the record cannot be replayed at all.
-pub fn check<G: Game>(record: &v1::Game) -> Result<Vec<Problem>, Unplayable> {
+pub fn check<G: Game>(record: &v1::Game) -> Vec<Problem> {
+    let read = || Ok::<_, Problem>((Premises::<G>::of(record)?, positions(record)?));
+    let (premises, positions) = match read() {
+        Ok(read) => read,
+        Err(problem) => return vec![problem],
+    };
+    let mut state = premises.start.clone();
     let mut replay = Replay {
-        premises: Premises::<G>::of(record)?,
+        premises,
         problems: Vec::new(),
         ply: None,
         legal: Vec::new(),
         row: Vec::new(),
     };
-    let mut state = replay.premises.start.clone();
-    let positions = match positions(record) {
-        Ok(positions) => positions,
-        Err(error) => {
-            replay.note(error.column, || error.to_string());
-            return Ok(replay.problems);
-        }
-    };
     for position in positions {
         replay.ply = Some(position.ply);
         if !replay.position(&state, &position) {
-            return Ok(replay.problems);
+            return replay.problems;
         }
         state.play_legal(position.action);
     }
     replay.ply = None;
     replay.end(&state, record);
-    Ok(replay.problems)
+    replay.problems
 }
 
 struct Replay<G: Game> {
@@ -71,7 +66,7 @@ impl<G: Game> Replay<G> {
     }
 
     /// Checks one position. Returns false if the game cannot be replayed any further.
-    fn position(&mut self, state: &G, position: &Position<'_>) -> bool {
+    fn position(&mut self, state: &G, position: &RecordedPosition<'_>) -> bool {
         if state.outcome().is_some() {
             self.note("actions", || {
                 "the game is over here, but another action follows".into()
@@ -96,7 +91,7 @@ impl<G: Game> Replay<G> {
         true
     }
 
-    fn row(&mut self, state: &G, position: &Position<'_>) {
+    fn row(&mut self, state: &G, position: &RecordedPosition<'_>) {
         self.row.clear();
         state.write_row(self.premises.encoding, Symmetry::IDENTITY, &mut self.row);
         if self.row == position.row {
@@ -121,7 +116,7 @@ impl<G: Game> Replay<G> {
         self.note("rows", || problem);
     }
 
-    fn visits(&mut self, state: &G, position: &Position<'_>) {
+    fn visits(&mut self, state: &G, position: &RecordedPosition<'_>) {
         if position.visits.is_empty() {
             return;
         }
@@ -169,7 +164,7 @@ impl<G: Game> Replay<G> {
     }
 
     /// Checks that a Gumbel root chooses the played action. `indices` and `visits` are those of the legal actions.
-    fn best_of_halving(&mut self, position: &Position<'_>, indices: &[u32], visits: &[u32]) {
+    fn best_of_halving(&mut self, position: &RecordedPosition<'_>, indices: &[u32], visits: &[u32]) {
         let Ok(place) = self.legal.binary_search(&position.action) else {
             return;
         };
@@ -208,7 +203,7 @@ impl<G: Game> Replay<G> {
     }
 
     /// Checks that the named actions are exactly the legal ones, and that the played one is named as such.
-    fn decision(&mut self, state: &G, position: &Position<'_>, decision: &Decision<'_>) {
+    fn decision(&mut self, state: &G, position: &RecordedPosition<'_>, decision: &Decision<'_>) {
         let encoding = self.premises.encoding;
         let index = |action| state.policy_index(encoding, Symmetry::IDENTITY, action);
         let named: Vec<u32> = [position.visit_actions, decision.unvisited].concat();
@@ -233,9 +228,9 @@ impl<G: Game> Replay<G> {
         let cut = record.actions.len() >= self.premises.settings.max_actions as usize;
         state.legal_actions(&mut self.legal);
         let end = match state.outcome() {
-            Some(outcome) => End::Rules(outcome),
-            None if cut => End::MaxActions,
-            None if self.legal.is_empty() => End::NoAction,
+            Some(outcome) => GameEnd::Rules(outcome),
+            None if cut => GameEnd::MaxActions,
+            None if self.legal.is_empty() => GameEnd::NoAction,
             None => {
                 self.note("actions", || {
                     "the game is not over at the end of the record".into()

@@ -3,6 +3,7 @@
 //! The settings, the key of the game and the evaluations determine a search. A record names the model of every evaluation, so a
 //! game across several checkpoints is repeated whole.
 
+use anyhow::{Context as _, ensure};
 use games::{Game, MoverValue, Symmetry};
 use network::{PositionBatch, Predictions};
 use proto::{
@@ -12,7 +13,7 @@ use proto::{
 };
 use search::{LeafId, Search};
 
-use super::{Position, Premises, Problem, Unplayable, positions};
+use super::{Premises, Problem, RecordedPosition, positions};
 use crate::play::record::{record_search, visited};
 
 /// True if no search of the record needed an evaluation, because the rules gave the outcome of every leaf.
@@ -38,34 +39,21 @@ pub struct Followed {
     pub difference: Option<Problem>,
 }
 
-/// Error: the searches of a record cannot be repeated.
-#[derive(Debug, thiserror::Error)]
-pub enum FollowError<E> {
-    /// The record cannot be replayed.
-    #[error(transparent)]
-    Unplayable(#[from] Unplayable),
-    /// The network returned no evaluations.
-    #[error("the network returns no evaluations: {0}")]
-    Network(E),
-    /// The search refuses an evaluation or an action of the record.
-    #[error("the search cannot continue: {0}")]
-    Search(String),
-}
-
 /// Repeats the searches of a record. `evaluate` appends the predictions of a model, an index into the record's `model_versions`, for a
 /// batch of leaves. Their priors must be rounded to half precision, as on the wire.
 ///
 /// # Errors
-/// [`FollowError`] if the searches cannot be repeated.
-pub fn follow<G: Game, E>(
+/// The record cannot be replayed (the error is a [`Problem`] then), the network returns no evaluations, or the search refuses an
+/// evaluation or an action of the record.
+pub fn follow<G: Game>(
     record: &v1::Game,
-    mut evaluate: impl FnMut(usize, &PositionBatch, &mut Predictions) -> Result<(), E>,
-) -> Result<Followed, FollowError<E>> {
+    mut evaluate: impl FnMut(usize, &PositionBatch, &mut Predictions) -> anyhow::Result<()>,
+) -> anyhow::Result<Followed> {
     let premises = Premises::<G>::of(record)?;
     let mut models = Models::of(record)?;
     let mut search = Search::new(premises.start.clone(), premises.settings.clone(), premises.key);
     let mut followed = Followed::default();
-    for position in positions(record).map_err(Unplayable::from)? {
+    for position in positions(record).map_err(Problem::from)? {
         if let Some(problem) = decide(&mut search, premises.encoding, &mut models, &mut evaluate)? {
             followed.difference = Some(Problem {
                 ply: Some(position.ply),
@@ -98,14 +86,14 @@ pub fn follow<G: Game, E>(
         }
         search
             .advance(position.action)
-            .map_err(|error| FollowError::Search(error.to_string()))?;
+            .context("the search cannot continue")?;
         followed.positions += 1;
     }
     Ok(followed)
 }
 
 fn compare(
-    position: &Position<'_>,
+    position: &RecordedPosition<'_>,
     visited: &[(u32, u32)],
     value: MoverValue,
     chosen: Option<u32>,
@@ -156,7 +144,7 @@ fn compare(
 
 /// Compares the priors, values and evaluation of a position with those of the repeated search, `expected`. They are rounded to half
 /// precision, so a difference within the tolerance of root values may be one of the last digit.
-fn compare_decision(position: &Position<'_>, expected: &v1::Decisions) -> Option<Problem> {
+fn compare_decision(position: &RecordedPosition<'_>, expected: &v1::Decisions) -> Option<Problem> {
     let recorded = position.decision?;
     let counts = [position.visits.len() as u32];
     let expected = DecisionColumns::new(expected, &counts).ok()?.next()?;
@@ -205,7 +193,7 @@ fn is_near(found: f32, expected: f32) -> bool {
 struct Models(Vec<(usize, u32)>);
 
 impl Models {
-    fn of(record: &v1::Game) -> Result<Self, Unplayable> {
+    fn of(record: &v1::Game) -> Result<Self, Problem> {
         let (models, counts) = (&record.evaluation_models, &record.evaluation_counts);
         check_length("evaluation_counts", counts.len(), models.len())?;
         let runs = models.iter().zip(counts).rev();
@@ -233,12 +221,12 @@ struct Part {
 }
 
 /// Completes one decision. Returns a problem if the search requests more evaluations than are recorded.
-fn decide<G: Game, E>(
+fn decide<G: Game>(
     search: &mut Search<G>,
     encoding: G::Encoding,
     models: &mut Models,
-    evaluate: &mut impl FnMut(usize, &PositionBatch, &mut Predictions) -> Result<(), E>,
-) -> Result<Option<Problem>, FollowError<E>> {
+    evaluate: &mut impl FnMut(usize, &PositionBatch, &mut Predictions) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<Problem>> {
     let mut predictions = Predictions::default();
     while !search.is_decided() {
         let mut parts: Vec<Part> = Vec::new();
@@ -262,38 +250,31 @@ fn decide<G: Game, E>(
             }
         });
         if is_short {
-            return Ok(Some(Problem {
-                ply: None,
-                field: "evaluation_counts",
-                problem: "the search requests more evaluations than are recorded".into(),
-            }));
+            let problem = "the search requests more evaluations than are recorded";
+            return Ok(Some(Problem::unplayable("evaluation_counts", problem)));
         }
         for part in parts {
             predictions.clear();
-            evaluate(part.model, &part.batch, &mut predictions).map_err(FollowError::Network)?;
+            evaluate(part.model, &part.batch, &mut predictions)
+                .context("the network returns no evaluations")?;
             apply(search, &part, &predictions)?;
         }
     }
     Ok(None)
 }
 
-fn apply<G: Game, E>(
-    search: &mut Search<G>,
-    part: &Part,
-    predictions: &Predictions,
-) -> Result<(), FollowError<E>> {
+fn apply<G: Game>(search: &mut Search<G>, part: &Part, predictions: &Predictions) -> anyhow::Result<()> {
     let (priors, values) = (predictions.priors.len(), predictions.values.len());
-    if priors != part.batch.legal().len() || values != part.batch.len() {
-        return Err(FollowError::Search(format!(
-            "{priors} priors and {values} values for {} leaves with {} legal actions",
-            part.batch.len(),
-            part.batch.legal().len()
-        )));
-    }
+    ensure!(
+        priors == part.batch.legal().len() && values == part.batch.len(),
+        "the network gives {priors} priors and {values} values for {} leaves with {} legal actions",
+        part.batch.len(),
+        part.batch.legal().len()
+    );
     for (position, &id) in part.leaves.iter().enumerate() {
         search
             .apply(id, predictions.get(&part.batch, position))
-            .map_err(|error| FollowError::Search(error.to_string()))?;
+            .context("the search cannot continue")?;
     }
     Ok(())
 }

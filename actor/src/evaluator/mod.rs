@@ -18,9 +18,10 @@ mod pending;
 mod reply;
 mod versions;
 
-use std::{sync::Arc, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use anyhow::anyhow;
+use network::Predictions;
 use proto::v1::{EvaluateReply, EvaluateRequest, evaluator_client::EvaluatorClient};
 use service::{backoff::Backoff, connect::Link, log_throttle::LogThrottle};
 use tokio::{sync::mpsc, task::JoinHandle, time::Instant};
@@ -28,15 +29,12 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming};
 
-use network::Predictions;
-
 use crate::metrics::Metrics;
 
+pub use model::Expected;
 pub use pending::StampedRequest;
 use pending::{Due, Pending};
-pub use versions::{TooManyVersions, VersionId, Versions};
-
-pub use model::{Expected, WrongModel};
+pub use versions::{VersionId, Versions};
 
 /// Longest delay that a server's hint can ask for.
 const LONGEST_HINT: Duration = Duration::from_secs(10);
@@ -104,28 +102,32 @@ pub struct Evaluator {
     pub evaluations: mpsc::Sender<EvaluatedRequest>,
     /// Ends the evaluator.
     pub shutdown: CancellationToken,
-    /// Log throttle for an outage of the server, shared by all workers.
-    pub outage: Arc<OutageLog>,
-}
-
-/// Logs that the server does not answer, and later that it answers again, once for all workers.
-#[derive(Debug)]
-pub struct OutageLog(LogThrottle);
-
-impl Default for OutageLog {
-    fn default() -> Self {
-        Self(LogThrottle::new(Duration::from_secs(10)))
-    }
+    /// Log throttle for an outage of the server, shared by all workers, so that it is logged once for all of them.
+    pub outage: Arc<LogThrottle>,
 }
 
 /// Reason for the end of a stream.
-enum End {
+enum StreamEnd {
     /// The worker or the process stops.
     Done,
     /// The stream failed; another is opened after a delay.
     Broken(Status),
     /// The stream was old and every request on it has been answered; another is opened at once.
     Old,
+    /// Another stream would fail as well.
+    Fatal(anyhow::Error),
+}
+
+impl From<Status> for StreamEnd {
+    fn from(status: Status) -> Self {
+        Self::Broken(status)
+    }
+}
+
+impl From<anyhow::Error> for StreamEnd {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Fatal(error)
+    }
 }
 
 impl Evaluator {
@@ -151,7 +153,7 @@ impl Evaluator {
     }
 }
 
-type Check = JoinHandle<Result<(), WrongModel>>;
+type Check = JoinHandle<anyhow::Result<()>>;
 
 struct Connection {
     evaluator: Evaluator,
@@ -166,16 +168,16 @@ struct Connection {
 impl Connection {
     async fn run(&mut self, mut backoff: Backoff) -> anyhow::Result<()> {
         loop {
-            let end = self.stream(&mut backoff).await;
-            let status = match end? {
-                End::Done => return Ok(()),
-                End::Old => continue,
-                End::Broken(status) => status,
+            let status = match self.stream(&mut backoff).await {
+                StreamEnd::Done => return Ok(()),
+                StreamEnd::Old => continue,
+                StreamEnd::Fatal(error) => return Err(error),
+                StreamEnd::Broken(status) => status,
             };
             if is_final(status.code()) {
                 return Err(refused(status.code(), status.message()));
             }
-            if !self.evaluator.outage.0.allows() {
+            if !self.evaluator.outage.allows() {
                 // This error was logged a moment ago.
             } else if status.code() == Code::NotFound {
                 tracing::warn!(
@@ -199,57 +201,42 @@ impl Connection {
     }
 
     /// Runs one stream from its opening to its end. Resets `backoff` when the server answers.
-    async fn stream(&mut self, backoff: &mut Backoff) -> anyhow::Result<End> {
+    async fn stream(&mut self, backoff: &mut Backoff) -> StreamEnd {
         let shutdown = self.evaluator.shutdown.clone();
         let opened = tokio::select! {
             biased;
-            () = shutdown.cancelled() => return Ok(End::Done),
-            opened = self.open() => opened?,
+            () = shutdown.cancelled() => return StreamEnd::Done,
+            opened = self.open() => opened,
         };
         let (requests, replies) = match opened {
             Ok(opened) => opened,
-            Err(status) => return Ok(End::Broken(status)),
+            Err(end) => return end,
         };
         let metrics = Arc::clone(&self.evaluator.metrics);
         metrics.streams.add(1);
-        let end = self.exchange(requests, replies, backoff).await;
+        let Err(end) = self.exchange(requests, replies, backoff).await;
         metrics.streams.subtract(1);
         end
     }
 
     /// Checks the model, opens a stream, and queues the requests that are still in flight.
-    async fn open(
-        &mut self,
-    ) -> anyhow::Result<Result<(mpsc::Sender<EvaluateRequest>, Streaming<EvaluateReply>), Status>> {
+    async fn open(&mut self) -> Result<(mpsc::Sender<EvaluateRequest>, Streaming<EvaluateReply>), StreamEnd> {
+        let limit = self.evaluator.limits.answer;
         let expected = Arc::clone(&self.evaluator.expected);
         let label = expected.model.clone();
-        match expected
-            .check(&mut self.client, label, self.evaluator.limits.answer)
-            .await
-        {
-            Ok(checked) => self.evaluator.versions.describe(checked?),
-            Err(status) => return Ok(Err(status)),
-        }
+        let checked = expected.check(&mut self.client, label, limit).await?;
+        self.evaluator.versions.describe(checked?);
         let (requests, outbound) = mpsc::channel(self.evaluator.evaluations.max_capacity() + 1);
-        let again = self
-            .pending
-            .restart(Instant::now() + self.evaluator.limits.answer);
-        for pending in again {
+        for pending in self.pending.restart(Instant::now() + limit) {
             self.evaluator.metrics.request_retries.add(1);
             // The channel has room for all requests that a worker may have in flight.
             let _ = requests.try_send(EvaluateRequest::clone(&pending.request));
         }
         let opening = self.client.evaluate_stream(ReceiverStream::new(outbound));
-        let replies = match tokio::time::timeout(self.evaluator.limits.answer, opening).await {
-            Ok(Ok(response)) => response.into_inner(),
-            Ok(Err(status)) => return Ok(Err(status)),
-            Err(_) => {
-                return Ok(Err(Status::deadline_exceeded(
-                    "the stream was not opened in time",
-                )));
-            }
-        };
-        Ok(Ok((requests, replies)))
+        let opened = tokio::time::timeout(limit, opening)
+            .await
+            .map_err(|_| Status::deadline_exceeded("the stream was not opened in time"))?;
+        Ok((requests, opened?.into_inner()))
     }
 
     async fn exchange(
@@ -257,7 +244,7 @@ impl Connection {
         requests: mpsc::Sender<EvaluateRequest>,
         mut replies: Streaming<EvaluateReply>,
         backoff: &mut Backoff,
-    ) -> anyhow::Result<End> {
+    ) -> Result<Infallible, StreamEnd> {
         let shutdown = self.evaluator.shutdown.clone();
         let most = self.evaluator.limits.stream;
         // Random, so that the workers do not replace their streams at the same time.
@@ -271,34 +258,27 @@ impl Connection {
                 biased;
                 () = shutdown.cancelled() => {
                     self.drain(requests, replies).await;
-                    return Ok(End::Done);
+                    return Err(StreamEnd::Done);
                 }
-                reply = replies.message() => match reply {
-                    Ok(Some(reply)) => {
-                        if self.take(reply).await?.is_break() {
-                            return Ok(End::Done);
-                        }
+                reply = replies.message() => match reply? {
+                    Some(reply) => {
+                        self.take(reply).await?;
                         backoff.reset();
                     }
-                    Ok(None) if requests.is_none() => return Ok(End::Old),
-                    Ok(None) => return Ok(End::Broken(Status::unavailable("the server ended the stream"))),
-                    Err(status) => return Ok(End::Broken(status)),
+                    None if requests.is_none() => return Err(StreamEnd::Old),
+                    None => return Err(Status::unavailable("the server ended the stream").into()),
                 },
                 () = &mut is_old, if requests.is_some() => requests = None,
                 request = self.evaluator.requests.recv(), if requests.is_some() => {
-                    let Some(request) = request else {
-                        return Ok(End::Done);
-                    };
+                    let request = request.ok_or(StreamEnd::Done)?;
                     let message = EvaluateRequest::clone(&request.request);
                     self.pending.add(request, Instant::now() + self.evaluator.limits.answer);
-                    if !sent(&requests, message).await {
-                        return Ok(End::Broken(Status::unavailable("the stream was closed")));
-                    }
+                    send(&requests, message).await?;
                 }
                 checked = finished(&mut self.check) => checked?,
                 due = wait_for(due) => match due {
                     Due::TooLate => {
-                        return Ok(End::Broken(Status::deadline_exceeded("a request was not answered in time")));
+                        return Err(Status::deadline_exceeded("a request was not answered in time").into());
                     }
                     // The next stream, which is opened soon, takes the request.
                     Due::SendAgain(id) if requests.is_none() => self.pending.delay(id, Instant::now() + SOON),
@@ -309,18 +289,15 @@ impl Connection {
                         };
                         self.evaluator.metrics.request_retries.add(1);
                         let message = EvaluateRequest::clone(&pending.request);
-                        if !sent(&requests, message).await {
-                            return Ok(End::Broken(Status::unavailable("the stream was closed")));
-                        }
+                        send(&requests, message).await?;
                     }
                 },
             }
         }
     }
 
-    /// Handles one reply. Returns `Break` when the worker has ended.
-    async fn take(&mut self, reply: EvaluateReply) -> anyhow::Result<std::ops::ControlFlow<()>> {
-        use std::ops::ControlFlow::{Break, Continue};
+    /// Handles one reply.
+    async fn take(&mut self, reply: EvaluateReply) -> Result<(), StreamEnd> {
         let metrics = Arc::clone(&self.evaluator.metrics);
         let Some(pending) = self.pending.get(reply.id).cloned() else {
             metrics.malformed_replies.add(1);
@@ -328,17 +305,17 @@ impl Connection {
                 id = reply.id,
                 "the inference server replied to an unknown request"
             );
-            return Ok(Continue(()));
+            return Ok(());
         };
         if let Some(error) = &reply.error {
             let code = Code::from(error.code);
             if is_final(code) {
-                return Err(refused(code, &error.message));
+                return Err(refused(code, &error.message).into());
             }
             tracing::debug!(?code, message = %error.message, "a request failed and is sent again");
             let delay = hinted(self.retries.next_delay(), error.retry_after_ms);
             self.pending.delay(reply.id, Instant::now() + delay);
-            return Ok(Continue(()));
+            return Ok(());
         }
         let mut priors = Vec::with_capacity(pending.request.legal_actions.len());
         if let Err(malformed) = reply::check(&reply, &pending.request, &mut priors) {
@@ -346,16 +323,15 @@ impl Connection {
             tracing::error!(%malformed, version = reply.version, "a reply is malformed, the request is sent again");
             let attempts = self.pending.count_malformed(reply.id);
             if attempts >= self.evaluator.limits.malformed {
-                return Err(anyhow!(
-                    "the inference server keeps sending malformed replies: {malformed}"
-                ));
+                let error = anyhow!("the inference server keeps sending malformed replies: {malformed}");
+                return Err(error.into());
             }
             self.pending
                 .delay(reply.id, Instant::now() + self.retries.next_delay());
-            return Ok(Continue(()));
+            return Ok(());
         }
         self.retries.reset();
-        if self.evaluator.outage.0.reset() {
+        if self.evaluator.outage.reset() {
             tracing::info!(version = reply.version, "the inference server answers again");
         }
         let is_new = !self.evaluator.versions.is_known(&reply.version);
@@ -375,10 +351,8 @@ impl Connection {
             },
         };
         // The channel always has room; sending fails only if the worker has ended.
-        match self.evaluator.evaluations.send(evaluated).await {
-            Ok(()) => Ok(Continue(())),
-            Err(_) => Ok(Break(())),
-        }
+        let sent = self.evaluator.evaluations.send(evaluated).await;
+        sent.map_err(|_| StreamEnd::Done)
     }
 
     /// Starts to compare a new version with the expected model, because a label may have moved to a model of another game.
@@ -408,12 +382,14 @@ impl Connection {
     }
 }
 
-/// Sends a message; false if the stream takes no more.
-async fn sent(requests: &Option<mpsc::Sender<EvaluateRequest>>, message: EvaluateRequest) -> bool {
-    match requests {
-        Some(requests) => requests.send(message).await.is_ok(),
-        None => false,
-    }
+/// Sends a message. Fails if the stream takes no more.
+async fn send(
+    requests: &Option<mpsc::Sender<EvaluateRequest>>,
+    message: EvaluateRequest,
+) -> Result<(), Status> {
+    let closed = || Status::unavailable("the stream was closed");
+    let requests = requests.as_ref().ok_or_else(closed)?;
+    requests.send(message).await.map_err(|_| closed())
 }
 
 /// Returns the delay of a retry: the server's hint, at most [`LONGEST_HINT`], plus the random backoff, so that not all clients
@@ -451,7 +427,7 @@ fn is_final(code: Code) -> bool {
 }
 
 /// Completes when the check does. Never completes without a check.
-async fn finished(check: &mut Option<Check>) -> Result<(), WrongModel> {
+async fn finished(check: &mut Option<Check>) -> anyhow::Result<()> {
     match check {
         Some(running) => {
             let checked = running.await;

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use anyhow::bail;
 use games::{Game, RowLayout};
 use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::EvaluatorClient};
 use service::connect::Link;
@@ -17,18 +18,6 @@ pub struct Expected {
     pub model: String,
     /// Meaning of the rows.
     pub layout: RowLayout,
-}
-
-/// Error: the server's model belongs to another game or another representation.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the inference server's model {version} is for {theirs}, this actor plays {ours}")]
-pub struct WrongModel {
-    /// Version of the model.
-    pub version: String,
-    /// Input of the model, in words.
-    pub theirs: String,
-    /// Input that this actor sends, in words.
-    pub ours: String,
 }
 
 impl Expected {
@@ -46,7 +35,7 @@ impl Expected {
         client: &mut EvaluatorClient<Link>,
         model: String,
         limit: Duration,
-    ) -> Result<Result<ModelDescription, WrongModel>, Status> {
+    ) -> Result<anyhow::Result<ModelDescription>, Status> {
         let described = client.describe_model(DescribeModelRequest { model });
         let description = tokio::time::timeout(limit, described)
             .await
@@ -55,14 +44,12 @@ impl Expected {
         Ok(self.compare(&description).map(|()| description))
     }
 
-    fn compare(&self, model: &ModelDescription) -> Result<(), WrongModel> {
+    /// Fails if the model belongs to another game or another representation. The error names both inputs in words.
+    fn compare(&self, model: &ModelDescription) -> anyhow::Result<()> {
         let ours = &self.layout;
         let wrong = |theirs: String, ours: String| {
-            Err(WrongModel {
-                version: model.version.clone(),
-                theirs,
-                ours,
-            })
+            let version = &model.version;
+            bail!("the inference server's model {version} is for {theirs}, this actor plays {ours}");
         };
         if model.game != ours.game {
             return wrong(model.game.clone(), ours.game.clone());
@@ -170,6 +157,6 @@ mod tests {
             layout_json: String::new(),
             ..description(&layout())
         };
-        assert_eq!(expected.compare(&dense), Ok(()));
+        expected.compare(&dense).unwrap();
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use anyhow::ensure;
 use parking_lot::RwLock;
 use proto::v1::ModelDescription;
 
@@ -14,17 +15,11 @@ pub use network::cache::VersionId;
 const ID_BITS: u32 = 24;
 const NONE: u64 = 0;
 
-/// Error: the inference server has answered with more versions than an actor can number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("more than 2^24 model versions were seen; something is wrong with the inference server")]
-pub struct TooManyVersions;
-
 /// The versions that have answered in this process, shared by its threads.
 #[derive(Debug, Default)]
 pub struct Versions {
-    names: RwLock<Vec<Arc<str>>>,
-    /// Execution provider of each version, in the order of `names`; empty if the server has not described the version.
-    providers: RwLock<Vec<String>>,
+    /// Name and execution provider of each version. The provider is empty if the server has not described the version.
+    seen: RwLock<Vec<(Arc<str>, String)>>,
     requests: AtomicU64,
     /// `request stamp << 24 | (id + 1)`: the version that answered the latest request, 0 for none.
     current: AtomicU64,
@@ -42,8 +37,8 @@ impl Versions {
     /// a late reply of an old model does not make the old model current, but a label that is moved back does.
     ///
     /// # Errors
-    /// [`TooManyVersions`]
-    pub fn answered(&self, name: &str, stamp: u64) -> Result<VersionId, TooManyVersions> {
+    /// The server has answered with more versions than an actor can number.
+    pub fn answered(&self, name: &str, stamp: u64) -> anyhow::Result<VersionId> {
         let id = self.intern(name)?;
         let packed = stamp << ID_BITS | u64::from(id.0 + 1);
         self.current.fetch_max(packed, Ordering::Relaxed);
@@ -60,53 +55,58 @@ impl Versions {
 
     /// Returns the version's name on the wire.
     pub fn name(&self, id: VersionId) -> Arc<str> {
-        let names = self.names.read();
-        names.get(id.0 as usize).cloned().unwrap_or_default()
+        let seen = self.seen.read();
+        seen.get(id.0 as usize)
+            .map(|(name, _)| name.clone())
+            .unwrap_or_default()
+    }
+
+    /// Returns the execution provider of a version; empty if the server has not described the version.
+    pub fn provider(&self, id: VersionId) -> String {
+        let seen = self.seen.read();
+        seen.get(id.0 as usize)
+            .map(|(_, provider)| provider.clone())
+            .unwrap_or_default()
     }
 
     /// Notes the execution provider of a version. A version that has not answered yet is ignored: it is described again when it
     /// answers.
     pub fn describe(&self, model: ModelDescription) {
-        let find = |names: &[Arc<str>]| names.iter().rposition(|known| **known == *model.version);
-        let at = find(&self.names.read());
-        if let Some(at) = at {
-            let mut providers = self.providers.write();
-            if providers.len() <= at {
-                providers.resize(at + 1, String::new());
-            }
-            if let Some(provider) = providers.get_mut(at) {
-                *provider = model.provider;
-            }
+        let mut seen = self.seen.write();
+        if let Some(at) = place(&seen, &model.version) {
+            seen[at].1 = model.provider;
         }
-    }
-
-    /// Returns the execution provider of a version; empty if the server has not described the version.
-    pub fn provider(&self, id: VersionId) -> String {
-        let providers = self.providers.read();
-        providers.get(id.0 as usize).cloned().unwrap_or_default()
     }
 
     /// True if the version has answered before.
     pub fn is_known(&self, name: &str) -> bool {
-        self.names.read().iter().any(|known| **known == *name)
+        place(&self.seen.read(), name).is_some()
     }
 
-    fn intern(&self, name: &str) -> Result<VersionId, TooManyVersions> {
-        let find = |names: &[Arc<str>]| names.iter().rposition(|known| **known == *name);
-        if let Some(at) = find(&self.names.read()) {
+    fn intern(&self, name: &str) -> anyhow::Result<VersionId> {
+        if let Some(at) = place(&self.seen.read(), name) {
             return Ok(VersionId(at as u32));
         }
-        let mut names = self.names.write();
+        let mut seen = self.seen.write();
         // Another thread may have added the name between the two locks.
-        if let Some(at) = find(&names) {
-            return Ok(VersionId(at as u32));
-        }
-        if names.len() + 1 >= 1 << ID_BITS {
-            return Err(TooManyVersions);
-        }
-        names.push(name.into());
-        Ok(VersionId(names.len() as u32 - 1))
+        let at = match place(&seen, name) {
+            Some(at) => at,
+            None => {
+                ensure!(
+                    seen.len() + 1 < 1 << ID_BITS,
+                    "more than 2^24 model versions were seen; something is wrong with the inference server"
+                );
+                seen.push((name.into(), String::new()));
+                seen.len() - 1
+            }
+        };
+        Ok(VersionId(at as u32))
     }
+}
+
+/// Returns the place of a version. The search begins at the newest one.
+fn place(seen: &[(Arc<str>, String)], name: &str) -> Option<usize> {
+    seen.iter().rposition(|(known, _)| **known == *name)
 }
 
 #[cfg(test)]
@@ -122,9 +122,9 @@ mod tests {
         assert_eq!(versions.current(), Some(old));
         let new = versions.answered("new", stamps[2]).unwrap();
         assert!(new > old);
-        assert_eq!(versions.answered("old", stamps[1]), Ok(old));
+        assert_eq!(versions.answered("old", stamps[1]).unwrap(), old);
         assert_eq!(versions.current(), Some(new), "a late reply changes nothing");
-        assert_eq!(versions.answered("old", stamps[3]), Ok(old));
+        assert_eq!(versions.answered("old", stamps[3]).unwrap(), old);
         assert_eq!(versions.current(), Some(old), "a label was rolled back");
         assert_eq!(&*versions.name(new), "new");
     }

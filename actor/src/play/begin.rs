@@ -5,7 +5,7 @@ use proto::v1;
 use search::{Draws, GameKey, Purpose};
 
 use super::{
-    curriculum::{Curriculum, Next},
+    curriculum::{Curriculum, NextGame},
     record,
     setup::Setup,
     slot::GameSlot,
@@ -32,9 +32,9 @@ pub(super) fn begin<G: Game>(
     let key = id.key(setup.run_seed);
     let game = |start, rung| Begun::Game(Box::new(GameSlot::new(setup, (number, id), start, rung)));
     Ok(match curriculum.next(&setup.rules, key) {
-        Next::Usual => game(opening(setup, key), None),
-        Next::Problem(start, rung) => game(Some(start), Some(rung)),
-        Next::Known(drawn) => {
+        NextGame::Usual => game(opening(setup, key), None),
+        NextGame::Problem(start, rung) => game(Some(start), Some(rung)),
+        NextGame::Known(drawn) => {
             let recorded = record::of_solution(&drawn, "known-solution", (number, id), setup);
             Begun::Recorded(id, Box::new(recorded?))
         }

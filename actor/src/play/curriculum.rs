@@ -11,14 +11,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::{Context as _, ensure};
 use config::ProblemsConfig;
 use games::{Drawn, Game};
-use metrics::{Gauge, describe_gauge, gauge};
+use metrics::{describe_gauge, gauge};
 use parking_lot::Mutex;
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
-
-use super::FileError;
 
 const FILE: &str = "curriculum.json";
 
@@ -32,11 +31,9 @@ const EASIER: f64 = 0.3;
 pub struct Curriculum {
     config: ProblemsConfig,
     path: PathBuf,
-    state: Mutex<State>,
+    /// Progress by kind of problem. Kinds that have not been drawn yet may be missing at the end.
+    kinds: Mutex<Vec<Kind>>,
 }
-
-/// Levels by kind of problem. Kinds that have not been drawn yet may be missing at the end.
-type State = Vec<Kind>;
 
 /// Progress with one kind of problem.
 #[derive(Clone, Debug)]
@@ -48,7 +45,7 @@ struct Kind {
 
 /// Progress with one kind of problem at its present level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct KindProgress {
     /// Present level.
     pub level: u32,
     /// Number of latest problems whose results are known, at most the window.
@@ -63,7 +60,7 @@ pub struct Progress {
 const FORMAT: u32 = 2;
 
 #[derive(Deserialize, Serialize)]
-struct Kept {
+struct KeptLevels {
     format: u32,
     levels: Vec<u32>,
 }
@@ -79,7 +76,7 @@ pub struct Rung {
 
 /// The next game.
 #[derive(Debug)]
-pub enum Next<G> {
+pub enum NextGame<G> {
     /// A game from the usual start.
     Usual,
     /// A problem to be played.
@@ -92,27 +89,26 @@ impl Curriculum {
     /// Continues with the level saved in `folder`, or begins with the configured level. `levels` is the highest level of the game.
     ///
     /// # Errors
-    /// [`FileError`] if the file exists and cannot be read.
-    pub fn open(folder: &Path, config: &ProblemsConfig, levels: u32) -> Result<Self, FileError> {
+    /// The file exists and cannot be read.
+    pub fn open(folder: &Path, config: &ProblemsConfig, levels: u32) -> anyhow::Result<Self> {
         let path = folder.join(FILE);
-        let fault = FileError::of(&path);
+        let unusable = || format!("cannot use {}", path.display());
         let mut config = config.clone();
         config.max_level = config.max_level.min(levels);
         config.level = config.level.min(config.max_level);
         let levels = match fs::read(&path) {
             Ok(bytes) => {
-                let kept: Kept = serde_json::from_slice(&bytes).map_err(|error| fault(error.into()))?;
-                match kept.format {
-                    FORMAT => kept.levels,
-                    format => {
-                        let reason =
-                            format!("this build reads format {FORMAT}, and the file has format {format}");
-                        return Err(fault(io::Error::other(reason)));
-                    }
-                }
+                let kept: KeptLevels = serde_json::from_slice(&bytes).with_context(unusable)?;
+                let format = kept.format;
+                ensure!(
+                    format == FORMAT,
+                    "{}: this build reads format {FORMAT}, and the file has format {format}",
+                    unusable()
+                );
+                kept.levels
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => vec![config.level],
-            Err(error) => return Err(fault(error)),
+            Err(error) => return Err(error).with_context(unusable),
         };
         let kinds = levels.into_iter().map(|level| Kind {
             // The configuration may have been changed since the level was saved.
@@ -121,18 +117,18 @@ impl Curriculum {
         });
         Ok(Self {
             path,
-            state: Mutex::new(kinds.collect()),
+            kinds: Mutex::new(kinds.collect()),
             config,
         })
     }
 
     /// Returns the progress with a kind of problem.
-    pub fn progress(&self, kind: usize) -> Progress {
-        let state = self.state.lock();
-        let results = state.get(kind).map(|kind| &kind.results);
+    pub fn progress(&self, kind: usize) -> KindProgress {
+        let kinds = self.kinds.lock();
+        let results = kinds.get(kind).map(|kind| &kind.results);
         let solved = results.into_iter().flatten().flatten();
-        Progress {
-            level: state.get(kind).map_or(self.config.level, |kind| kind.level),
+        KindProgress {
+            level: kinds.get(kind).map_or(self.config.level, |kind| kind.level),
             recent: results.map_or(0, VecDeque::len),
             solved: solved.clone().count(),
             moves: solved.sum(),
@@ -140,9 +136,9 @@ impl Curriculum {
     }
 
     /// Draws the next game. All random draws depend only on `key`.
-    pub fn next<G: Game>(&self, rules: &G::Rules, key: GameKey) -> Next<G> {
+    pub fn next<G: Game>(&self, rules: &G::Rules, key: GameKey) -> NextGame<G> {
         if G::LEVELS == 0 {
-            return Next::Usual;
+            return NextGame::Usual;
         }
         let mut draws = Draws::new(key, 0, Purpose::Problem);
         let (kind, rules) = draw_kind::<G>(rules, &mut draws);
@@ -156,9 +152,9 @@ impl Curriculum {
             present
         };
         match G::draw_start(&rules, level, &mut |below| draws.below(below)) {
-            None => Next::Usual,
-            Some(drawn) if is_known => Next::Known(drawn),
-            Some(drawn) => Next::Problem(drawn.start, Rung { kind, level }),
+            None => NextGame::Usual,
+            Some(drawn) if is_known => NextGame::Known(drawn),
+            Some(drawn) => NextGame::Problem(drawn.start, Rung { kind, level }),
         }
     }
 
@@ -166,18 +162,18 @@ impl Curriculum {
     /// level of its kind.
     ///
     /// # Errors
-    /// [`FileError`] if the new level cannot be saved. The new level then applies until the next restart.
-    pub fn note(&self, rung: Rung, solution: Option<usize>) -> Result<Option<u32>, FileError> {
+    /// The new level cannot be saved. The new level then applies until the next restart.
+    pub fn note(&self, rung: Rung, solution: Option<usize>) -> anyhow::Result<Option<u32>> {
         let Rung { kind, level } = rung;
         let (raised, all) = {
-            let mut state = self.state.lock();
-            while state.len() <= kind {
-                state.push(Kind {
+            let mut kinds = self.kinds.lock();
+            while kinds.len() <= kind {
+                kinds.push(Kind {
                     level: self.config.level,
                     results: VecDeque::new(),
                 });
             }
-            let Some(own) = state.get_mut(kind).filter(|own| own.level == level) else {
+            let Some(own) = kinds.get_mut(kind).filter(|own| own.level == level) else {
                 return Ok(None);
             };
             let window = self.config.window as usize;
@@ -192,16 +188,14 @@ impl Curriculum {
             }
             own.level += 1;
             own.results.clear();
-            let all: Vec<u32> = state.iter().map(|kind| kind.level).collect();
+            let all: Vec<u32> = kinds.iter().map(|kind| kind.level).collect();
             (level + 1, all)
         };
-        let kept = serde_json::to_vec(&Kept {
+        let kept = serde_json::to_vec(&KeptLevels {
             format: FORMAT,
             levels: all,
-        })
-        .map_err(io::Error::from);
-        kept.and_then(|bytes| durable::write(&self.path, &bytes))
-            .map_err(FileError::of(&self.path))?;
+        })?;
+        durable::write(&self.path, &kept).with_context(|| format!("cannot use {}", self.path.display()))?;
         Ok(Some(raised))
     }
 }
@@ -225,23 +219,15 @@ const RECENT: &str = "minuet_actor_problem_recent";
 const SOLVED: &str = "minuet_actor_problem_recent_solved";
 const MOVES: &str = "minuet_actor_problem_recent_moves";
 
-/// Gauges of one kind of problem. Sums over several actors can be divided: solved by recent, moves by solved.
+/// Gauges of all kinds of problems of a game. Sums over several actors can be divided: solved by recent, moves by solved.
 #[derive(Debug)]
-struct Gauges {
-    /// Number of the kind in the curriculum.
-    kind: usize,
-    level: Gauge,
-    recent: Gauge,
-    solved: Gauge,
-    moves: Gauge,
+pub struct ProgressGauges {
+    /// Number and name of each kind that is drawn.
+    kinds: Vec<(usize, &'static str)>,
 }
 
-/// Gauges of all kinds of problems of a game.
-#[derive(Debug)]
-pub struct ProgressGauges(Vec<Gauges>);
-
 impl ProgressGauges {
-    /// Registers the gauges of the kinds that these rules draw. A game without problems has none.
+    /// Describes the gauges of the kinds that these rules draw. A game without problems has none.
     pub fn new<G: Game>(rules: &G::Rules) -> Self {
         describe_gauge!(LEVEL, "Level of difficulty of the problems, by kind.");
         describe_gauge!(
@@ -253,29 +239,21 @@ impl ProgressGauges {
             "Solved ones among the latest problems of the present level."
         );
         describe_gauge!(MOVES, "Moves of the solutions of these problems, summed.");
-        let drawn = G::problem_kinds(rules).into_iter().enumerate();
-        let drawn = drawn.filter(|(_, kind)| kind.share > 0);
-        Self(
-            drawn
-                .map(|(kind, described)| Gauges {
-                    kind,
-                    level: gauge!(LEVEL, "kind" => described.name),
-                    recent: gauge!(RECENT, "kind" => described.name),
-                    solved: gauge!(SOLVED, "kind" => described.name),
-                    moves: gauge!(MOVES, "kind" => described.name),
-                })
-                .collect(),
-        )
+        let kinds = G::problem_kinds(rules).into_iter().enumerate();
+        let drawn = kinds.filter(|(_, kind)| kind.share > 0);
+        Self {
+            kinds: drawn.map(|(number, kind)| (number, kind.name)).collect(),
+        }
     }
 
     /// Sets the gauges.
     pub fn show(&self, curriculum: &Curriculum) {
-        for gauges in &self.0 {
-            let progress = curriculum.progress(gauges.kind);
-            gauges.level.set(progress.level);
-            gauges.recent.set(progress.recent as f64);
-            gauges.solved.set(progress.solved as f64);
-            gauges.moves.set(progress.moves as f64);
+        for &(number, name) in &self.kinds {
+            let progress = curriculum.progress(number);
+            gauge!(LEVEL, "kind" => name).set(progress.level);
+            gauge!(RECENT, "kind" => name).set(progress.recent as f64);
+            gauge!(SOLVED, "kind" => name).set(progress.solved as f64);
+            gauge!(MOVES, "kind" => name).set(progress.moves as f64);
         }
     }
 }
@@ -309,7 +287,7 @@ mod tests {
             assert_eq!(curriculum.note(drawing(2), solution).unwrap(), None);
             assert_eq!(curriculum.note(drawing(1), Some(2)).unwrap(), None);
         }
-        let progress = |recent, solved, moves, level| Progress {
+        let progress = |recent, solved, moves, level| KindProgress {
             level,
             recent,
             solved,
@@ -358,7 +336,7 @@ mod tests {
         let next = |curriculum: &Curriculum, game| {
             let key = GameKey { run_seed: 9, game };
             match curriculum.next::<GeneratorGame>(&rules, key) {
-                Next::Problem(start, rung) => (start.problem().second_target().is_some(), rung),
+                NextGame::Problem(start, rung) => (start.problem().second_target().is_some(), rung),
                 other => panic!("{other:?}"),
             }
         };
@@ -390,13 +368,13 @@ mod tests {
         let (mut known, mut easier) = (0, 0);
         for game in 0..400 {
             let key = GameKey { run_seed: 3, game };
-            let text = |next: Next<GeneratorGame>| format!("{next:?}");
+            let text = |next: NextGame<GeneratorGame>| format!("{next:?}");
             let next = || curriculum.next::<GeneratorGame>(&Rules::default(), key);
             assert_eq!(text(next()), text(next()));
             match next() {
-                Next::Known(_) => known += 1,
-                Next::Problem(_, rung) => easier += usize::from(rung.level < 2),
-                Next::Usual => panic!("the generator game has problems"),
+                NextGame::Known(_) => known += 1,
+                NextGame::Problem(_, rung) => easier += usize::from(rung.level < 2),
+                NextGame::Usual => panic!("the generator game has problems"),
             }
         }
         assert!((160..240).contains(&known), "{known}");

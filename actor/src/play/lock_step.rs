@@ -49,7 +49,7 @@ impl<G: Game> LockStep<G> {
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
         let cache = Cache::new(config.actor.cache_mib << 20).map(Arc::new);
         Ok(Self {
-            setup: Setup::new(config, naming.name(), games)?,
+            setup: Setup::new(config, &naming.name, games)?,
             curriculum: Curriculum::open(&config.actor.spool, &config.problems, G::LEVELS)?,
             naming,
             versions: Versions::default(),
@@ -112,7 +112,7 @@ impl<G: Game> LockStep<G> {
                 }
             },
         };
-        while slot.is_decided() {
+        while slot.search.is_decided() {
             let end = slot.play(&self.setup)?;
             self.metrics.actions.add(1);
             self.metrics.add(&slot.uncounted());
@@ -130,7 +130,7 @@ impl<G: Game> LockStep<G> {
     }
 
     /// Records a game that is over, and the problem that it does solve if it is an unsolved one.
-    fn end(&mut self, ended: GameSlot<G>, end: record::End) -> anyhow::Result<()> {
+    fn end(&mut self, ended: GameSlot<G>, end: record::GameEnd) -> anyhow::Result<()> {
         let mut second = None;
         if let Some((rung, solution)) = ended.problem() {
             self.curriculum.note(rung, solution)?;

@@ -19,27 +19,3 @@ pub mod record;
 pub mod setup;
 mod slot;
 pub mod worker;
-
-use std::{
-    io,
-    path::{Path, PathBuf},
-};
-
-/// Error: a file in which an actor keeps its identity or its levels cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot use {path}")]
-pub struct FileError {
-    path: PathBuf,
-    source: io::Error,
-}
-
-impl FileError {
-    /// Returns a function that adds the path of the file to an error.
-    fn of(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
-        let path = path.to_owned();
-        move |source| Self {
-            path: path.clone(),
-            source,
-        }
-    }
-}

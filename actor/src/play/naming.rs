@@ -14,12 +14,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::{Context as _, bail, ensure};
 use parking_lot::Mutex;
 use search::GameKey;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-
-use super::FileError;
 
 /// Numbers that one write reserves.
 const BLOCK: u64 = 256;
@@ -83,7 +82,8 @@ impl fmt::Debug for GameId {
 #[derive(Debug)]
 pub struct Naming {
     path: PathBuf,
-    name: String,
+    /// Name of the actor.
+    pub name: String,
     prefix: [u8; 10],
     numbers: Mutex<Numbers>,
 }
@@ -98,18 +98,18 @@ impl Naming {
     /// Opens the identity in `folder`, or creates one. `name` is the configured name, which may be empty.
     ///
     /// # Errors
-    /// [`FileError`] if the folder cannot be written or the identity file is damaged.
-    pub fn open(folder: &Path, name: &str, run_seed: u64) -> Result<Self, FileError> {
+    /// The folder cannot be written, or the identity file is damaged.
+    pub fn open(folder: &Path, name: &str, run_seed: u64) -> anyhow::Result<Self> {
         let path = folder.join(FILE);
         let identity = match fs::read(&path) {
-            Ok(bytes) => parse(&bytes).map_err(FileError::of(&path))?,
+            Ok(bytes) => parse(&bytes).with_context(at(&path))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Identity {
                 format: FORMAT,
                 name: format!("actor-{:08x}", rand::random::<u32>()),
                 next_number: 0,
                 incarnation: None,
             },
-            Err(error) => return Err(FileError::of(&path)(error)),
+            Err(error) => return Err(error).with_context(at(&path)),
         };
         let name = if name.is_empty() { &identity.name } else { name };
         let mut hash = Sha256::new();
@@ -140,10 +140,10 @@ impl Naming {
     /// same ids whenever they are played again.
     ///
     /// # Errors
-    /// [`FileError`] if the file cannot be written.
-    pub fn fix_incarnation(folder: &Path, name: &str, incarnation: &str) -> Result<(), FileError> {
+    /// The file cannot be written.
+    pub fn fix_incarnation(folder: &Path, name: &str, incarnation: &str) -> anyhow::Result<()> {
         let path = folder.join(FILE);
-        if path.try_exists().map_err(FileError::of(&path))? {
+        if path.try_exists().with_context(at(&path))? {
             return Ok(());
         }
         let identity = Identity {
@@ -155,16 +155,11 @@ impl Naming {
         write(&path, &identity)
     }
 
-    /// Returns the actor's name.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
     /// Returns a number that no game of this actor has had, before or after a restart, and the id with that number.
     ///
     /// # Errors
-    /// [`FileError`] if a new block must be reserved and cannot be written. The caller may try again later.
-    pub fn next_game(&self) -> Result<(u64, GameId), FileError> {
+    /// A new block must be reserved and cannot be written, or all numbers are used. The caller may try again later.
+    pub fn next_game(&self) -> anyhow::Result<(u64, GameId)> {
         let mut numbers = self.numbers.lock();
         if numbers.next == numbers.identity.next_number {
             self.reserve(&mut numbers)?;
@@ -181,10 +176,10 @@ impl Naming {
         GameId(id)
     }
 
-    fn reserve(&self, numbers: &mut Numbers) -> Result<(), FileError> {
+    fn reserve(&self, numbers: &mut Numbers) -> anyhow::Result<()> {
         if numbers.identity.next_number > NUMBERS - BLOCK {
-            let reason = "all game numbers are used; start with a new spool folder";
-            return Err(FileError::of(&self.path)(io::Error::other(reason)));
+            let path = self.path.display();
+            bail!("all game numbers of {path} are used; start with a new spool folder");
         }
         let mut identity = numbers.identity.clone();
         identity.next_number += BLOCK;
@@ -194,32 +189,34 @@ impl Naming {
     }
 }
 
-fn write(path: &Path, identity: &Identity) -> Result<(), FileError> {
-    let bytes = serde_json::to_vec_pretty(identity).map_err(io::Error::from);
-    bytes
-        .and_then(|bytes| durable::write(path, &bytes))
-        .map_err(FileError::of(path))
+fn write(path: &Path, identity: &Identity) -> anyhow::Result<()> {
+    let bytes = serde_json::to_vec_pretty(identity)?;
+    durable::write(path, &bytes).with_context(at(path))
 }
 
-fn parse(bytes: &[u8]) -> io::Result<Identity> {
+fn parse(bytes: &[u8]) -> anyhow::Result<Identity> {
     #[derive(Deserialize)]
     struct Format {
         #[serde(default)]
         format: u32,
     }
 
-    let damaged = |reason: String| {
-        io::Error::other(format!(
-            "it is not the identity of an actor ({reason}); if all games of the folder are sent, remove the file and a new one is made"
-        ))
-    };
-    let Format { format } = serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
-    if format != FORMAT {
-        return Err(damaged(format!(
+    let read = || -> anyhow::Result<Identity> {
+        let Format { format } = serde_json::from_slice(bytes)?;
+        ensure!(
+            format == FORMAT,
             "it has format {format}, and this build reads format {FORMAT}"
-        )));
-    }
-    serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))
+        );
+        Ok(serde_json::from_slice(bytes)?)
+    };
+    read().context(
+        "it is not the identity of an actor; if all games of the folder are sent, remove the file and a new one is made",
+    )
+}
+
+/// Returns the text in front of an error of a file.
+fn at(path: &Path) -> impl FnOnce() -> String {
+    move || format!("cannot use {}", path.display())
 }
 
 #[cfg(test)]
@@ -235,7 +232,7 @@ mod tests {
         let mut names = HashSet::new();
         for games in [0, 1, 255, 256, 257, 700] {
             let naming = Naming::open(folder.path(), "", 7).unwrap();
-            names.insert(naming.name().to_owned());
+            names.insert(naming.name.clone());
             for _ in 0..games {
                 assert!(seen.insert(naming.next_game().unwrap()));
             }
@@ -314,7 +311,7 @@ mod tests {
         ] {
             fs::write(&path, text).unwrap();
             let error = Naming::open(folder.path(), "a", 7).unwrap_err();
-            let reason = service::chain(&error).to_string();
+            let reason = format!("{error:#}");
             assert!(reason.contains("not the identity of an actor"), "{reason}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text, "the file is left alone");
         }

@@ -12,7 +12,7 @@ use proto::{
     endings,
     v1::{self, DecisionKind, GameResult, VisitTotals},
 };
-use search::{Decision, Root, Search, Settings};
+use search::{Decision, Root, Settings};
 use sha2::{Digest as _, Sha256};
 
 use super::setup::Setup;
@@ -23,7 +23,7 @@ use crate::{
 
 /// Reason for the end of a game.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum End {
+pub enum GameEnd {
     /// The rules of the game, with this outcome.
     Rules(Outcome),
     /// The player to act has no legal action and the rules give no outcome: a draw (a score of 0 with one player).
@@ -32,7 +32,7 @@ pub enum End {
     MaxActions,
 }
 
-impl End {
+impl GameEnd {
     /// Returns the outcome of a game that ended in `state`, and the name of its ending.
     pub(crate) fn outcome<G: Game>(self, state: &G) -> (Outcome, &'static str) {
         let undecided = match G::PLAYERS {
@@ -50,7 +50,8 @@ impl End {
 /// The record of a game in progress.
 #[derive(Debug)]
 pub struct Record {
-    id: GameId,
+    /// Id of the game.
+    pub id: GameId,
     message: v1::Game,
     decisions: Recorder,
     movers: Vec<u8>,
@@ -94,16 +95,6 @@ impl Record {
             newest: 0,
             gathered: Vec::new(),
         }
-    }
-
-    /// Returns the game's id.
-    pub fn id(&self) -> GameId {
-        self.id
-    }
-
-    /// Returns the number of actions played so far.
-    pub fn actions(&self) -> usize {
-        self.message.actions.len()
     }
 
     /// Returns the actions played so far.
@@ -181,39 +172,26 @@ impl Record {
     /// Completes the record.
     pub fn finish<G: Game>(
         self,
-        search: &Search<G>,
-        end: End,
-        evaluations: EvaluationTotals,
+        state: &G,
+        end: GameEnd,
+        totals: VisitTotals,
         setup: &Setup<G>,
         versions: &Versions,
     ) -> v1::Game {
-        let counters = search.counters();
+        let numbered = || self.versions.iter().copied();
         v1::Game {
-            model_versions: self
-                .versions
-                .iter()
-                .map(|&version| versions.name(version).to_string())
+            model_versions: numbered()
+                .map(|version| versions.name(version).to_string())
                 .collect(),
+            model_providers: numbered().map(|version| versions.provider(version)).collect(),
             tree_bytes: setup.settings.tree_bytes as u64,
-            model_providers: self
-                .versions
-                .iter()
-                .map(|&version| versions.provider(version))
-                .collect(),
-            totals: Some(VisitTotals {
-                visits: counters.visits,
-                fresh_evaluations: evaluations.fresh,
-                cache_hits: evaluations.cache_hits,
-                terminal_visits: counters.terminal_visits,
-                duplicates_in_flight: evaluations.duplicates,
-                gray_visits: counters.gray_visits,
-            }),
-            ..self.complete(search.state(), end, setup)
+            totals: Some(totals),
+            ..self.complete(state, end, setup)
         }
     }
 
     /// Completes the parts that do not depend on a search.
-    fn complete<G: Game>(mut self, state: &G, end: End, setup: &Setup<G>) -> v1::Game {
+    fn complete<G: Game>(mut self, state: &G, end: GameEnd, setup: &Setup<G>) -> v1::Game {
         let (outcome, ending) = end.outcome(state);
         if self.versions.is_empty() {
             // No network took part: the rules gave the outcome of every position, or a solution was known.
@@ -259,7 +237,7 @@ pub fn of_solution<G: Game>(
             .play(action)
             .context("the solution of a problem is invalid")?;
     }
-    let end = End::Rules(state.outcome().unwrap_or(Outcome::Draw));
+    let end = GameEnd::Rules(state.outcome().unwrap_or(Outcome::Draw));
     Ok(v1::Game {
         provenance: provenance.into(),
         ..record.complete(&state, end, setup)
@@ -303,17 +281,6 @@ fn surprise(decision: &Decision, settings: &Settings) -> f32 {
         })
         .sum();
     f32::from_bits((divergence.max(0.0) as f32).to_bits() & 0xffff_0000)
-}
-
-/// Numbers of a game's evaluations, by where they came from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EvaluationTotals {
-    /// Evaluations by the network.
-    pub fresh: u64,
-    /// Evaluations from the cache.
-    pub cache_hits: u64,
-    /// Evaluations shared with an equal position that was in a batch already.
-    pub duplicates: u64,
 }
 
 /// Returns the actions that a record names as visited, with their visits. Once a solution is known, its next action is the policy to

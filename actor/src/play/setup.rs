@@ -33,8 +33,6 @@ pub struct Setup<G: Game> {
     pub search_json: String,
     /// Maximum number of random actions before a game of two players begins (`actor.random_plies`).
     pub random_plies: u32,
-    /// Number of actions after which a game ends as a draw.
-    pub max_actions: usize,
     /// Seed of the run.
     pub run_seed: u64,
     /// Name of the actor.
@@ -70,7 +68,6 @@ impl<G: Game> Setup<G> {
             settings: search_settings(&config.search, games)?,
             search_json: serde_json::to_string(&config.search)?,
             random_plies: config.actor.random_plies,
-            max_actions: config.search.max_actions as usize,
             run_seed: config.run.seed,
             actor: actor.into(),
         })

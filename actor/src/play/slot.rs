@@ -3,12 +3,12 @@
 use anyhow::Context as _;
 use games::{Drawn, Game};
 use network::batched::Lookup;
-use proto::v1;
+use proto::v1::{self, VisitTotals};
 use search::{Evaluation, LeafId, LeafRequest, Search};
 
 use super::{
     curriculum::Rung,
-    record::{End, EvaluationTotals, Record},
+    record::{GameEnd, Record},
     setup::Setup,
 };
 use crate::{
@@ -20,12 +20,13 @@ use crate::{
 /// A game in progress.
 #[derive(Debug)]
 pub(super) struct GameSlot<G: Game> {
-    search: Search<G>,
+    pub(super) search: Search<G>,
     start: G,
     /// Place of the problem in the curriculum. `None` for a game that is not about a problem.
     rung: Option<Rung>,
-    record: Record,
-    evaluations: EvaluationTotals,
+    pub(super) record: Record,
+    /// Numbers of evaluations by where they came from. The search counts the other visits.
+    evaluations: VisitTotals,
     /// Sum of the results of [`GameSlot::uncounted`] so far.
     counted: Snapshot,
 }
@@ -42,13 +43,9 @@ impl<G: Game> GameSlot<G> {
             start,
             rung,
             record: Record::new(setup, named, position.unwrap_or_default()),
-            evaluations: EvaluationTotals::default(),
+            evaluations: VisitTotals::default(),
             counted: Snapshot::default(),
         }
-    }
-
-    pub(super) fn id(&self) -> GameId {
-        self.record.id()
     }
 
     /// Returns the place of the problem in the curriculum, and the length of the solution that was played, `None` if it is
@@ -67,16 +64,27 @@ impl<G: Game> GameSlot<G> {
         self.start.in_hindsight(self.record.played())
     }
 
-    /// Returns the number of visits since the last call, by where their evaluations came from.
-    pub(super) fn uncounted(&mut self) -> Snapshot {
+    /// Returns the numbers of visits so far, by where their evaluations came from.
+    fn totals(&self) -> VisitTotals {
         let counters = self.search.counters();
-        let now = Snapshot {
+        VisitTotals {
             visits: counters.visits,
-            gray_visits: counters.gray_visits,
             terminal_visits: counters.terminal_visits,
-            fresh_evaluations: self.evaluations.fresh,
-            cache_hits: self.evaluations.cache_hits,
-            duplicates_in_flight: self.evaluations.duplicates,
+            gray_visits: counters.gray_visits,
+            ..self.evaluations
+        }
+    }
+
+    /// Returns the numbers of visits since the last call.
+    pub(super) fn uncounted(&mut self) -> Snapshot {
+        let totals = self.totals();
+        let now = Snapshot {
+            visits: totals.visits,
+            gray_visits: totals.gray_visits,
+            terminal_visits: totals.terminal_visits,
+            fresh_evaluations: totals.fresh_evaluations,
+            cache_hits: totals.cache_hits,
+            duplicates_in_flight: totals.duplicates_in_flight,
             ..Snapshot::default()
         };
         let new = now.since(&self.counted);
@@ -84,24 +92,14 @@ impl<G: Game> GameSlot<G> {
         new
     }
 
-    /// True if evaluations are outstanding.
-    pub(super) fn is_waiting(&self) -> bool {
-        self.search.is_waiting()
-    }
-
-    /// True if the search of the present move is complete.
-    pub(super) fn is_decided(&self) -> bool {
-        self.search.is_decided()
-    }
-
     /// Gathers leaves. `add` receives every leaf that needs an evaluation.
     pub(super) fn gather(&mut self, mut add: impl FnMut(&LeafRequest<'_, G>) -> Lookup) {
         let evaluations = &mut self.evaluations;
         self.search.gather(|leaf| {
             let count = match add(&leaf) {
-                Lookup::Fresh => &mut evaluations.fresh,
+                Lookup::Fresh => &mut evaluations.fresh_evaluations,
                 Lookup::Cached => &mut evaluations.cache_hits,
-                Lookup::Duplicate => &mut evaluations.duplicates,
+                Lookup::Duplicate => &mut evaluations.duplicates_in_flight,
             };
             *count += 1;
         });
@@ -123,8 +121,8 @@ impl<G: Game> GameSlot<G> {
     }
 
     /// Plays the move that the search has decided on. Returns the reason if that ends the game.
-    pub(super) fn play(&mut self, setup: &Setup<G>) -> anyhow::Result<Option<End>> {
-        let played = self.record.actions();
+    pub(super) fn play(&mut self, setup: &Setup<G>) -> anyhow::Result<Option<GameEnd>> {
+        let played = self.record.played().len();
         let action = self
             .search
             .choose(setup.settings.temperature_after(played))
@@ -138,21 +136,22 @@ impl<G: Game> GameSlot<G> {
     }
 
     /// Returns the reason for the end of the game, if it is over.
-    fn end(&self, setup: &Setup<G>) -> Option<End> {
+    fn end(&self, setup: &Setup<G>) -> Option<GameEnd> {
         if let Some(outcome) = self.search.state().outcome() {
-            return Some(End::Rules(outcome));
+            return Some(GameEnd::Rules(outcome));
         }
-        if self.record.actions() >= setup.max_actions {
-            return Some(End::MaxActions);
+        if self.record.played().len() >= setup.settings.max_actions as usize {
+            return Some(GameEnd::MaxActions);
         }
         // Without an outcome, a search is complete before its first visit only if there is no legal action.
         let has_no_action = self.search.is_decided() && self.search.decision().actions.is_empty();
-        has_no_action.then_some(End::NoAction)
+        has_no_action.then_some(GameEnd::NoAction)
     }
 
     /// Returns the record of the finished game.
-    pub(super) fn finish(self, end: End, setup: &Setup<G>, versions: &Versions) -> v1::Game {
+    pub(super) fn finish(self, end: GameEnd, setup: &Setup<G>, versions: &Versions) -> v1::Game {
+        let totals = self.totals();
         self.record
-            .finish(&self.search, end, self.evaluations, setup, versions)
+            .finish(self.search.state(), end, totals, setup, versions)
     }
 }

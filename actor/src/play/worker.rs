@@ -6,6 +6,7 @@
 
 use std::{
     collections::VecDeque,
+    ops::ControlFlow,
     sync::Arc,
     thread,
     time::{Duration, Instant},
@@ -23,7 +24,7 @@ use super::{
     begin::{self, Begun},
     curriculum::{Curriculum, ProgressGauges},
     naming::Naming,
-    record::{self, End},
+    record::{self, GameEnd},
     setup::Setup,
     slot::GameSlot,
 };
@@ -84,13 +85,6 @@ pub struct Worker<G: Game> {
     busy_since: Instant,
 }
 
-/// Next action of the thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    Continue,
-    Stop,
-}
-
 impl<G: Game> Worker<G> {
     /// Returns a worker that sends `requests`, receives their `evaluations`, and hands `finished` games to the spool.
     pub fn new(
@@ -132,7 +126,7 @@ impl<G: Game> Worker<G> {
                 Some(slot) => self.advance(slot)?,
                 None => self.wait()?,
             };
-            if next == Next::Stop {
+            if next.is_break() {
                 break;
             }
         }
@@ -163,7 +157,7 @@ impl<G: Game> Worker<G> {
     }
 
     /// Blocks until evaluations arrive.
-    fn wait(&mut self) -> anyhow::Result<Next> {
+    fn wait(&mut self) -> anyhow::Result<ControlFlow<()>> {
         if self.batcher.in_flight() == 0 {
             anyhow::bail!("every game waits for an evaluation, but no request is in flight");
         }
@@ -177,9 +171,9 @@ impl<G: Game> Worker<G> {
         match evaluated {
             Some(evaluated) => {
                 self.apply(&evaluated)?;
-                Ok(Next::Continue)
+                Ok(ControlFlow::Continue(()))
             }
-            None => Ok(Next::Stop),
+            None => Ok(ControlFlow::Break(())),
         }
     }
 
@@ -201,7 +195,7 @@ impl<G: Game> Worker<G> {
                 return Ok(());
             };
             slot.apply(waiter.leaf, evaluation, version)?;
-            if !slot.is_waiting() {
+            if !slot.search.is_waiting() {
                 ready.push_back(waiter.slot);
             }
             Ok(())
@@ -209,14 +203,14 @@ impl<G: Game> Worker<G> {
     }
 
     /// Takes a game one step further: begins it, plays a move, or gathers leaves once.
-    fn advance(&mut self, index: usize) -> anyhow::Result<Next> {
+    fn advance(&mut self, index: usize) -> anyhow::Result<ControlFlow<()>> {
         let Some(slot) = self.slots.get_mut(index) else {
-            return Ok(Next::Continue);
+            return Ok(ControlFlow::Continue(()));
         };
         let slot = match slot {
             Some(slot) => slot,
             empty => match begin(&self.shared)? {
-                None => return Ok(Next::Stop),
+                None => return Ok(ControlFlow::Break(())),
                 Some(Begun::Game(new)) => empty.insert(*new),
                 Some(Begun::Recorded(id, game)) => {
                     self.ready.push_back(index);
@@ -225,29 +219,29 @@ impl<G: Game> Worker<G> {
                 }
             },
         };
-        if slot.is_decided() {
+        if slot.search.is_decided() {
             return self.play(index);
         }
         let batcher = &mut self.batcher;
         let (encoding, current) = (self.shared.setup.encoding, self.shared.versions.current());
         slot.gather(|leaf| batcher.add(index, leaf, encoding, current));
         batcher.take_known(|waiter, evaluation, version| slot.apply(waiter.leaf, evaluation, version))?;
-        if !slot.is_waiting() {
+        if !slot.search.is_waiting() {
             // The game goes to the end of the queue, so that a game whose positions are all cached does not hold up the
             // others.
             self.ready.push_back(index);
         }
-        Ok(Next::Continue)
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Plays the move that a search has decided on. A finished game goes to the spool.
-    fn play(&mut self, index: usize) -> anyhow::Result<Next> {
+    fn play(&mut self, index: usize) -> anyhow::Result<ControlFlow<()>> {
         self.ready.push_back(index);
         let Some(slot) = self.slots.get_mut(index) else {
-            return Ok(Next::Continue);
+            return Ok(ControlFlow::Continue(()));
         };
         let Some(mut playing) = slot.take() else {
-            return Ok(Next::Continue);
+            return Ok(ControlFlow::Continue(()));
         };
         let end = playing.play(&self.shared.setup)?;
         let metrics = &self.shared.metrics;
@@ -255,16 +249,16 @@ impl<G: Game> Worker<G> {
         metrics.add(&playing.uncounted());
         let Some(end) = end else {
             *slot = Some(playing);
-            return Ok(Next::Continue);
+            return Ok(ControlFlow::Continue(()));
         };
-        let id = playing.id();
-        if end == End::MaxActions {
+        let id = playing.record.id;
+        if end == GameEnd::MaxActions {
             metrics.games_cut.add(1);
         }
         let second = self.note_problem(&playing)?;
         let game = playing.finish(end, &self.shared.setup, &self.shared.versions);
         let next = self.keep(id, &game);
-        match second.filter(|_| next == Next::Continue) {
+        match second.filter(|_| next.is_continue()) {
             Some((id, second)) => Ok(self.keep(id, &second)),
             None => Ok(next),
         }
@@ -287,7 +281,7 @@ impl<G: Game> Worker<G> {
             Ok(None) => {}
             Ok(Some(level)) => tracing::info!(level, "the level of problems is raised"),
             Err(error) => {
-                tracing::error!(error = %service::chain(&error), "the new level of problems cannot be saved")
+                tracing::error!(error = %service::chain(&*error), "the new level of problems cannot be saved")
             }
         }
         progress.show(curriculum);
@@ -308,11 +302,11 @@ impl<G: Game> Worker<G> {
 
     /// Hands a finished game to the spool. Blocks while self-play is paused. Stops the thread if the spool's writer has ended;
     /// the writer reports the reason.
-    fn keep(&self, id: GameId, game: &v1::Game) -> Next {
+    fn keep(&self, id: GameId, game: &v1::Game) -> ControlFlow<()> {
         let bytes = game.encode_to_vec();
         match self.finished.send(Finished { id, bytes }) {
-            Ok(()) => Next::Continue,
-            Err(_) => Next::Stop,
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
         }
     }
 }
@@ -325,7 +319,7 @@ fn begin<G: Game>(shared: &Shared<G>) -> anyhow::Result<Option<Begun<G>>> {
                 return begin::begin(&shared.setup, &shared.curriculum, named).map(Some);
             }
             Err(error) if shared.naming_errors.allows() => {
-                tracing::error!(error = %service::chain(&error), "no game number can be reserved, trying again");
+                tracing::error!(error = %service::chain(&*error), "no game number can be reserved, trying again");
             }
             Err(_) => {}
         }

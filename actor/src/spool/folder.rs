@@ -5,17 +5,18 @@
 
 use std::{
     fs::{self, File, TryLockError},
-    io::{self, Read as _, Seek as _, SeekFrom},
+    io::{Read as _, Seek as _, SeekFrom},
     ops::Range,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
 };
 
+use anyhow::{Context as _, bail};
 use durable::frame;
 use prost::Message as _;
 use proto::v1::Game;
 
-use super::{GAME, SpoolError, index::Index};
+use super::{GAME, index::Index};
 use crate::GameId;
 
 const GAMES: &str = "games";
@@ -43,14 +44,17 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    pub(super) fn open(path: PathBuf) -> Result<Self, SpoolError> {
-        fs::create_dir_all(&path).map_err(io("cannot make", &path))?;
+    pub(super) fn open(path: PathBuf) -> anyhow::Result<Self> {
+        fs::create_dir_all(&path).with_context(at("cannot make", &path))?;
         let lock_path = path.join("lock");
-        let lock = File::create(&lock_path).map_err(io("cannot make", &lock_path))?;
+        let lock = File::create(&lock_path).with_context(at("cannot make", &lock_path))?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(SpoolError::InUse { path }),
-            Err(TryLockError::Error(source)) => return Err(io("cannot lock", &lock_path)(source)),
+            Err(TryLockError::WouldBlock) => bail!(
+                "{} is the spool of another running actor; give each actor a spool folder of its own",
+                path.display()
+            ),
+            Err(TryLockError::Error(error)) => return Err(error).with_context(at("cannot lock", &lock_path)),
         }
         let folder = Self {
             path,
@@ -61,16 +65,12 @@ impl Folder {
         Ok(folder)
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     pub(super) fn file(&self, number: u64) -> PathBuf {
         self.path.join(format!("{number:016}.{GAMES}"))
     }
 
     /// Returns a number above those of all files, damaged ones included.
-    pub(super) fn first_free_number(&self) -> Result<u64, SpoolError> {
+    pub(super) fn first_free_number(&self) -> anyhow::Result<u64> {
         let mut numbers = self.numbers(&self.path, GAMES)?;
         numbers.extend(self.numbers(&self.path, UNFINISHED)?);
         let damaged = self.path.join(DAMAGED);
@@ -83,16 +83,20 @@ impl Folder {
     /// Checks that no newer build wrote games into the folder. Changes nothing.
     ///
     /// # Errors
-    /// [`SpoolError::Newer`] for the first file with an intact frame that this build does not know.
-    pub(super) fn check_versions(&self) -> Result<(), SpoolError> {
+    /// A file has an intact frame that this build does not know.
+    pub(super) fn check_versions(&self) -> anyhow::Result<()> {
         for extension in [GAMES, UNFINISHED] {
             for number in self.numbers(&self.path, extension)? {
                 let path = self.path.join(format!("{number:016}.{extension}"));
-                let bytes = fs::read(&path).map_err(io("cannot read", &path))?;
+                let bytes = fs::read(&path).with_context(at("cannot read", &path))?;
                 let mut intact = frame::ranges(&bytes).filter_map(|(_, found)| found.ok());
                 if let Some(newer) = intact.find(|found| found.of_kind(GAME).is_none()) {
-                    let found = newer.name();
-                    return Err(SpoolError::Newer { path, found });
+                    bail!(
+                        "{} holds frame {}, which this build does not know; nothing was changed. \
+                         Start the build that wrote them, or a newer one, to send them",
+                        path.display(),
+                        newer.name()
+                    );
                 }
             }
         }
@@ -100,14 +104,14 @@ impl Folder {
     }
 
     /// Adds the games of an earlier process to `index`. The intact games of an incomplete file are kept.
-    pub(super) fn recover(&self, index: &mut Index) -> Result<Recovered, SpoolError> {
+    pub(super) fn recover(&self, index: &mut Index) -> anyhow::Result<Recovered> {
         for number in self.numbers(&self.path, UNFINISHED)? {
             self.finish(number)?;
         }
         let mut recovered = Recovered::default();
         for number in self.numbers(&self.path, GAMES)? {
             let path = self.file(number);
-            let bytes = fs::read(&path).map_err(io("cannot read", &path))?;
+            let bytes = fs::read(&path).with_context(at("cannot read", &path))?;
             let (mut games, mut damage) = (Vec::new(), Vec::new());
             for (range, found) in frame::ranges(&bytes) {
                 let id = found.map_err(str::to_owned).and_then(|_| {
@@ -140,62 +144,62 @@ impl Folder {
         Ok(recovered)
     }
 
-    fn finish(&self, number: u64) -> Result<(), SpoolError> {
+    fn finish(&self, number: u64) -> anyhow::Result<()> {
         let path = self.path.join(format!("{number:016}.{UNFINISHED}"));
-        let bytes = fs::read(&path).map_err(io("cannot read", &path))?;
+        let bytes = fs::read(&path).with_context(at("cannot read", &path))?;
         let intact = frame::ranges(&bytes).filter(|(_, found)| found.is_ok());
         let whole: Vec<u8> = intact.flat_map(|(range, _)| &bytes[range]).copied().collect();
         if !whole.is_empty() && !self.file(number).exists() {
             // Replaces the temporary file by one that contains the intact games only.
             return self.write(number, &whole);
         }
-        fs::remove_file(&path).map_err(io("cannot remove", &path))
+        fs::remove_file(&path).with_context(at("cannot remove", &path))
     }
 
-    pub(super) fn write(&self, number: u64, bytes: &[u8]) -> Result<(), SpoolError> {
+    pub(super) fn write(&self, number: u64, bytes: &[u8]) -> anyhow::Result<()> {
         let path = self.file(number);
-        durable::write(&path, bytes).map_err(io("cannot write", &path))
+        durable::write(&path, bytes).with_context(at("cannot write", &path))
     }
 
-    pub(super) fn read(&self, number: u64, range: Range<usize>) -> Result<Vec<u8>, SpoolError> {
+    pub(super) fn read(&self, number: u64, range: Range<usize>) -> anyhow::Result<Vec<u8>> {
         let path = self.file(number);
-        let read = || {
+        let read = || -> std::io::Result<_> {
             let mut file = File::open(&path)?;
             file.seek(SeekFrom::Start(range.start as u64))?;
             let mut bytes = vec![0; range.len()];
             file.read_exact(&mut bytes)?;
             Ok(bytes)
         };
-        read().map_err(io("cannot read", &path))
+        read().with_context(at("cannot read", &path))
     }
 
-    pub(super) fn remove(&self, number: u64) -> Result<(), SpoolError> {
+    pub(super) fn remove(&self, number: u64) -> anyhow::Result<()> {
         let path = self.file(number);
         // Not forced to the disk: if the file reappears after a power failure, its games are sent again.
-        fs::remove_file(&path).map_err(io("cannot remove", &path))
+        fs::remove_file(&path).with_context(at("cannot remove", &path))
     }
 
-    pub(super) fn keep_damaged(&self, number: u64) -> Result<(), SpoolError> {
+    pub(super) fn keep_damaged(&self, number: u64) -> anyhow::Result<()> {
         let path = self.file(number);
         let folder = self.path.join(DAMAGED);
         let target = folder.join(format!("{number:016}.{GAMES}"));
         let bytes = fs::metadata(&path).map_or(0, |file| file.len());
         fs::create_dir_all(&folder)
             .and_then(|()| durable::rename(&path, &target))
-            .map_err(io("cannot set aside", &path))?;
+            .with_context(at("cannot set aside", &path))?;
         self.set_aside.fetch_add(space(bytes), Ordering::Relaxed);
         Ok(())
     }
 
     /// Keeps a refused game as `refused/<id>.games` and `refused/<id>.txt`.
-    pub(super) fn keep_refused(&self, id: GameId, bytes: &[u8], reason: &str) -> Result<PathBuf, SpoolError> {
+    pub(super) fn keep_refused(&self, id: GameId, bytes: &[u8], reason: &str) -> anyhow::Result<PathBuf> {
         let folder = self.path.join(REFUSED);
         let path = folder.join(format!("{id}.{GAMES}"));
         let text = folder.join(format!("{id}.txt"));
         fs::create_dir_all(&folder)
             .and_then(|()| durable::write(&text, reason.as_bytes()))
             .and_then(|()| durable::write(&path, bytes))
-            .map_err(io("cannot write", &path))?;
+            .with_context(at("cannot write", &path))?;
         let taken = space(bytes.len() as u64) + space(reason.len() as u64);
         self.set_aside.fetch_add(taken, Ordering::Relaxed);
         Ok(path)
@@ -222,10 +226,10 @@ impl Folder {
     }
 
     /// Returns the numbers of the files with this extension, ascending.
-    fn numbers(&self, folder: &Path, extension: &str) -> Result<Vec<u64>, SpoolError> {
+    fn numbers(&self, folder: &Path, extension: &str) -> anyhow::Result<Vec<u64>> {
         let mut numbers = Vec::new();
-        for file in fs::read_dir(folder).map_err(io("cannot list", folder))? {
-            let path = file.map_err(io("cannot list", folder))?.path();
+        for file in fs::read_dir(folder).with_context(at("cannot list", folder))? {
+            let path = file.with_context(at("cannot list", folder))?.path();
             let stem = path.file_stem().and_then(|stem| stem.to_str());
             if path.extension().is_some_and(|found| found == extension) {
                 numbers.extend(stem.and_then(|stem| stem.parse::<u64>().ok()));
@@ -248,7 +252,7 @@ pub(super) fn game(bytes: &[u8]) -> Result<Game, String> {
     Game::decode(payload).map_err(|error| error.to_string())
 }
 
-fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SpoolError {
-    let path = path.to_owned();
-    move |source| SpoolError::Io { action, path, source }
+/// Returns the text in front of an error of the file system: what was tried, and the file or folder.
+fn at(action: &'static str, path: &Path) -> impl FnOnce() -> String {
+    move || format!("{action} {}", path.display())
 }

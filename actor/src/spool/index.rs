@@ -9,7 +9,7 @@ use crate::GameId;
 
 /// Position of a game in the spool; older games come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position {
+pub struct SpoolPosition {
     pub(super) file: u64,
     pub(super) game: usize,
 }
@@ -29,9 +29,9 @@ pub(super) enum Settled {
 pub(super) struct Index {
     next_number: u64,
     files: BTreeMap<u64, File>,
-    places: HashMap<GameId, Position>,
+    places: HashMap<GameId, SpoolPosition>,
     /// Games without acknowledgement, oldest first.
-    waiting: BTreeMap<Position, GameId>,
+    waiting: BTreeMap<SpoolPosition, GameId>,
     bytes: u64,
 }
 
@@ -81,7 +81,7 @@ impl Index {
         for (at, (id, range)) in games.into_iter().enumerate() {
             let is_settled = self.places.contains_key(&id);
             if !is_settled {
-                let place = Position {
+                let place = SpoolPosition {
                     file: number,
                     game: at,
                 };
@@ -117,8 +117,8 @@ impl Index {
     }
 
     /// Returns the oldest waiting game after `position`.
-    pub(super) fn next_after(&self, position: Option<Position>) -> Option<(Position, GameId)> {
-        let first = position.map_or(Position { file: 0, game: 0 }, |last| Position {
+    pub(super) fn next_after(&self, position: Option<SpoolPosition>) -> Option<(SpoolPosition, GameId)> {
+        let first = position.map_or(SpoolPosition { file: 0, game: 0 }, |last| SpoolPosition {
             file: last.file,
             game: last.game + 1,
         });
@@ -126,12 +126,12 @@ impl Index {
         Some((position, id))
     }
 
-    pub(super) fn range(&self, position: Position) -> Option<Range<usize>> {
+    pub(super) fn range(&self, position: SpoolPosition) -> Option<Range<usize>> {
         let entry = self.files.get(&position.file)?.games.get(position.game)?;
         (!entry.is_settled).then(|| entry.range.clone())
     }
 
-    pub(super) fn place(&self, id: GameId) -> Option<(Position, Range<usize>)> {
+    pub(super) fn place(&self, id: GameId) -> Option<(SpoolPosition, Range<usize>)> {
         let position = *self.places.get(&id)?;
         Some((position, self.range(position)?))
     }
@@ -144,11 +144,11 @@ impl Index {
     }
 
     /// Settles a damaged game like [`Index::settle`], but keeps its file.
-    pub(super) fn settle_damaged(&mut self, position: Position) -> Settled {
+    pub(super) fn settle_damaged(&mut self, position: SpoolPosition) -> Settled {
         self.settle_at(position, true)
     }
 
-    fn settle_at(&mut self, position: Position, is_damaged: bool) -> Settled {
+    fn settle_at(&mut self, position: SpoolPosition, is_damaged: bool) -> Settled {
         let Some(file) = self.files.get_mut(&position.file) else {
             return Settled::Unknown;
         };
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(
             index.place(id(3)),
             Some((
-                Position {
+                SpoolPosition {
                     file: second,
                     game: 0
                 },
@@ -229,7 +229,7 @@ mod tests {
             ))
         );
         assert_eq!(
-            index.settle_damaged(Position {
+            index.settle_damaged(SpoolPosition {
                 file: second,
                 game: 0
             }),

@@ -14,16 +14,15 @@
 //! | [`writer`] | the thread that takes finished games from the workers |
 
 mod folder;
-#[cfg(test)]
-mod golden;
 mod index;
 pub mod sender;
 #[cfg(test)]
 mod tests;
 mod writer;
 
-use std::{io, path::PathBuf, time::Duration};
+use std::{path::PathBuf, time::Duration};
 
+use anyhow::{Context as _, anyhow};
 use durable::frame;
 use parking_lot::{Condvar, Mutex};
 use proto::v1::Game;
@@ -34,51 +33,11 @@ use folder::Folder;
 use index::{Index, Settled};
 
 pub use folder::Recovered;
-pub use index::Position;
-pub use writer::{Finished, FinishedGames, Lost, start as start_writer};
+pub use index::SpoolPosition;
+pub use writer::{Finished, FinishedGames, start as start_writer};
 
 /// Kind of the frames of games.
 const GAME: u8 = b'P';
-
-/// Error: the spool cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum SpoolError {
-    /// A file operation failed, for example because the disk is full.
-    #[error("{action} {path}")]
-    Io {
-        /// The operation, as the beginning of the message.
-        action: &'static str,
-        /// The file or folder.
-        path: PathBuf,
-        /// Error of the file system.
-        source: io::Error,
-    },
-    /// Another actor uses the folder.
-    #[error("{path} is the spool of another running actor; give each actor a spool folder of its own")]
-    InUse {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A newer build wrote games into the folder. Nothing was changed.
-    #[error(
-        "{path} holds frame {found}, which this build does not know; nothing was changed. \
-         Start the build that wrote them, or a newer one, to send them"
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Name of the frame.
-        found: String,
-    },
-    /// A written game is missing or damaged.
-    #[error("a finished game in {path} cannot be read any more: {reason}")]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// Description of the damage.
-        reason: String,
-    },
-}
 
 /// Size of the spool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,8 +66,8 @@ impl Spool {
     /// Opens the spool in a folder, which is created if necessary; also returns the folder's contents.
     ///
     /// # Errors
-    /// [`SpoolError`] if the folder cannot be used.
-    pub fn open(path: PathBuf, max_bytes: u64) -> Result<(Self, Recovered), SpoolError> {
+    /// The folder cannot be used, another actor uses it, or a newer build wrote games into it.
+    pub fn open(path: PathBuf, max_bytes: u64) -> anyhow::Result<(Self, Recovered)> {
         let folder = Folder::open(path)?;
         folder.check_versions()?;
         let mut index = Index::new(folder.first_free_number()?);
@@ -126,8 +85,8 @@ impl Spool {
     /// Writes games (encoded [`Game`] messages); they are durable when this returns.
     ///
     /// # Errors
-    /// [`SpoolError::Io`], e.g. if the disk is full. Nothing is kept then, and the caller may try again.
-    pub fn append(&self, games: &[Finished]) -> Result<(), SpoolError> {
+    /// The file system failed, e.g. because the disk is full. Nothing is kept then, and the caller may try again.
+    pub fn append(&self, games: &[Finished]) -> anyhow::Result<()> {
         let mut bytes = Vec::new();
         let mut entries = Vec::with_capacity(games.len());
         for game in games {
@@ -144,7 +103,7 @@ impl Spool {
     }
 
     /// Returns the oldest game after `position` that has not been acknowledged.
-    pub fn next_after(&self, position: Option<Position>) -> Option<(Position, GameId)> {
+    pub fn next_after(&self, position: Option<SpoolPosition>) -> Option<(SpoolPosition, GameId)> {
         self.index.lock().next_after(position)
     }
 
@@ -156,29 +115,22 @@ impl Spool {
     /// Reads a game.
     ///
     /// # Errors
-    /// [`SpoolError::Damaged`] if the game cannot be read; it is then moved to `damaged/` and not returned again.
-    pub fn read(&self, position: Position) -> Result<Game, SpoolError> {
-        let Some(range) = self.index.lock().range(position) else {
-            return Err(self.damaged(position, "it is not listed".into()));
-        };
-        let bytes = match self.folder.read(position.file, range) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                self.set_aside(position);
-                return Err(error);
-            }
-        };
-        folder::game(&bytes).map_err(|reason| {
-            self.set_aside(position);
-            self.damaged(position, reason)
+    /// The game cannot be read any more; it is then moved to `damaged/` and not returned again.
+    pub fn read(&self, position: SpoolPosition) -> anyhow::Result<Game> {
+        let range = self.index.lock().range(position).context("it is not listed");
+        let bytes = range.and_then(|range| self.folder.read(position.file, range));
+        let game = bytes.and_then(|bytes| folder::game(&bytes).map_err(anyhow::Error::msg));
+        game.inspect_err(|_| self.set_aside(position)).with_context(|| {
+            let path = self.folder.file(position.file);
+            format!("a finished game in {} cannot be read any more", path.display())
         })
     }
 
     /// Removes a game that the store has acknowledged. False if no such game is waiting.
     ///
     /// # Errors
-    /// [`SpoolError::Io`] if its file cannot be removed. The game is then sent again after a restart, which is harmless.
-    pub fn acknowledge(&self, id: GameId) -> Result<bool, SpoolError> {
+    /// Its file cannot be removed. The game is then sent again after a restart, which is harmless.
+    pub fn acknowledge(&self, id: GameId) -> anyhow::Result<bool> {
         let settled = self.index.lock().settle(id);
         let was_waiting = settled != Settled::Unknown;
         self.clear(settled)?;
@@ -188,15 +140,10 @@ impl Spool {
     /// Moves a game that the store will never accept to `refused/`, with a text file that gives the reason.
     ///
     /// # Errors
-    /// [`SpoolError`] of the file system; the game then stays in the spool.
-    pub fn refuse(&self, id: GameId, reason: &str) -> Result<PathBuf, SpoolError> {
+    /// The file system failed; the game then stays in the spool.
+    pub fn refuse(&self, id: GameId, reason: &str) -> anyhow::Result<PathBuf> {
         let place = self.index.lock().place(id);
-        let Some((position, range)) = place else {
-            return Err(SpoolError::Damaged {
-                path: self.folder.path().into(),
-                reason: format!("game {id} is not listed"),
-            });
-        };
+        let (position, range) = place.ok_or_else(|| anyhow!("the spool lists no game {id}"))?;
         let bytes = self.folder.read(position.file, range)?;
         let path = self.folder.keep_refused(id, &bytes, reason)?;
         self.acknowledge(id)?;
@@ -219,11 +166,6 @@ impl Spool {
         self.size().bytes > self.max_bytes
     }
 
-    /// Returns the limit, in bytes.
-    pub fn max_bytes(&self) -> u64 {
-        self.max_bytes
-    }
-
     /// Blocks until space is freed, but at most for `at_most`; then measures `refused/` and `damaged/` again.
     pub fn wait_for_room(&self, at_most: Duration) {
         let mut index = self.index.lock();
@@ -232,14 +174,14 @@ impl Spool {
         self.folder.measure_set_aside();
     }
 
-    fn set_aside(&self, position: Position) {
+    fn set_aside(&self, position: SpoolPosition) {
         let settled = self.index.lock().settle_damaged(position);
         if let Err(error) = self.clear(settled) {
-            tracing::error!(error = %service::chain(&error), "cannot set a damaged file of the spool aside");
+            tracing::error!(error = %service::chain(&*error), "cannot set a damaged file of the spool aside");
         }
     }
 
-    fn clear(&self, settled: Settled) -> Result<(), SpoolError> {
+    fn clear(&self, settled: Settled) -> anyhow::Result<()> {
         match settled {
             Settled::Unknown | Settled::FileWaits => return Ok(()),
             Settled::FileDone {
@@ -253,12 +195,5 @@ impl Spool {
         }
         self.freed.notify_all();
         Ok(())
-    }
-
-    fn damaged(&self, position: Position, reason: String) -> SpoolError {
-        SpoolError::Damaged {
-            path: self.folder.file(position.file),
-            reason,
-        }
     }
 }

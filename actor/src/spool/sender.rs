@@ -8,6 +8,7 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use anyhow::bail;
 use prost::Message as _;
 use proto::v1::{AppendAck, Game, replay_store_client::ReplayStoreClient};
 use service::{
@@ -27,7 +28,7 @@ use tonic::{Code, Status, Streaming};
 use crate::{
     GameId,
     metrics::Metrics,
-    spool::{Position, Spool, SpoolError},
+    spool::{Spool, SpoolPosition},
 };
 
 /// Maximum number of sent games without acknowledgement.
@@ -57,18 +58,6 @@ impl Default for SenderLimits {
     }
 }
 
-/// Error: games cannot be sent to this store, and another attempt would fail as well.
-#[derive(Debug, thiserror::Error)]
-#[error("the replay store {store} rejects this actor ({code:?}: {message}); is the address right?")]
-pub struct SenderError {
-    /// Address of the store.
-    pub store: String,
-    /// The gRPC status.
-    pub code: Code,
-    /// Message of the gRPC status.
-    pub message: String,
-}
-
 /// Sends the games of the spool to the store.
 pub struct Sender {
     /// Link to the store.
@@ -83,10 +72,11 @@ pub struct Sender {
     pub limits: SenderLimits,
     /// Cancelled when no more games will be added: the sender then sends the remaining games within a time limit and ends.
     pub drain: CancellationToken,
-    trouble: LogThrottle,
+    /// Log throttle for a store that accepts no games.
+    pub trouble: LogThrottle,
 }
 
-enum End {
+enum StreamEnd {
     /// All games are acknowledged, and no more will be added.
     Empty,
     /// The stream failed; another one is needed.
@@ -94,42 +84,30 @@ enum End {
 }
 
 impl Sender {
-    /// Makes a sender of the games in `spool` to the store at `address`.
-    pub fn new(
-        channel: Link,
-        store: String,
-        spool: Arc<Spool>,
-        metrics: Arc<Metrics>,
-        limits: SenderLimits,
-        drain: CancellationToken,
-    ) -> Self {
-        Self {
-            channel,
-            store,
-            spool,
-            metrics,
-            limits,
-            drain,
-            trouble: LogThrottle::new(Duration::from_secs(10)),
-        }
-    }
-
     /// Sends games until asked to drain, and then until all are acknowledged, the store fails or the time limit ends.
     ///
     /// # Errors
-    /// [`SenderError`] if the address is not that of a replay store, or the store rejects this actor.
-    pub async fn run(self) -> Result<(), SenderError> {
+    /// The address is not that of a replay store, or the store rejects this actor; another attempt would fail as well.
+    pub async fn run(self) -> anyhow::Result<()> {
         let drain_is_over = async {
             self.drain.cancelled().await;
             tokio::time::sleep(self.limits.drain).await;
         };
         tokio::select! {
-            sent = self.keep_sending() => sent,
-            () = drain_is_over => Ok(()),
+            sent = self.keep_sending() => sent?,
+            () = drain_is_over => {}
         }
+        let left = self.spool.size().games;
+        if left > 0 {
+            tracing::info!(
+                games = left,
+                "finished games wait in the spool for the next start"
+            );
+        }
+        Ok(())
     }
 
-    async fn keep_sending(&self) -> Result<(), SenderError> {
+    async fn keep_sending(&self) -> anyhow::Result<()> {
         let SenderLimits {
             first_retry,
             longest_retry,
@@ -138,15 +116,14 @@ impl Sender {
         let mut backoff = Backoff::new(first_retry, longest_retry, rand::random());
         while self.wait_for_a_game().await {
             let status = match self.stream(&mut backoff).await {
-                End::Empty => return Ok(()),
-                End::Broken(status) => status,
+                StreamEnd::Empty => return Ok(()),
+                StreamEnd::Broken(status) => status,
             };
             if is_final(status.code()) {
-                return Err(SenderError {
-                    store: self.store.clone(),
-                    code: status.code(),
-                    message: status.message().into(),
-                });
+                let (store, code, message) = (&self.store, status.code(), status.message());
+                bail!(
+                    "the replay store {store} rejects this actor ({code:?}: {message}); is the address right?"
+                );
             }
             if self.trouble.allows() {
                 tracing::warn!(
@@ -159,7 +136,7 @@ impl Sender {
             }
             if !backoff.wait(&self.drain).await {
                 // One last attempt, in case the store has just become available.
-                if let End::Broken(_) = self.stream(&mut backoff).await {
+                if let StreamEnd::Broken(_) = self.stream(&mut backoff).await {
                     return Ok(());
                 }
             }
@@ -179,15 +156,15 @@ impl Sender {
         true
     }
 
-    async fn stream(&self, backoff: &mut Backoff) -> End {
+    async fn stream(&self, backoff: &mut Backoff) -> StreamEnd {
         let mut client =
             ReplayStoreClient::new(self.channel.clone()).max_encoding_message_size(MAX_MESSAGE_BYTES);
         let (games, outbound) = mpsc::channel(WINDOW);
         let opening = client.append(ReceiverStream::new(outbound));
         match timeout(self.limits.acknowledgement, opening).await {
             Ok(Ok(acks)) => self.exchange(games, acks.into_inner(), backoff).await,
-            Ok(Err(status)) => End::Broken(status),
-            Err(_) => End::Broken(Status::deadline_exceeded("the stream was not opened in time")),
+            Ok(Err(status)) => StreamEnd::Broken(status),
+            Err(_) => StreamEnd::Broken(Status::deadline_exceeded("the stream was not opened in time")),
         }
     }
 
@@ -196,8 +173,8 @@ impl Sender {
         games: mpsc::Sender<Game>,
         mut acks: Streaming<AppendAck>,
         backoff: &mut Backoff,
-    ) -> End {
-        let mut sent_to: Option<Position> = None;
+    ) -> StreamEnd {
+        let mut sent_to: Option<SpoolPosition> = None;
         // Deadline of each game's acknowledgement. All games have the same time limit, so the oldest is due first.
         let mut unacknowledged: HashMap<GameId, Instant> = HashMap::new();
         loop {
@@ -229,7 +206,7 @@ impl Sender {
                 && self.drain.is_cancelled()
                 && self.spool.next_after(sent_to).is_none()
             {
-                return End::Empty;
+                return StreamEnd::Empty;
             }
             let due = unacknowledged.values().min().copied();
             tokio::select! {
@@ -240,16 +217,16 @@ impl Sender {
                             unacknowledged.remove(&id);
                             backoff.reset();
                         }
-                        Taken::Later(status) => return End::Broken(status),
+                        Taken::Later(status) => return StreamEnd::Broken(status),
                         Taken::Nonsense => {}
                     },
-                    Ok(None) => return End::Broken(Status::unavailable("the store ended the stream")),
-                    Err(status) => return End::Broken(status),
+                    Ok(None) => return StreamEnd::Broken(Status::unavailable("the store ended the stream")),
+                    Err(status) => return StreamEnd::Broken(status),
                 },
                 () = self.spool.added(), if unacknowledged.len() < WINDOW => {}
                 () = self.drain.cancelled(), if unacknowledged.is_empty() => {}
                 () = wait_until(due) => {
-                    return End::Broken(Status::deadline_exceeded("a game was not acknowledged in time"));
+                    return StreamEnd::Broken(Status::deadline_exceeded("a game was not acknowledged in time"));
                 }
             }
         }
@@ -287,17 +264,25 @@ impl Sender {
                 true
             }
             Err(error) => {
-                tracing::error!(game = %id, reason, error = %service::chain(&error), "a game is refused, and cannot be set aside");
+                tracing::error!(game = %id, reason, error = %service::chain(&*error), "a game is refused, and cannot be set aside");
                 false
             }
         }
     }
 
+    /// Removes an acknowledged game from the spool.
     async fn acknowledged(&self, id: GameId, is_duplicate: bool) -> Taken {
-        if !settle(&self.spool, &self.metrics, id, is_duplicate).await {
+        let spool = Arc::clone(&self.spool);
+        match on_disk(move || spool.acknowledge(id)).await {
             // A second acknowledgement.
-            return Taken::Nonsense;
+            Ok(false) => return Taken::Nonsense,
+            Ok(true) => {}
+            Err(error) => {
+                tracing::warn!(error = %service::chain(&*error), "an acknowledged game cannot be removed")
+            }
         }
+        self.metrics.games_acknowledged.add(1);
+        self.metrics.games_duplicate.add(u64::from(is_duplicate));
         if self.trouble.reset() {
             tracing::info!(store = self.store, "the replay store accepts games");
         }
@@ -305,11 +290,13 @@ impl Sender {
     }
 
     /// Reads a game; logs and skips one that cannot be read.
-    async fn read(&self, position: Position) -> Option<Game> {
+    async fn read(&self, position: SpoolPosition) -> Option<Game> {
         let spool = Arc::clone(&self.spool);
         on_disk(move || spool.read(position))
             .await
-            .inspect_err(|error| tracing::error!(error = %service::chain(error), "a finished game is lost"))
+            .inspect_err(
+                |error| tracing::error!(error = %service::chain(&**error), "a finished game is lost"),
+            )
             .ok()
     }
 }
@@ -317,23 +304,6 @@ impl Sender {
 /// Returns the SHA-256 of an encoded game in hexadecimal digits.
 fn sha256(game: &Game) -> String {
     format!("{:x}", Sha256::digest(game.encode_to_vec()))
-}
-
-/// Removes an acknowledged game from the spool. False if it was removed before.
-async fn settle(spool: &Arc<Spool>, metrics: &Metrics, id: GameId, is_duplicate: bool) -> bool {
-    let spool = Arc::clone(spool);
-    match on_disk(move || spool.acknowledge(id)).await {
-        Ok(false) => return false,
-        Ok(true) => {}
-        Err(error) => {
-            tracing::warn!(error = %service::chain(&error), "an acknowledged game cannot be removed")
-        }
-    }
-    metrics.games_acknowledged.add(1);
-    if is_duplicate {
-        metrics.games_duplicate.add(1);
-    }
-    true
 }
 
 enum Taken {
@@ -347,16 +317,9 @@ enum Taken {
 
 /// Runs file operations on a thread for blocking work.
 async fn on_disk<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, SpoolError> + Send + 'static,
-) -> Result<T, SpoolError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done,
-        Err(error) => Err(SpoolError::Io {
-            action: "cannot work on",
-            path: "the spool".into(),
-            source: error.into(),
-        }),
-    }
+    work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
+    tokio::task::spawn_blocking(work).await?
 }
 
 async fn wait_until(due: Option<Instant>) {

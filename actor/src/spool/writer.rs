@@ -13,9 +13,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::Context as _;
 use tokio_util::sync::CancellationToken;
 
-use super::{Spool, SpoolError};
+use super::Spool;
 use crate::{GameId, metrics::Metrics};
 
 /// Delay before another attempt after a failed write.
@@ -35,17 +36,7 @@ pub struct Finished {
 /// Sender of finished games; blocks while self-play is paused.
 pub type FinishedGames = SyncSender<Finished>;
 
-/// Error: finished games could not be written before the shutdown.
-#[derive(Debug, thiserror::Error)]
-#[error("{count} finished games are lost, because the spool cannot be written")]
-pub struct Lost {
-    /// Number of lost games.
-    pub count: usize,
-    /// Error of the last attempt.
-    pub source: SpoolError,
-}
-
-/// Starts the thread. The thread ends when every sender is dropped. `queue` is the number of games that wait before workers block.
+/// Starts the thread. The thread ends when every sender is dropped, with an error if finished games are lost. `queue` is the number of games that wait before workers block.
 ///
 /// Games that arrive after `shutdown` are still written, even over the limit; they are lost only if the write fails.
 ///
@@ -56,7 +47,7 @@ pub fn start(
     queue: usize,
     metrics: Arc<Metrics>,
     shutdown: CancellationToken,
-) -> io::Result<(FinishedGames, JoinHandle<Result<(), Lost>>)> {
+) -> io::Result<(FinishedGames, JoinHandle<anyhow::Result<()>>)> {
     let (sender, receiver) = sync_channel(queue.max(1));
     let writer = Writer {
         spool,
@@ -76,15 +67,15 @@ struct Writer {
 }
 
 impl Writer {
-    fn run(&self, finished: &Receiver<Finished>) -> Result<(), Lost> {
+    fn run(&self, finished: &Receiver<Finished>) -> anyhow::Result<()> {
         while let Ok(first) = finished.recv() {
             let mut games = vec![first];
             games.extend(finished.try_iter());
-            if let Err(source) = self.write(&games) {
+            self.write(&games).with_context(|| {
                 // The games on which workers are still blocked are lost as well.
                 let count = games.len() + finished.iter().count();
-                return Err(Lost { count, source });
-            }
+                format!("{count} finished games are lost, because the spool cannot be written")
+            })?;
             self.metrics.games.add(games.len() as u64);
             self.pause_while_full();
         }
@@ -92,7 +83,7 @@ impl Writer {
     }
 
     /// Tries to write until it succeeds. After the shutdown there is one last attempt.
-    fn write(&self, games: &[Finished]) -> Result<(), SpoolError> {
+    fn write(&self, games: &[Finished]) -> anyhow::Result<()> {
         let mut pause = Pause::default();
         loop {
             let is_last_try = self.shutdown.is_cancelled();
@@ -103,7 +94,7 @@ impl Writer {
                     return Err(error);
                 }
                 Err(error) => pause.extend(&self.metrics, || {
-                    tracing::error!(error = %service::chain(&error), "finished games cannot be written, self-play pauses until they can");
+                    tracing::error!(error = %service::chain(&*error), "finished games cannot be written, self-play pauses until they can");
                 }),
             }
             self.spool.wait_for_room(RETRY);
@@ -120,7 +111,7 @@ impl Writer {
                 tracing::warn!(
                     games = size.games,
                     mib = size.bytes >> 20,
-                    limit_mib = self.spool.max_bytes() >> 20,
+                    limit_mib = self.spool.max_bytes >> 20,
                     set_aside_mib = size.set_aside >> 20,
                     "the spool is full, self-play pauses until the replay store has taken games \
                      (or refused and damaged games are removed)"

@@ -11,7 +11,8 @@ use actor::{
 };
 use games::{Game as _, Symmetry};
 use proto::v1::EvaluateRequest;
-use service::connect::Link;
+use service::{connect::Link, log_throttle::LogThrottle};
+use test_support::FakeStore;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
@@ -22,7 +23,6 @@ use crate::{
     in_time,
     process::Process,
     start,
-    store_server::Store,
     tictactoe::TicTacToe,
 };
 
@@ -64,7 +64,7 @@ impl Client {
             requests: sent,
             evaluations: evaluated,
             shutdown: CancellationToken::new(),
-            outage: Arc::default(),
+            outage: Arc::new(LogThrottle::new(Duration::from_secs(10))),
         };
         Self {
             requests,
@@ -183,7 +183,7 @@ async fn a_refused_request_stops_the_actor_with_the_message_of_the_server() {
             Fate::Evaluate
         }
     });
-    let store = Store::good();
+    let store = FakeStore::good();
     let place = Place::new(&server, &store).await;
     let config = place.config();
     let error = start(config).end().await;
@@ -193,7 +193,7 @@ async fn a_refused_request_stops_the_actor_with_the_message_of_the_server() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_model_of_another_game_stops_the_actor_before_and_during_play() {
-    let store = Store::good();
+    let store = FakeStore::good();
     let store_process = Process::start(store.routes()).await;
     for is_there_from_the_start in [true, false] {
         let server = Server::good();
@@ -224,7 +224,7 @@ async fn a_model_of_another_game_stops_the_actor_before_and_during_play() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_kind_of_service_is_an_error_at_once() {
-    let store = Store::good();
+    let store = FakeStore::good();
     let folder = tempfile::tempdir().unwrap();
     let process = Process::start(store.routes()).await;
     let config = config(folder.path(), &process.address(), &process.address());

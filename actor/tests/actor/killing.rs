@@ -3,26 +3,18 @@
 use std::{
     process::{Child, Command, Stdio},
     sync::atomic::Ordering,
-    time::Duration,
 };
 
 use actor::spool::Spool;
 use games::{Game as _, paco_sako::PacoSako};
+use test_support::{FakeStore, GameFate};
 
-use crate::{
-    config,
-    evaluator_server::Server,
-    in_time,
-    process::Process,
-    store_server::{Fate, Store},
-};
+use crate::{config, evaluator_server::Server, in_time, process::Process};
 
 async fn until(child: &mut Child, what: impl Fn() -> bool) {
-    in_time(async {
-        while !what() {
-            assert_eq!(child.try_wait().unwrap(), None, "the actor has ended");
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+    test_support::until(|| {
+        assert_eq!(child.try_wait().unwrap(), None, "the actor has ended");
+        what()
     })
     .await;
 }
@@ -32,11 +24,11 @@ async fn a_killed_actor_keeps_its_name_and_sends_each_game_once_under_its_own_id
     let server = Server::good();
     *server.layout.lock() = PacoSako::layout(PacoSako::encoding(1).unwrap());
     // Sometimes the store keeps a game and breaks the stream before the acknowledgement.
-    let store = Store::new(|nth, _| {
+    let store = FakeStore::new(|nth, _| {
         if nth % 9 == 4 {
-            Fate::KeepAndBreak
+            GameFate::KeepAndBreak
         } else {
-            Fate::Keep
+            GameFate::Keep
         }
     });
     let (server_process, store_process) = (

@@ -5,7 +5,6 @@
 
 mod evaluator_server;
 mod process;
-mod store_server;
 mod tictactoe;
 
 mod checking;
@@ -19,11 +18,7 @@ mod sending;
 mod stopping;
 mod token;
 
-use std::{
-    path::Path,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use actor::{Actor, evaluator, metrics::Metrics, spool::sender};
 use config::RunConfig;
@@ -31,11 +26,8 @@ use tokio_util::sync::CancellationToken;
 
 use evaluator_server::Server;
 use process::Process;
-use store_server::Store;
+use test_support::{FakeStore, in_time};
 use tictactoe::TicTacToe;
-
-/// Longest wait for an event that must happen, on a slow machine too.
-const FOR_EVER: Duration = Duration::from_secs(150);
 
 /// Returns the configuration of a run of tic-tac-toe with everything in `folder`.
 fn config(folder: &Path, server: &str, store: &str) -> RunConfig {
@@ -64,7 +56,7 @@ struct Place {
 }
 
 impl Place {
-    async fn new(server: &Arc<Server>, store: &Arc<Store>) -> Self {
+    async fn new(server: &Arc<Server>, store: &Arc<FakeStore>) -> Self {
         Self {
             folder: tempfile::tempdir().unwrap(),
             server: Process::start(server.routes()).await,
@@ -82,13 +74,6 @@ fn give_identity(folder: &Path) {
     let text =
         r#"{"format":2,"name":"test","incarnation":"00112233445566778899aabbccddeeff","next_number":0}"#;
     std::fs::write(folder.join("identity.json"), text).unwrap();
-}
-
-/// Fails if the future is not ready in time.
-async fn in_time<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(FOR_EVER, what)
-        .await
-        .expect("it does not come")
 }
 
 /// An actor that runs in the background.
@@ -140,15 +125,10 @@ impl Running {
 
     /// Waits for a condition; fails at once if the actor ends instead.
     async fn until(&self, what: impl Fn() -> bool) {
-        let began = Instant::now();
-        while !what() {
-            assert!(
-                began.elapsed() < FOR_EVER,
-                "it does not come: {:#?}",
-                self.metrics.snapshot()
-            );
+        test_support::until(|| {
             assert!(!self.actor.is_finished(), "the actor has ended");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+            what()
+        })
+        .await;
     }
 }

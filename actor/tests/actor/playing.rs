@@ -3,7 +3,6 @@
 use std::{
     collections::HashMap,
     sync::{Arc, atomic::Ordering},
-    time::Duration,
 };
 
 use config::RunConfig;
@@ -13,13 +12,13 @@ use proto::{
     v1::{Game, GameResult},
 };
 use search::Reuse;
+use test_support::{FakeStore, until};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     Place, Running,
     evaluator_server::{Fate, Server},
     give_identity, start,
-    store_server::Store,
     tictactoe::TicTacToe,
 };
 
@@ -29,7 +28,7 @@ pub async fn first_games(
     server: &Arc<Server>,
     change: impl FnOnce(&mut RunConfig),
 ) -> (HashMap<u64, Game>, actor::metrics::Snapshot) {
-    let store = Store::good();
+    let store = FakeStore::good();
     let place = Place::new(server, &store).await;
     give_identity(place.folder.path());
     let mut config = place.config();
@@ -244,7 +243,7 @@ async fn games_end_as_draws_at_the_limit_of_actions() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_model_is_used_at_once_and_gets_no_cached_evaluations_of_the_old_one() {
     let server = Server::good();
-    let store = Store::good();
+    let store = FakeStore::good();
     let place = Place::new(&server, &store).await;
     let mut config = place.config();
     config.search.noise_fraction = 0.0;
@@ -285,7 +284,7 @@ async fn the_role_plays_paco_sako_by_the_rules() {
     let layout = PacoSako::layout(encoding);
     let server = Server::good();
     *server.layout.lock() = layout.clone();
-    let store = Store::good();
+    let store = FakeStore::good();
     let place = Place::new(&server, &store).await;
     let mut config = place.config();
     config.game = Default::default();
@@ -293,10 +292,11 @@ async fn the_role_plays_paco_sako_by_the_rules() {
     config.search.max_actions = 150;
     let shutdown = CancellationToken::new();
     let role = tokio::spawn(actor::run(config, shutdown.clone()));
-    while store.count() < 12 {
+    until(|| {
         assert!(!role.is_finished());
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        store.count() >= 12
+    })
+    .await;
     shutdown.cancel();
     role.await.unwrap().unwrap();
     let games = store.games.lock();

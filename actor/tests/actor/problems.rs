@@ -7,8 +7,9 @@ use games::{
     generator::{Encoding, GeneratorGame, Position, Rules},
 };
 use proto::v1::{Game, GameResult};
+use test_support::FakeStore;
 
-use crate::{Place, evaluator_server::Server, start_playing, store_server::Store};
+use crate::{Place, evaluator_server::Server, start_playing};
 
 /// Replays the record by the rules and returns its outcome.
 fn replay(game: &Game) -> f32 {
@@ -69,7 +70,7 @@ fn check_decisions(game: &Game) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn problems_are_played_known_solutions_and_hindsight_recorded() {
-    let (server, store) = (Server::good(), Store::good());
+    let (server, store) = (Server::good(), FakeStore::good());
     *server.layout.lock() = GeneratorGame::layout(Encoding::Examples);
     let place = Place::new(&server, &store).await;
     let mut config = place.config();

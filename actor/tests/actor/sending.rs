@@ -12,15 +12,9 @@ use std::{
 
 use actor::spool::Spool;
 use proto::v1::Game;
+use test_support::{FakeStore, GameFate};
 
-use crate::{
-    Place, config,
-    evaluator_server::Server,
-    in_time,
-    process::Process,
-    start,
-    store_server::{Fate, Store},
-};
+use crate::{Place, config, evaluator_server::Server, in_time, process::Process, start};
 
 fn spooled(folder: &Path) -> Vec<std::path::PathBuf> {
     let mut files: Vec<_> = std::fs::read_dir(folder)
@@ -37,13 +31,13 @@ async fn every_game_is_stored_once_although_the_store_fails() {
     // While the actor stops, it tries a broken stream only once more, so the store is sound by then.
     let sound = Arc::new(AtomicBool::new(false));
     let is_sound = Arc::clone(&sound);
-    let store = Store::new(move |nth, _| match nth % 23 {
-        _ if is_sound.load(Ordering::SeqCst) => Fate::Keep,
-        3 => Fate::Break,
-        7 => Fate::KeepAndBreak,
-        11 => Fate::KeepAndRepeat,
-        17 => Fate::Later,
-        _ => Fate::Keep,
+    let store = FakeStore::new(move |nth, _| match nth % 23 {
+        _ if is_sound.load(Ordering::SeqCst) => GameFate::Keep,
+        3 => GameFate::Break,
+        7 => GameFate::KeepAndBreak,
+        11 => GameFate::KeepAndRepeat,
+        17 => GameFate::Later,
+        _ => GameFate::Keep,
     });
     let server = Server::good();
     let mut place = Place::new(&server, &store).await;
@@ -83,7 +77,7 @@ async fn every_game_is_stored_once_although_the_store_fails() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn games_wait_for_a_missing_store_and_are_sent_after_a_restart() {
     let server = Server::good();
-    let store = Store::good();
+    let store = FakeStore::good();
     let folder = tempfile::tempdir().unwrap();
     let server_process = Process::start(server.routes()).await;
     let store_process = Process::start(store.routes()).await;
@@ -127,11 +121,11 @@ async fn games_wait_for_a_missing_store_and_are_sent_after_a_restart() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refused_games_are_saved_with_the_reason() {
     let is_unlucky = |game: &Game| game.game_number % 5 == 2;
-    let store = Store::new(move |_, game| {
+    let store = FakeStore::new(move |_, game| {
         if is_unlucky(game) {
-            Fate::Refuse
+            GameFate::Refuse
         } else {
-            Fate::Keep
+            GameFate::Keep
         }
     });
     let server = Server::good();
@@ -159,7 +153,7 @@ async fn refused_games_are_saved_with_the_reason() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn self_play_pauses_above_the_limit_and_continues_below_it() {
     let server = Server::good();
-    let store = Store::good();
+    let store = FakeStore::good();
     let folder = tempfile::tempdir().unwrap();
     let server_process = Process::start(server.routes()).await;
     let store_process = Process::start(store.routes()).await;
@@ -205,7 +199,13 @@ async fn self_play_pauses_above_the_limit_and_continues_below_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_store_gets_a_new_stream() {
-    let store = Store::new(|nth, _| if nth < 3 { Fate::Silence } else { Fate::Keep });
+    let store = FakeStore::new(|nth, _| {
+        if nth < 3 {
+            GameFate::Silence
+        } else {
+            GameFate::Keep
+        }
+    });
     let server = Server::good();
     let place = Place::new(&server, &store).await;
     let config = place.config();
@@ -215,10 +215,11 @@ async fn a_silent_store_gets_a_new_stream() {
     let metrics = Arc::clone(&actor.metrics);
     let shutdown = tokio_util::sync::CancellationToken::new();
     let running = tokio::spawn(actor.run::<crate::tictactoe::TicTacToe>(shutdown.clone()));
-    while store.count() < 10 {
+    test_support::until(|| {
         assert!(!running.is_finished());
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+        store.count() >= 10
+    })
+    .await;
     shutdown.cancel();
     running.await.unwrap().unwrap();
     assert_eq!(store.count() as u64, metrics.games.get());

@@ -8,10 +8,11 @@ use service::{
     security::methods::{Access, Method},
     serve,
 };
+use test_support::FakeStore;
 use tokio_util::sync::CancellationToken;
 use tonic::service::Routes;
 
-use crate::{config, evaluator_server::Server, start, store_server::Store};
+use crate::{config, evaluator_server::Server, start};
 
 const OLD: &str = "0123456789abcdef";
 const NEW: &str = "fedcba9876543210";
@@ -61,7 +62,7 @@ async fn an_actor_goes_on_when_its_token_is_replaced_in_the_right_order() {
     let line = |token: &str| format!("actor evaluate,append {token}\n");
     replace(&tokens, &line(OLD));
     replace(&token, OLD);
-    let (server, store) = (Server::good(), Store::good());
+    let (server, store) = (Server::good(), FakeStore::good());
     let mut config = config(
         &folder.path().join("spool"),
         &serve_with_tokens(server.routes(), &tokens).await,

@@ -429,21 +429,16 @@ pub(super) mod tests {
 
     /// `cargo test -p arena --lib write_a_golden_folder -- --ignored` writes the folder of this release.
     mod golden {
+        use test_support::{all_golden, new_golden};
+
         use super::*;
 
-        fn golden() -> PathBuf {
-            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
-        }
-
-        fn release() -> &'static str {
-            env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0
-        }
+        const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
         #[test]
         #[ignore = "writes the golden folder of this release; run it when the format changes"]
         fn write_a_golden_folder() {
-            let folder = golden().join(release()).join("rating");
-            let _ = fs::remove_dir_all(&folder);
+            let folder = new_golden(CRATE, "rating");
             let mut results = Results::open(&folder).unwrap();
             let (zero, one, two) = (version(0), version(1), version(2));
             let line = Line::new(&one, &zero, Outcome::Promoted, &live([0, 0, 10, 0, 30]));
@@ -456,15 +451,10 @@ pub(super) mod tests {
 
         #[test]
         fn every_golden_rating_is_read() {
-            let releases: Vec<PathBuf> = fs::read_dir(golden())
-                .unwrap()
-                .map(|entry| entry.unwrap().path())
-                .collect();
-            assert!(releases.contains(&golden().join(release())));
-            for golden in releases {
+            for golden in all_golden(CRATE, "rating") {
                 let folder = tempfile::tempdir().unwrap();
                 for file in [FILE, PROMOTION] {
-                    fs::copy(golden.join("rating").join(file), folder.path().join(file)).unwrap();
+                    fs::copy(golden.join(file), folder.path().join(file)).unwrap();
                 }
                 let mut results = Results::open(folder.path()).unwrap();
                 let found: Vec<_> = results

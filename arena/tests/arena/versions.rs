@@ -2,20 +2,15 @@
 //!
 //! `cargo test -p arena --test arena write_a_golden_folder -- --ignored` writes the folder of this release.
 
-use std::{fs, path::PathBuf};
+use std::fs;
 
 use arena::matches::{MatchFolder, Plan};
 use games::{Game, connect_four::ConnectFour};
+use test_support::{all_golden, new_golden};
 
 use super::playing::Match;
 
-fn golden() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
-}
-
-fn release() -> &'static str {
-    env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0
-}
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
 fn small_match() -> Match<ConnectFour> {
     let players = ["random", "random,name=other"];
@@ -25,21 +20,14 @@ fn small_match() -> Match<ConnectFour> {
 #[test]
 #[ignore = "writes the golden folder of this release; run it when the format changes"]
 fn write_a_golden_folder() {
-    let folder = golden().join(release()).join("match");
-    let _ = fs::remove_dir_all(&folder);
+    let folder = new_golden(CRATE, "match");
     assert_eq!(small_match().play(&folder, 1, 1).len(), 4);
     fs::remove_file(folder.join("lock")).unwrap();
 }
 
 #[test]
 fn every_golden_match_is_read() {
-    let releases: Vec<PathBuf> = fs::read_dir(golden())
-        .unwrap()
-        .map(|entry| entry.unwrap().path().join("match"))
-        .filter(|folder| folder.exists())
-        .collect();
-    assert!(releases.contains(&golden().join(release()).join("match")));
-    for golden in releases {
+    for golden in all_golden(CRATE, "match") {
         let folder = tempfile::tempdir().unwrap();
         for file in ["match.json", "games.jsonl"] {
             fs::copy(golden.join(file), folder.path().join(file)).unwrap();

@@ -1,5 +1,8 @@
-//! Training batches in host memory, checked and packed.
+//! Training batches in host memory, checked and packed; and what threads without a connection know about the replay store.
 
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::Mutex;
 use proto::columns::ColumnError;
 
 use crate::data::{
@@ -70,4 +73,22 @@ pub enum BatchError {
         /// Reason of the error.
         reason: String,
     },
+}
+
+/// Batches on which the losses of a network are measured.
+#[derive(Debug)]
+pub struct ValidationBatches {
+    /// Positions of games that are held out of training.
+    pub held_out: HostBatch,
+    /// Positions of the games that training draws from.
+    pub trained: HostBatch,
+}
+
+/// The store's last count of games, and the last validation batches.
+#[derive(Debug, Default)]
+pub struct StoreView {
+    /// Number of games inserted into the store.
+    pub games_inserted: AtomicU64,
+    /// The newest validation batches, until they are used.
+    pub validation: Mutex<Option<ValidationBatches>>,
 }

@@ -1,10 +1,11 @@
 //! The run's game: layout of its rows, symmetries, and random positions for the check of the first export.
 
+use anyhow::Context as _;
 use config::GameConfig;
 use games::{
     RowLayout, RowSymmetries, StartError, Symmetry,
     erased::{AnyGame, AnyState, Variant, VariantError},
-    registry::{self, UnknownGame},
+    registry,
 };
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
@@ -25,58 +26,33 @@ pub struct TrainingGame {
     pub rows: Vec<u32>,
 }
 
-/// Error: a game cannot be trained.
-#[derive(Debug, thiserror::Error)]
-pub enum GameError {
-    /// The game does not exist.
-    #[error("`game.name` cannot be used")]
-    Name(#[from] UnknownGame),
-    /// The rules do not exist.
-    #[error("`game.rules` cannot be used")]
-    Rules(#[from] serde_json::Error),
-    /// The representation does not exist, or there is no start position.
-    #[error("`game.options` cannot be used")]
-    Start(#[from] StartError),
-    /// The game's layout is invalid.
-    #[error("the layout of {game}: {reason}")]
-    Layout {
-        /// The game.
-        game: &'static str,
-        /// Reason of the error.
-        reason: String,
-    },
-}
-
-impl From<VariantError> for GameError {
-    fn from(error: VariantError) -> Self {
-        match error {
-            VariantError::Rules { source, .. } => Self::Rules(source),
-            VariantError::Options(source) => Self::Start(source),
-        }
-    }
-}
-
 impl TrainingGame {
     /// Returns the game of a configuration, with `positions` rows from random play drawn by `seed`.
     ///
     /// # Errors
-    /// [`GameError`] naming the key of the configuration.
-    pub fn new(config: &GameConfig, positions: usize, seed: u64) -> Result<Self, GameError> {
-        let game = registry::find(&config.name)?;
-        let rules = serde_json::to_value(&config.rules)?;
-        let variant = game.variant(&rules, Some(config.options))?;
-        variant.check()?;
+    /// The game, its rules or its representation do not exist. The error names the key of the configuration.
+    pub fn new(config: &GameConfig, positions: usize, seed: u64) -> anyhow::Result<Self> {
+        let game = registry::find(&config.name).context("`game.name` cannot be used")?;
+        let no_rules = "`game.rules` cannot be used";
+        let no_options = "`game.options` cannot be used";
+        let rules = serde_json::to_value(&config.rules).context(no_rules)?;
+        let variant = game
+            .variant(&rules, Some(config.options))
+            .map_err(|error| match error {
+                VariantError::Rules { source, .. } => anyhow::Error::from(source).context(no_rules),
+                VariantError::Options(source) => anyhow::Error::from(source).context(no_options),
+            })?;
+        variant.check().context(no_options)?;
         let layout = variant.layout();
-        layout.check().map_err(|error| GameError::Layout {
-            game: game.name,
-            reason: error.to_string(),
-        })?;
+        layout
+            .check()
+            .with_context(|| format!("the layout of {}", game.name))?;
         let mut draw = ChaCha20Rng::seed_from_u64(seed);
         let mut rows = Vec::with_capacity(positions * layout.row_lengths().start());
         let mut legal = Vec::new();
         let mut written = 0;
         while written < positions {
-            let mut state = start(game, variant.as_ref(), &mut draw)?;
+            let mut state = start(game, variant.as_ref(), &mut draw).context(no_options)?;
             for _ in 0..LONGEST {
                 if written == positions || state.outcome().is_some() {
                     break;

@@ -34,57 +34,18 @@ pub struct DrawCounts {
 pub struct Ledger {
     samples_per_position: f64,
     min_positions: u64,
-    /// Samples trained on or requested.
-    samples: u64,
-    forgone: u64,
-    inserted: u64,
-    store_inserted: u64,
+    /// The counts. Samples that were requested are counted as trained on.
+    pub counts: DrawCounts,
     window: u64,
-}
-
-/// Reason why no batch may be drawn now.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Waiting {
-    /// Training has not begun: the window is too small.
-    First {
-        /// Positions in the store's window.
-        window: u64,
-        /// Positions that the window must hold.
-        wanted: u64,
-    },
-    /// The ratio of samples to positions is reached.
-    More {
-        /// Samples drawn or forgone for each position.
-        ratio: f64,
-        /// Samples allowed for each position.
-        allowed: f64,
-    },
-}
-
-impl std::fmt::Display for Waiting {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::First { window, wanted } => {
-                write!(formatter, "waiting for the first positions: {window} of {wanted}")
-            }
-            Self::More { ratio, allowed } => write!(
-                formatter,
-                "waiting for positions: {ratio:.2} of {allowed:.2} samples per position"
-            ),
-        }
-    }
 }
 
 impl Ledger {
     /// Makes a ledger that continues from the counts of a checkpoint.
-    pub fn new(samples_per_position: f64, min_positions: u64, counts: &DrawCounts) -> Self {
+    pub fn new(samples_per_position: f64, min_positions: u64, counts: DrawCounts) -> Self {
         Self {
             samples_per_position,
             min_positions,
-            samples: counts.samples,
-            forgone: counts.forgone,
-            inserted: counts.inserted,
-            store_inserted: counts.store_inserted,
+            counts,
             window: 0,
         }
     }
@@ -92,57 +53,47 @@ impl Ledger {
     /// Updates the ledger with the store's count of positions inserted and the number of positions in its window. A count below the last
     /// one means that the store was replaced or has lost positions. The positions that it contains at that time are not counted again.
     pub fn observe(&mut self, store_inserted: u64, window: u64) {
-        if store_inserted < self.store_inserted {
+        if store_inserted < self.counts.store_inserted {
             tracing::warn!(
-                was = self.store_inserted,
+                was = self.counts.store_inserted,
                 now = store_inserted,
                 "the replay store holds fewer insertions than before: it was replaced or has lost some"
             );
             // The same positions must never be counted twice.
-            self.store_inserted = store_inserted;
+            self.counts.store_inserted = store_inserted;
         }
-        self.inserted += store_inserted - self.store_inserted;
-        self.store_inserted = store_inserted;
+        self.counts.inserted += store_inserted - self.counts.store_inserted;
+        self.counts.store_inserted = store_inserted;
         self.window = window;
-        let retired = self.inserted.saturating_sub(window);
+        let retired = self.counts.inserted.saturating_sub(window);
         let due = (self.samples_per_position * retired as f64) as u64;
-        self.forgone += due.saturating_sub(self.samples + self.forgone);
+        self.counts.forgone += due.saturating_sub(self.counts.samples + self.counts.forgone);
     }
 
     /// Returns the number of whole batches that may be requested now, at least 1.
     ///
     /// # Errors
-    /// [`Waiting`] if none may be requested.
-    pub fn allowed(&self, batch_size: usize) -> Result<u64, Waiting> {
-        if self.window < self.min_positions {
-            return Err(Waiting::First {
-                window: self.window,
-                wanted: self.min_positions,
-            });
+    /// None may be requested: the window is too small for training to begin, or the ratio of samples to positions is reached. The text
+    /// is the reason for the wait.
+    pub fn allowed(&self, batch_size: usize) -> Result<u64, String> {
+        let (window, wanted) = (self.window, self.min_positions);
+        if window < wanted {
+            return Err(format!("waiting for the first positions: {window} of {wanted}"));
         }
-        let most = (self.samples_per_position * self.inserted as f64) as u64;
-        match most.saturating_sub(self.samples + self.forgone) / (batch_size.max(1) as u64) {
-            0 => Err(Waiting::More {
-                ratio: (self.samples + self.forgone) as f64 / self.inserted.max(1) as f64,
-                allowed: self.samples_per_position,
-            }),
+        let most = (self.samples_per_position * self.counts.inserted as f64) as u64;
+        match most.saturating_sub(self.counts.samples + self.counts.forgone) / (batch_size.max(1) as u64) {
+            0 => Err(format!(
+                "waiting for positions: {:.2} of {:.2} samples per position",
+                (self.counts.samples + self.counts.forgone) as f64 / self.counts.inserted.max(1) as f64,
+                self.samples_per_position
+            )),
             batches => Ok(batches),
         }
     }
 
     /// Counts samples that were requested.
     pub fn take(&mut self, samples: u64) {
-        self.samples += samples;
-    }
-
-    /// Returns the number of samples that were allowed and will not be drawn.
-    pub fn forgone(&self) -> u64 {
-        self.forgone
-    }
-
-    /// Returns the number of positions inserted since the run began, including those inserted into earlier stores.
-    pub fn inserted(&self) -> u64 {
-        self.inserted
+        self.counts.samples += samples;
     }
 }
 
@@ -152,16 +103,16 @@ mod tests {
 
     use super::*;
 
-    fn ledger(counts: &DrawCounts) -> Ledger {
+    fn ledger(counts: DrawCounts) -> Ledger {
         Ledger::new(2.0, 100, counts)
     }
 
     #[test]
     fn training_begins_with_enough_positions() {
-        let mut ledger = ledger(&DrawCounts::default());
+        let mut ledger = ledger(DrawCounts::default());
         ledger.observe(99, 99);
         assert_eq!(
-            ledger.allowed(10).unwrap_err().to_string(),
+            ledger.allowed(10).unwrap_err(),
             "waiting for the first positions: 99 of 100"
         );
         ledger.observe(100, 100);
@@ -170,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_reason_for_waiting_names_the_ratio() {
-        let mut ledger = ledger(&DrawCounts {
+        let mut ledger = ledger(DrawCounts {
             samples: 1_980,
             inserted: 1_000,
             store_inserted: 1_000,
@@ -178,7 +129,7 @@ mod tests {
         });
         ledger.observe(1_000, 1_000);
         assert_eq!(
-            ledger.allowed(64).unwrap_err().to_string(),
+            ledger.allowed(64).unwrap_err(),
             "waiting for positions: 1.98 of 2.00 samples per position"
         );
         assert_eq!(ledger.allowed(20), Ok(1));
@@ -186,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_new_store_counts_from_its_own_beginning_and_a_loss_is_not_counted_twice() {
-        let mut ledger = ledger(&DrawCounts {
+        let mut ledger = ledger(DrawCounts {
             samples: 2_000,
             inserted: 1_000,
             store_inserted: 1_000,
@@ -194,10 +145,10 @@ mod tests {
         });
         ledger.observe(0, 0);
         ledger.observe(300, 300);
-        assert_eq!(ledger.inserted(), 1_300);
+        assert_eq!(ledger.counts.inserted, 1_300);
         ledger.observe(290, 290);
         ledger.observe(300, 300);
-        assert_eq!(ledger.inserted(), 1_310);
+        assert_eq!(ledger.counts.inserted, 1_310);
     }
 
     #[test]
@@ -209,9 +160,9 @@ mod tests {
             store_inserted: 100_000,
             ..DrawCounts::default()
         };
-        let mut ledger = ledger(&stopped);
+        let mut ledger = ledger(stopped);
         ledger.observe(1_000_000, 1_000);
-        assert_eq!(ledger.forgone(), 2 * 999_000 - 190_000);
+        assert_eq!(ledger.counts.forgone, 2 * 999_000 - 190_000);
         assert_eq!(ledger.allowed(1), Ok(2_000));
         ledger.take(1_500);
         ledger.observe(1_000_000, 1_000);
@@ -220,12 +171,12 @@ mod tests {
         // A restart does not give forgone samples back.
         let counts = DrawCounts {
             samples: 191_500,
-            inserted: ledger.inserted(),
+            inserted: ledger.counts.inserted,
             store_inserted: 1_000_000,
-            forgone: ledger.forgone(),
+            forgone: ledger.counts.forgone,
             ..DrawCounts::default()
         };
-        let mut resumed = Ledger::new(2.0, 100, &counts);
+        let mut resumed = Ledger::new(2.0, 100, counts);
         resumed.observe(1_000_100, 1_000);
         assert_eq!(resumed.allowed(1), Ok(700));
     }
@@ -238,7 +189,7 @@ mod tests {
             window in 1u64..4_000,
             ratio in 0.1f64..8.0,
         ) {
-            let mut ledger = Ledger::new(ratio, 1, &DrawCounts::default());
+            let mut ledger = Ledger::new(ratio, 1, DrawCounts::default());
             let (mut inserted, mut used) = (0u64, 0);
             for (more, wanted) in moves {
                 inserted += more;
@@ -257,7 +208,7 @@ mod tests {
             batch_size in 1usize..300,
             ratio in 0.1f64..8.0,
         ) {
-            let mut ledger = Ledger::new(ratio, 1, &DrawCounts::default());
+            let mut ledger = Ledger::new(ratio, 1, DrawCounts::default());
             let (mut inserted, mut samples) = (0, 0);
             for more in insertions {
                 inserted += more;

@@ -19,7 +19,6 @@ use crate::data::{
     expanded::BatchExpander,
     outcomes,
     policies::{self, Policies},
-    selection,
 };
 
 /// Amount by which rounding may move a value out of its range. The replay store accepts it too.
@@ -32,57 +31,32 @@ const SYMMETRY_DRAWS: u64 = 0x7379_6d6d_6574_7279;
 #[derive(Clone, Debug)]
 pub struct Packer {
     /// Layout of the rows.
-    layout: RowLayout,
-    /// Symmetries of the rows, one of which is applied to each sample.
-    symmetries: RowSymmetries,
-    /// Computation of policy targets from the values of actions; `None`: targets are the visits.
-    completed_q: Option<CompletedQ>,
-    /// Share (0 to 1) of the search's root value in the value targets.
-    root_value_share: f32,
+    pub layout: RowLayout,
+    /// Symmetries of the rows, one of which, drawn by `seed`, is applied to each sample.
+    pub symmetries: RowSymmetries,
+    /// The run's seed.
+    pub seed: u64,
+    /// Computation of policy targets from the values of actions, where a search is recorded with them. With `None`, and in other
+    /// positions, targets are the visits.
+    pub completed_q: Option<CompletedQ>,
+    /// Share (0 to 1) of the search's root value in the value targets; the rest is the final result. A position that was not searched
+    /// has its result alone.
+    pub root_value_share: f32,
     /// True if value targets are the probabilities of a win, a draw and a loss.
-    has_outcomes: bool,
-    seed: u64,
+    pub has_outcomes: bool,
 }
 
 impl Packer {
-    /// Makes a packer of batches of `layout`. It applies one of `symmetries`, drawn by `seed`, to each sample.
+    /// Makes a packer whose targets are visits and final results.
     pub fn new(layout: RowLayout, symmetries: RowSymmetries, seed: u64) -> Self {
         Self {
             layout,
             symmetries,
+            seed,
             completed_q: None,
             root_value_share: 0.0,
             has_outcomes: false,
-            seed: seed ^ SYMMETRY_DRAWS,
         }
-    }
-
-    /// Sets the share (0 to 1) of the search's root value in the value targets; the rest is the final result. A
-    /// position that was not searched has its result alone.
-    #[must_use]
-    pub fn with_root_values(mut self, share: f32) -> Self {
-        self.root_value_share = share;
-        self
-    }
-
-    /// Computes policy targets from the values of actions instead of their visits, where a search is recorded with them. With `None`,
-    /// and in other positions, targets are the visits.
-    #[must_use]
-    pub fn with_completed_q(mut self, completed_q: Option<CompletedQ>) -> Self {
-        self.completed_q = completed_q;
-        self
-    }
-
-    /// True if batches must have the results of searches.
-    pub fn wants_decisions(&self) -> bool {
-        self.completed_q.is_some()
-    }
-
-    /// Sets whether value targets are the probabilities of a win, a draw and a loss.
-    #[must_use]
-    pub fn with_outcomes(mut self, has_outcomes: bool) -> Self {
-        self.has_outcomes = has_outcomes;
-        self
     }
 
     /// Checks and packs a batch, and leaves out invalid samples. Returns the packed batch and the error of each invalid sample.
@@ -95,19 +69,13 @@ impl Packer {
             Err(error @ BatchError::Sample { .. }) => error,
             Err(error) => return Err(error),
         };
-        let mut valid = Vec::with_capacity(batch.positions as usize);
-        let mut errors = Vec::new();
-        for sample in 0..batch.positions as usize {
-            match self.pack(&selection::select(batch, &[sample])) {
-                Ok(_) => valid.push(sample),
-                Err(error) => errors.push(error),
-            }
-        }
-        if valid.is_empty() {
+        let alone = |sample| self.pack_only(batch, |other| other == sample).err();
+        let errors: Vec<Option<BatchError>> = (0..batch.positions as usize).map(alone).collect();
+        if errors.iter().all(Option::is_some) {
             return Err(error);
         }
-        let packed = self.pack(&selection::select(batch, &valid))?;
-        Ok((packed, errors))
+        let packed = self.pack_only(batch, |sample| errors[sample].is_none())?;
+        Ok((packed, errors.into_iter().flatten().collect()))
     }
 
     /// Checks and packs a batch.
@@ -115,13 +83,26 @@ impl Packer {
     /// # Errors
     /// [`BatchError`] with the first error found.
     pub fn pack(&self, batch: &v1::Batch) -> Result<HostBatch, BatchError> {
+        self.pack_only(batch, |_| true)
+    }
+
+    /// Checks and packs those samples of a batch for which `is_wanted` returns true.
+    fn pack_only(
+        &self,
+        batch: &v1::Batch,
+        is_wanted: impl Fn(usize) -> bool,
+    ) -> Result<HostBatch, BatchError> {
         check_game(batch, &self.layout)?;
-        let mut draw = ChaCha8Rng::seed_from_u64(self.seed);
+        let mut draw = ChaCha8Rng::seed_from_u64(self.seed ^ SYMMETRY_DRAWS);
         draw.set_stream(batch.number);
         let mut packing = Packing::new(self, batch)?;
         for sample in 0..batch.positions as usize {
+            let columns = packing.next(sample);
+            if !is_wanted(sample) {
+                continue;
+            }
             packing
-                .push(sample, |count| draw.random_range(0..count))
+                .push(columns, |count| draw.random_range(0..count))
                 .map_err(|reason| BatchError::Sample {
                     sample,
                     game: batch.game_sequences.get(sample).copied().unwrap_or_default(),
@@ -155,10 +136,21 @@ struct Packing<'a> {
     /// Places of the samples without a result that have not been reached yet.
     undecided: std::slice::Iter<'a, u32>,
     expander: BatchExpander,
-    /// Sample of each entry of the policy targets.
+    /// Place, among the packed samples, of the sample of each entry of the policy targets.
     samples: Vec<usize>,
     /// Least value that a position can have.
     least: f32,
+}
+
+/// The columns of one sample.
+struct Sample<'a> {
+    row: &'a [u32],
+    /// Visited actions and their visits.
+    visited: (&'a [u32], &'a [u32]),
+    decision: Option<Decision<'a>>,
+    result: f32,
+    root_value: f32,
+    is_undecided: bool,
 }
 
 impl<'a> Packing<'a> {
@@ -170,10 +162,6 @@ impl<'a> Packing<'a> {
         let layout = &rules.layout;
         let positions = batch.positions as usize;
         let rows = batch.row_columns(layout.row_len())?;
-        let row_ends = rows.clone().scan(0, |end, row| {
-            *end += row.len();
-            Some(*end)
-        });
         let policy = batch.policy_columns()?;
         check_length("results", batch.results.len(), positions)?;
         check_length("root_values", batch.root_values.len(), positions)?;
@@ -184,10 +172,10 @@ impl<'a> Packing<'a> {
             batch,
             packed: HostBatch {
                 number: batch.number,
-                positions,
+                positions: 0,
                 pairs: 0,
                 rows: Vec::with_capacity(batch.rows.len()),
-                row_ends: row_ends.collect(),
+                row_ends: Vec::with_capacity(positions),
                 inputs: Vec::new(),
                 candidates: None,
                 policy: Policies::with_capacity(targets),
@@ -208,58 +196,74 @@ impl<'a> Packing<'a> {
         })
     }
 
+    /// Returns the columns of the next sample, which has this number.
+    fn next(&mut self, sample: usize) -> Sample<'a> {
+        let is_undecided = self.undecided.as_slice().first() == Some(&(sample as u32));
+        if is_undecided {
+            self.undecided.next();
+        }
+        Sample {
+            row: self.rows.next().unwrap_or_default(),
+            visited: self.policy.next().unwrap_or_default(),
+            decision: self.decisions.as_mut().and_then(Iterator::next),
+            result: self.batch.results[sample],
+            root_value: self.batch.root_values[sample],
+            is_undecided,
+        }
+    }
+
     /// Adds a sample. `draw` returns a random number below its argument.
     ///
     /// # Errors
     /// Reason why the sample is invalid.
-    fn push(&mut self, sample: usize, draw: impl FnOnce(u8) -> u8) -> Result<(), String> {
+    fn push(&mut self, sample: Sample<'a>, draw: impl FnOnce(u8) -> u8) -> Result<(), String> {
         let Packer {
             layout, symmetries, ..
         } = self.rules;
         let packed = &mut self.packed;
-        let row = self.rows.next().unwrap_or_default();
-        layout.validate(row).map_err(|error| error.to_string())?;
-        packed.pairs += u64::from(layout.codec().is_pair(row));
-        let symmetry = Symmetry(draw(symmetries.count(row)));
-        let row = push_row(&mut packed.rows, row, symmetries, symmetry)?;
+        layout.validate(sample.row).map_err(|error| error.to_string())?;
+        packed.pairs += u64::from(layout.codec().is_pair(sample.row));
+        let symmetry = Symmetry(draw(symmetries.count(sample.row)));
+        let row = push_row(&mut packed.rows, sample.row, symmetries, symmetry)?;
         let candidates = self.expander.push(row).map_err(|error| error.to_string())?;
-        let visited = self.policy.next().unwrap_or_default();
-        let decision = self.decisions.as_mut().and_then(Iterator::next);
+        packed.row_ends.push(packed.rows.len());
         let own_place = |action| {
             let turned = symmetries.turn_action(symmetry, action);
             place(layout, candidates.as_ref(), turned)
         };
-        match (self.rules.completed_q, decision.filter(Decision::is_searched)) {
-            (Some(rule), Some(decision)) if !visited.0.is_empty() => {
-                let shares = policies::completed_q(rule, visited.1, &decision)?;
-                let actions = visited.0.iter().chain(decision.unvisited).copied();
+        let (actions, visits) = sample.visited;
+        match (
+            self.rules.completed_q,
+            sample.decision.filter(Decision::is_searched),
+        ) {
+            (Some(rule), Some(decision)) if !actions.is_empty() => {
+                let shares = policies::completed_q(rule, visits, &decision)?;
+                let actions = actions.iter().chain(decision.unvisited).copied();
                 packed.policy.push_shares(actions.zip(shares), own_place)?;
             }
-            _ => packed.policy.push(visited, own_place)?,
+            _ => packed.policy.push(sample.visited, own_place)?,
         }
-        self.samples.resize(packed.policy.at.len(), sample);
-        self.push_value(sample, !visited.0.is_empty())
+        self.samples.resize(packed.policy.at.len(), packed.positions);
+        packed.positions += 1;
+        self.push_value(&sample)
     }
 
-    fn push_value(&mut self, sample: usize, was_searched: bool) -> Result<(), String> {
+    fn push_value(&mut self, sample: &Sample<'_>) -> Result<(), String> {
         let least = self.least;
         let in_range = |what, value: f32| match (least - VALUE_SLACK..=1.0 + VALUE_SLACK).contains(&value) {
             true => Ok(value.clamp(least, 1.0)),
             false => Err(format!("the {what} is {value}, it must be in [{least}, 1]")),
         };
-        let result = in_range("result", self.batch.results[sample])?;
-        let root_value = in_range("root value", self.batch.root_values[sample])?;
-        let is_undecided = self.undecided.as_slice().first() == Some(&(sample as u32));
-        if is_undecided {
-            self.undecided.next();
-        }
+        let result = in_range("result", sample.result)?;
+        let root_value = in_range("root value", sample.root_value)?;
+        let was_searched = !sample.visited.0.is_empty();
         let share = if was_searched {
             self.rules.root_value_share
         } else {
             0.0
         };
         // A game without a result has its root value in place of the result.
-        let outcomes = match is_undecided {
+        let outcomes = match sample.is_undecided {
             true => Some(outcomes::of_value(result)),
             false => outcomes::of_result(result),
         };

@@ -4,11 +4,13 @@
 //! store.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
+use anyhow::anyhow;
 use config::LearnerConfig;
+use futures::{StreamExt as _, stream::FuturesOrdered};
 use proto::v1::{
     Batch, Purpose, Redraw, SampleRequest, StatsRequest, replay_store_client::ReplayStoreClient,
 };
@@ -16,21 +18,22 @@ use service::{
     backoff::Backoff,
     connect::{Link, MAX_MESSAGE_BYTES},
 };
-use tokio::sync::mpsc;
+use tokio::{
+    sync::mpsc,
+    task::{JoinError, JoinHandle, spawn_blocking},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     data::{
-        batches::{BatchError, HostBatch},
-        ledger::{DrawCounts, Ledger, Waiting},
-        loaders::{LedgerCounts, Loaders, Packed},
+        batches::{BatchError, HostBatch, StoreView, ValidationBatches},
+        ledger::{DrawCounts, Ledger},
         packer::Packer,
-        store_view::{StoreView, ValidationBatches},
     },
     metrics::Metrics,
 };
 
-/// Threads that check and pack batches ahead of training.
+/// Number of batches that are checked and packed at the same time, on threads for blocking work.
 const LOADERS: usize = 2;
 /// Maximum number of packed batches that are held ready. It is limited because a batch is drawn from the window at the time of the
 /// request.
@@ -49,45 +52,27 @@ const VALIDATION_POSITIONS: u32 = 1024;
 /// Number of consecutive unusable batches after which training ends.
 const MAX_UNUSABLE: u32 = 100;
 
-/// Error: no more batches can come.
-#[derive(Debug, thiserror::Error)]
-pub enum SourceError {
-    /// The store holds another game.
-    #[error(transparent)]
-    Game(BatchError),
-    /// The store refused the request, and would refuse it again.
-    #[error("the replay store refused the request: {0}")]
-    Refused(String),
-    /// Too many batches in a row could not be used.
-    #[error("{count} batches in a row could not be used, the last one because of {last}")]
-    Unusable {
-        /// Number of batches.
-        count: u32,
-        /// Error of the last batch.
-        last: BatchError,
-    },
-}
+/// A packed batch with the errors of the samples that it lacks, or the reason why it cannot be trained on.
+type Packed = Result<(HostBatch, Vec<BatchError>), BatchError>;
 
 /// Fetches batches and sends them to the training thread.
 #[derive(Debug)]
 pub struct Source {
     store: ReplayStoreClient<Link>,
     packer: Arc<Packer>,
-    loaders: Loaders,
-    batch_size: usize,
-    min_positions: u64,
+    /// Batches that are being packed. They come out in the order in which they went in, so that training stays repeatable.
+    packing: FuturesOrdered<JoinHandle<Packed>>,
+    config: LearnerConfig,
     seed: u64,
+    /// The counts, those of the batches that were requested included.
     ledger: Ledger,
-    next_batch: u64,
-    line: u64,
     view: Arc<StoreView>,
     metrics: Arc<Metrics>,
     out: mpsc::Sender<HostBatch>,
     stats_at: Option<Instant>,
     logged_waiting_at: Option<Instant>,
     unusable: u32,
-    /// Validation batches are requested once for this many training batches.
-    validation_interval: u64,
+    /// Number of the interval between two checkpoints for which validation batches were requested last.
     validated_interval: Option<u64>,
     /// True if a batch has come since the last failure.
     has_delivered: bool,
@@ -98,7 +83,7 @@ enum Interruption {
     /// The store does not answer or failed; another attempt may succeed.
     Store(tonic::Status),
     /// Another attempt would fail as well.
-    Fatal(SourceError),
+    Fatal(anyhow::Error),
     /// The training thread takes no more batches.
     Closed,
 }
@@ -113,7 +98,10 @@ impl From<tonic::Status> for Interruption {
             | Code::FailedPrecondition
             | Code::Unimplemented
             | Code::Unauthenticated
-            | Code::PermissionDenied => Self::Fatal(SourceError::Refused(status.message().to_owned())),
+            | Code::PermissionDenied => Self::Fatal(anyhow!(
+                "the replay store refused the request: {}",
+                status.message()
+            )),
             _ => Self::Store(status),
         }
     }
@@ -125,30 +113,25 @@ impl Source {
     pub fn new(
         link: Link,
         packer: Packer,
-        config: &LearnerConfig,
+        config: LearnerConfig,
         seed: u64,
-        counts: &DrawCounts,
+        counts: DrawCounts,
         metrics: Arc<Metrics>,
         out: mpsc::Sender<HostBatch>,
     ) -> Self {
-        let packer = Arc::new(packer);
         Self {
             store: ReplayStoreClient::new(link).max_decoding_message_size(MAX_MESSAGE_BYTES),
-            loaders: Loaders::new(Arc::clone(&packer), LOADERS),
-            packer,
-            batch_size: config.batch_size,
-            min_positions: config.min_positions,
+            packing: FuturesOrdered::new(),
+            packer: Arc::new(packer),
             seed,
             ledger: Ledger::new(config.samples_per_position, config.min_positions, counts),
-            next_batch: counts.next_batch,
-            line: counts.line,
+            config,
             view: Arc::default(),
             metrics,
             out,
             stats_at: None,
             logged_waiting_at: None,
             unusable: 0,
-            validation_interval: config.checkpoint_steps,
             validated_interval: None,
             has_delivered: false,
         }
@@ -162,8 +145,8 @@ impl Source {
     /// Fetches until `shutdown`, or until the receiver of the batches is dropped.
     ///
     /// # Errors
-    /// [`SourceError`] if no more batches can come.
-    pub async fn run(mut self, shutdown: CancellationToken) -> Result<(), SourceError> {
+    /// No more batches can come: the store holds another game, refuses the requests, or sends too many unusable batches in a row.
+    pub async fn run(mut self, shutdown: CancellationToken) -> anyhow::Result<()> {
         let mut backoff = Backoff::for_connections();
         loop {
             let fetched = tokio::select! {
@@ -187,7 +170,7 @@ impl Source {
                             "the replay store does not answer; trying again"
                         );
                     }
-                    self.metrics.store_failed();
+                    self.metrics.store_failures.increment(1);
                     if !backoff.wait(&shutdown).await {
                         return Ok(());
                     }
@@ -204,12 +187,12 @@ impl Source {
             self.read_stats(false).await?;
         }
         let allowed = loop {
-            match self.ledger.allowed(self.batch_size) {
+            match self.ledger.allowed(self.config.batch_size) {
                 Ok(batches) => break batches,
-                Err(waiting) => self.wait(waiting).await?,
+                Err(reason) => self.wait(&reason).await?,
             }
         };
-        self.metrics.set_waiting(false);
+        self.metrics.waiting.set(0.0);
         self.logged_waiting_at = None;
         self.draw_validation().await?;
         let batches = allowed.min(self.out.capacity().max(1) as u64);
@@ -219,13 +202,13 @@ impl Source {
         drawn
     }
 
-    async fn wait(&mut self, waiting: Waiting) -> Result<(), Interruption> {
-        self.metrics.set_waiting(true);
+    async fn wait(&mut self, reason: &str) -> Result<(), Interruption> {
+        self.metrics.waiting.set(1.0);
         if self
             .logged_waiting_at
             .is_none_or(|at| at.elapsed() >= WAITING_LOG_INTERVAL)
         {
-            tracing::info!("{waiting}");
+            tracing::info!("{reason}");
             self.logged_waiting_at = Some(Instant::now());
         }
         tokio::select! {
@@ -243,32 +226,38 @@ impl Source {
         let stats = self.store.stats(request).await?.into_inner();
         self.ledger
             .observe(stats.positions_inserted, stats.window_positions);
-        self.view.set_games_inserted(stats.games_inserted);
+        self.view
+            .games_inserted
+            .store(stats.games_inserted, Ordering::Relaxed);
         self.stats_at = Some(Instant::now());
-        self.metrics.set_store_counts(
-            stats.positions_inserted,
-            stats.window_positions,
-            self.ledger.forgone(),
-        );
+        let Metrics {
+            positions_inserted,
+            window_positions,
+            samples_forgone,
+            ..
+        } = &*self.metrics;
+        positions_inserted.set(stats.positions_inserted as f64);
+        window_positions.set(stats.window_positions as f64);
+        samples_forgone.set(self.ledger.counts.forgone as f64);
         Ok(())
     }
 
     fn request(&self, batches: u64) -> SampleRequest {
         SampleRequest {
-            batch_size: u32::try_from(self.batch_size).unwrap_or(u32::MAX),
+            batch_size: u32::try_from(self.config.batch_size).unwrap_or(u32::MAX),
             batches: u32::try_from(batches).unwrap_or(u32::MAX),
             seed: self.seed,
-            first_batch: self.next_batch,
-            min_positions: self.min_positions,
+            first_batch: self.ledger.counts.next_batch,
+            min_positions: self.config.min_positions,
             purpose: Purpose::Training.into(),
-            line: self.line,
-            decisions: self.packer.wants_decisions(),
+            line: self.ledger.counts.line,
+            decisions: self.packer.completed_q.is_some(),
         }
     }
 
     /// Draws the validation batches of the next checkpoint, once for each checkpoint.
     async fn draw_validation(&mut self) -> Result<(), Interruption> {
-        let interval = self.next_batch / self.validation_interval.max(1);
+        let interval = self.ledger.counts.next_batch / self.config.checkpoint_steps.max(1);
         if self.validated_interval.replace(interval) == Some(interval) {
             return Ok(());
         }
@@ -284,7 +273,7 @@ impl Source {
             self.leave_out(&invalid);
             Ok(ValidationBatches { held_out, trained })
         }) {
-            Ok(batches) => self.view.set_validation(batches),
+            Ok(batches) => *self.view.validation.lock() = Some(batches),
             Err(error) => self.reject(error)?,
         }
         Ok(())
@@ -308,8 +297,11 @@ impl Source {
         let request = self.request(batches);
         let mut stream = in_time(self.store.sample(request)).await?.into_inner();
         while let Some(batch) = self.while_packing(in_time(stream.message())).await?? {
-            if batch.number != self.next_batch {
-                let text = format!("batch {} came, {} was requested", batch.number, self.next_batch);
+            if batch.number != self.ledger.counts.next_batch {
+                let text = format!(
+                    "batch {} came, {} was requested",
+                    batch.number, self.ledger.counts.next_batch
+                );
                 return Err(tonic::Status::data_loss(text).into());
             }
             self.ledger
@@ -331,16 +323,22 @@ impl Source {
         }
     }
 
-    /// Begins to pack a batch. If all loaders are busy, waits for the oldest batch and delivers it.
+    /// Begins to pack a batch. If enough batches are being packed, waits for the oldest one and delivers it.
     async fn begin_packing(&mut self, batch: Batch) -> Result<(), Interruption> {
-        self.next_batch += 1;
+        self.ledger.counts.next_batch += 1;
         self.has_delivered = true;
-        let counts = LedgerCounts {
-            inserted: self.ledger.inserted(),
-            forgone: self.ledger.forgone(),
-        };
-        self.loaders.begin(batch, counts);
-        while self.loaders.are_busy() {
+        let packer = Arc::clone(&self.packer);
+        let (inserted, forgone) = (self.ledger.counts.inserted, self.ledger.counts.forgone);
+        self.packing.push_back(spawn_blocking(move || {
+            let (packed, invalid) = packer.pack_valid(&batch)?;
+            let packed = HostBatch {
+                inserted,
+                forgone,
+                ..packed
+            };
+            Ok((packed, invalid))
+        }));
+        while self.packing.len() >= LOADERS {
             self.deliver().await?;
         }
         Ok(())
@@ -348,7 +346,7 @@ impl Source {
 
     /// Delivers the oldest batch that is being packed; returns `false` if there is none.
     async fn deliver(&mut self) -> Result<bool, Interruption> {
-        match self.loaders.next().await {
+        match self.packing.next().await {
             None => return Ok(false),
             Some(packed) => self.settle(packed).await?,
         }
@@ -361,27 +359,31 @@ impl Source {
         loop {
             tokio::select! {
                 biased;
-                Some(packed) = self.loaders.next() => self.settle(packed).await?,
+                Some(packed) = self.packing.next() => self.settle(packed).await?,
                 done = &mut work => return Ok(done),
             }
         }
     }
 
-    async fn settle(&mut self, (counts, packed): (LedgerCounts, Packed)) -> Result<(), Interruption> {
-        match packed {
-            Ok((batch, invalid)) => {
-                // The store has counted them.
-                self.ledger.take((batch.positions + invalid.len()) as u64);
-                self.leave_out(&invalid);
-                self.send(batch, counts).await
-            }
-            Err(error) => self.reject(error),
-        }
+    async fn settle(&mut self, packed: Result<Packed, JoinError>) -> Result<(), Interruption> {
+        let packed = packed.unwrap_or_else(|error| Err(BatchError::Packing(error.to_string())));
+        let (batch, invalid) = match packed {
+            Ok(packed) => packed,
+            Err(error) => return self.reject(error),
+        };
+        // The store has counted them.
+        self.ledger.take((batch.positions + invalid.len()) as u64);
+        self.leave_out(&invalid);
+        self.unusable = 0;
+        self.out.send(batch).await.map_err(|_| Interruption::Closed)?;
+        let prefetched = self.out.max_capacity() - self.out.capacity();
+        self.metrics.prefetched_batches.set(prefetched as f64);
+        Ok(())
     }
 
     /// Counts and logs samples that a batch was packed without.
     fn leave_out(&self, invalid: &[BatchError]) {
-        self.metrics.unusable_positions(invalid.len());
+        self.metrics.unusable_positions.increment(invalid.len() as u64);
         if let Some(error) = invalid.first() {
             tracing::warn!(
                 positions = invalid.len(),
@@ -391,32 +393,21 @@ impl Source {
         }
     }
 
-    async fn send(&mut self, mut batch: HostBatch, counts: LedgerCounts) -> Result<(), Interruption> {
-        self.unusable = 0;
-        batch.inserted = counts.inserted;
-        batch.forgone = counts.forgone;
-        self.out.send(batch).await.map_err(|_| Interruption::Closed)?;
-        self.metrics
-            .set_prefetched_batches(self.out.max_capacity() - self.out.capacity());
-        Ok(())
-    }
-
     /// Counts a batch that cannot be used.
     ///
     /// # Errors
     /// [`Interruption::Fatal`] if the store holds another game, or too many batches in a row could not be used.
     fn reject(&mut self, error: BatchError) -> Result<(), Interruption> {
         if matches!(error, BatchError::Game { .. }) {
-            return Err(Interruption::Fatal(SourceError::Game(error)));
+            return Err(Interruption::Fatal(error.into()));
         }
         self.unusable += 1;
-        self.metrics.unusable_batch();
+        self.metrics.unusable_batches.increment(1);
         tracing::warn!(%error, "a batch cannot be used; taking the next one");
         if self.unusable >= MAX_UNUSABLE {
-            return Err(Interruption::Fatal(SourceError::Unusable {
-                count: self.unusable,
-                last: error,
-            }));
+            return Err(Interruption::Fatal(anyhow!(
+                "{MAX_UNUSABLE} batches in a row could not be used, the last one because of {error}"
+            )));
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use tch::{Device, Tensor};
 
 use crate::{
-    data::{batches::HostBatch, policies::Policies},
+    data::batches::HostBatch,
     torch::{TorchError, from_host},
 };
 
@@ -59,20 +59,14 @@ impl Targets {
         let outcomes = batch.outcomes.as_ref();
         let outcomes = outcomes.map(|numbers| from_host(numbers, &[count, 3], device));
         Ok(Self {
-            policy: PolicyTargets::new(&batch.policy, device)?,
+            policy: PolicyTargets {
+                at: list(&batch.policy.at, device)?,
+                share: list(&batch.policy.share, device)?,
+                samples: batch.policy.samples,
+            },
             candidates: candidates.transpose()?,
             results: list(&batch.results, device)?,
             outcomes: outcomes.transpose()?,
-        })
-    }
-}
-
-impl PolicyTargets {
-    fn new(policies: &Policies, device: Device) -> Result<Self, TorchError> {
-        Ok(Self {
-            at: list(&policies.at, device)?,
-            share: list(&policies.share, device)?,
-            samples: policies.samples,
         })
     }
 }

@@ -7,9 +7,9 @@ use onnx::{FishEyeShape, FishEyeWeights, Layer, fish_eye::VALUE_ENCODER};
 use tch::{Kind, Tensor};
 
 use super::{
-    Outputs, Pass, ValueLogits,
+    Outputs, POLICY, Pass, VALUE, ValueForm,
     inputs::FishEyeInputs,
-    layers::{Conv, Linear, NamedTensors, gather},
+    layers::{Affine, NamedTensors, gather},
 };
 use crate::torch::{TorchError, to_host};
 
@@ -18,8 +18,7 @@ use crate::torch::{TorchError, to_host};
 pub(super) struct FishEye {
     shape: FishEyeShape,
     tables: HashMap<String, Tensor>,
-    convolutions: HashMap<String, Conv>,
-    linears: HashMap<String, Linear>,
+    layers: HashMap<String, Affine>,
 }
 
 /// The layers that encode septs, grids, views and examples, whose names begin with a prefix.
@@ -34,31 +33,23 @@ impl FishEye {
         let mut network = Self {
             shape: shape.clone(),
             tables: HashMap::new(),
-            convolutions: HashMap::new(),
-            linears: HashMap::new(),
+            layers: HashMap::new(),
         };
         for layer in shape.layers() {
             let name = layer.name;
-            match layer.kind {
-                onnx::Kind::Table => {
-                    let table = from.take(&name)?;
-                    network.tables.insert(name, table);
-                }
-                onnx::Kind::Conv(_) => {
-                    let convolution = Conv::new(from, &name)?;
-                    network.convolutions.insert(name, convolution);
-                }
-                onnx::Kind::Linear | onnx::Kind::LinearAsConv => {
-                    let linear = Linear::new(from, &name)?;
-                    network.linears.insert(name, linear);
-                }
+            if layer.kind == onnx::Kind::Table {
+                let table = from.take(&name)?;
+                network.tables.insert(name, table);
+            } else {
+                let layer = Affine::new(from, &name)?;
+                network.layers.insert(name, layer);
             }
         }
         Ok(network)
     }
 
-    fn linear(&self, name: &str) -> Result<&Linear, TorchError> {
-        found(&self.linears, name)
+    fn layer(&self, name: &str) -> Result<&Affine, TorchError> {
+        found(&self.layers, name)
     }
 
     /// Computes all outputs. Matrices and convolutions use the pass's precision; the table, all sums over an imp's uses and the
@@ -72,17 +63,17 @@ impl FishEye {
         let table = encoder.table(inputs, kind)?;
         let sept = gather(&table, &inputs.sept)?;
         let context = self.context(&table, inputs, kind)?;
-        let path = self.linear("path")?.forward(&inputs.path, kind)?.f_relu_()?;
+        let path = self.layer("path")?.forward(&inputs.path, kind)?.f_relu_()?;
         let shown = encoder.shown(inputs, pass)?;
         let view = gather(&encoder.board("view", &inputs.views, pass)?, &inputs.view)?;
 
         let own = [&sept, &context, &path.f_to_kind(Kind::Float)?, &view];
         let own = Tensor::f_cat(&own, 1)?;
         let hidden = self
-            .linear("policy.hidden")?
+            .layer("policy.hidden")?
             .forward_beside(&own, &shown, &inputs.position, kind)?
             .f_relu_()?;
-        let logits = self.linear("policy.output")?.forward(&hidden, Kind::Float)?;
+        let logits = self.layer("policy.output")?.forward(&hidden, Kind::Float)?;
 
         let root = match self.shape.shared {
             true => [gather(&sept, &inputs.root)?, shown, gather(&view, &inputs.root)?],
@@ -97,17 +88,14 @@ impl FishEye {
         };
         let root = Tensor::f_cat(&root, 1)?;
         let hidden = self
-            .linear("value.hidden")?
+            .layer("value.hidden")?
             .forward(&root, Kind::Float)?
             .f_relu_()?;
-        let value_logits = self
-            .linear("value.output")?
-            .forward(&hidden, Kind::Float)?
-            .f_flatten(0, -1)?;
+        let output = self.layer("value.output")?.forward(&hidden, Kind::Float)?;
         Ok(Outputs {
-            logits,
-            values: value_logits.f_sigmoid()?,
-            value_logits: Some(ValueLogits::Sigmoid(value_logits)),
+            values: output.f_sigmoid()?.f_flatten(0, -1)?,
+            heads: HashMap::from([(POLICY, logits), (VALUE, output)]),
+            value_form: ValueForm::Sigmoid,
         })
     }
 
@@ -115,7 +103,7 @@ impl FishEye {
     fn context(&self, table: &Tensor, inputs: &FishEyeInputs, kind: Kind) -> Result<Tensor, TorchError> {
         let dims = [-1, (self.shape.depth * self.shape.width) as i64];
         let matrices = gather(table, &inputs.ancestors)?.f_view(dims)?;
-        let contexts = self.linear("context")?.forward(&matrices, kind)?.f_relu_()?;
+        let contexts = self.layer("context")?.forward(&matrices, kind)?.f_relu_()?;
         gather(&contexts.f_to_kind(Kind::Float)?, &inputs.parent)
     }
 
@@ -123,8 +111,7 @@ impl FishEye {
         let layers = self.shape.layers().into_iter().map(|shape| {
             let (weights, bias) = match shape.kind {
                 onnx::Kind::Table => (to_host(found(&self.tables, &shape.name)?)?, Vec::new()),
-                onnx::Kind::Conv(_) => found(&self.convolutions, &shape.name)?.fold()?,
-                onnx::Kind::Linear | onnx::Kind::LinearAsConv => self.linear(&shape.name)?.fold()?,
+                _ => self.layer(&shape.name)?.fold()?,
             };
             Ok(Layer { shape, weights, bias })
         });
@@ -150,8 +137,8 @@ impl Encoder<'_> {
     fn table(self, inputs: &FishEyeInputs, kind: Kind) -> Result<Tensor, TorchError> {
         let shape = &self.network.shape;
         let dims = [-1, (shape.roles * shape.width) as i64];
-        let hidden_layer = self.network.linear(&self.name("rollup.hidden"))?;
-        let output_layer = self.network.linear(&self.name("rollup.output"))?;
+        let hidden_layer = self.network.layer(&self.name("rollup.hidden"))?;
+        let output_layer = self.network.layer(&self.name("rollup.output"))?;
         let mut table = found(&self.network.tables, &self.name("embedding"))?.shallow_clone();
         for level in inputs.levels.windows(2) {
             let &[from, to] = level else { continue };
@@ -190,8 +177,8 @@ impl Encoder<'_> {
     /// ReLU. `part` begins the names of the layers.
     fn board(self, part: &str, planes: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
         let conv = |name: &str, board: &Tensor| -> Result<Tensor, TorchError> {
-            let layer = found(&self.network.convolutions, &self.name(name))?;
-            Ok(layer.forward(board, pass)?.f_relu_()?)
+            let layer = self.network.layer(&self.name(name))?;
+            Ok(layer.convolve(board, pass.kind)?.f_relu_()?)
         };
         let mut board = planes.f_to_kind(pass.kind)?;
         if part == "view" {
@@ -202,7 +189,7 @@ impl Encoder<'_> {
             }
         }
         let reduced = conv(&format!("{part}.reduce"), &board)?.f_flatten(1, -1)?;
-        let output = self.network.linear(&self.name(&format!("{part}.output")))?;
+        let output = self.network.layer(&self.name(&format!("{part}.output")))?;
         let numbers = output.forward(&reduced, pass.kind)?.f_relu_()?;
         Ok(numbers.f_to_kind(Kind::Float)?)
     }

@@ -68,16 +68,9 @@ pub(super) struct ConvNorm {
     norm: Norm,
 }
 
-/// A convolution with bias, stride 1, that keeps the board's size.
+/// Weights and biases of a fully connected layer, or of a convolution with stride 1 that keeps the board's size.
 #[derive(Debug)]
-pub(super) struct Conv {
-    weight: Tensor,
-    bias: Tensor,
-}
-
-/// A fully connected layer.
-#[derive(Debug)]
-pub(super) struct Linear {
+pub(super) struct Affine {
     weight: Tensor,
     bias: Tensor,
 }
@@ -178,7 +171,7 @@ impl ConvNorm {
     }
 }
 
-impl Conv {
+impl Affine {
     pub(super) fn new(source: &mut NamedTensors<'_>, name: &str) -> Result<Self, TorchError> {
         Ok(Self {
             weight: source.take(&format!("{name}.weight"))?,
@@ -186,35 +179,19 @@ impl Conv {
         })
     }
 
-    pub(super) fn forward(&self, board: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
-        convolve(board, &self.weight, Some(&self.bias), pass.kind)
+    /// Computes the convolution.
+    pub(super) fn convolve(&self, board: &Tensor, kind: Kind) -> Result<Tensor, TorchError> {
+        convolve(board, &self.weight, Some(&self.bias), kind)
     }
 
-    pub(super) fn unfold(&self, weights: &[f32], bias: &[f32]) -> Result<(), TorchError> {
-        overwrite(&self.weight, weights)?;
-        overwrite(&self.bias, bias)
-    }
-
-    pub(super) fn fold(&self) -> Result<(Vec<f32>, Vec<f32>), TorchError> {
-        Ok((to_host(&self.weight)?, to_host(&self.bias)?))
-    }
-}
-
-impl Linear {
-    pub(super) fn new(source: &mut NamedTensors<'_>, name: &str) -> Result<Self, TorchError> {
-        Ok(Self {
-            weight: source.take(&format!("{name}.weight"))?,
-            bias: source.take(&format!("{name}.bias"))?,
-        })
-    }
-
+    /// Computes the fully connected layer.
     pub(super) fn forward(&self, values: &Tensor, kind: Kind) -> Result<Tensor, TorchError> {
         let weight = self.weight.f_to_kind(kind)?;
         let bias = self.bias.f_to_kind(kind)?;
         Ok(values.f_to_kind(kind)?.f_linear(&weight, Some(&bias))?)
     }
 
-    /// Computes the layer over each row of `own` joined with the row `of` of `shared`, in f32. The part over `shared` is computed
+    /// Computes the fully connected layer over each row of `own` joined with the row `of` of `shared`, in f32. The part over `shared` is computed
     /// once for each of its rows.
     pub(super) fn forward_beside(
         &self,

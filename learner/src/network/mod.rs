@@ -37,6 +37,6 @@ mod tower;
 pub mod variables;
 
 pub use layers::{Mode, Pass};
-pub use model::{Folded, Network, Outputs, StartError, ValueLogits};
-pub use shape::{NetworkShape, ShapeError};
+pub use model::{Folded, Network, Outputs, POLICY, VALUE, ValueForm};
+pub use shape::NetworkShape;
 pub use variables::Variables;

@@ -1,5 +1,8 @@
 //! [`Network`]: a network of any shape with its variables.
 
+use std::collections::HashMap;
+
+use anyhow::{bail, ensure};
 use onnx::{FishEyeWeights, TowerWeights};
 use tch::{Device, Tensor};
 
@@ -9,32 +12,52 @@ use super::{
 };
 use crate::torch::TorchError;
 
+/// Name of the policy head.
+pub const POLICY: &str = "policy";
+/// Name of the value head.
+pub const VALUE: &str = "value";
+
 /// Outputs of a forward pass.
 #[derive(Debug)]
 pub struct Outputs {
-    /// Policy logits, f32 `[batch, actions]`. The fish-eye network gives `[parts, moves]`, the parts of all positions back to
-    /// back.
-    pub logits: Tensor,
+    /// What each head gives, f32, by the head's name. The policy gives logits: a tower `[batch, actions]`; the fish-eye network
+    /// `[parts, moves]`, the parts of all positions back to back. The value gives the numbers from which [`Outputs::values`] are computed.
+    pub heads: HashMap<&'static str, Tensor>,
     /// Values from the view of the player to act, f32 `[batch]`: in [-1, 1], or in [0, 1] in the fish-eye network.
     pub values: Tensor,
-    /// Logits from which the values are computed, if the loss of the value is a function of them.
-    pub value_logits: Option<ValueLogits>,
+    /// How the values are computed from the output of the value head.
+    pub value_form: ValueForm,
 }
 
-/// Logits from which values are computed.
-#[derive(Debug)]
-pub enum ValueLogits {
-    /// The value is the sigmoid of f32 `[batch]`.
-    Sigmoid(Tensor),
-    /// The value is win - loss of the softmax of f32 `[batch, 3]`: win, draw and loss.
-    Outcomes(Tensor),
+impl Outputs {
+    /// Returns what a head gives.
+    ///
+    /// # Errors
+    /// [`TorchError`] if the network has no such head.
+    pub fn head(&self, name: &str) -> Result<&Tensor, TorchError> {
+        let found = self.heads.get(name);
+        found.ok_or_else(|| TorchError::new(&format!("the network has no head `{name}`")))
+    }
+}
+
+/// The function by which values are computed from the output of the value head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueForm {
+    /// The value is the tanh of `[batch, 1]`.
+    Tanh,
+    /// The value is the sigmoid of `[batch, 1]`.
+    Sigmoid,
+    /// The value is win - loss of the softmax of `[batch, 3]`: win, draw and loss.
+    Outcomes,
 }
 
 /// A network with its variables.
 #[derive(Debug)]
 pub struct Network {
-    shape: NetworkShape,
-    variables: Variables,
+    /// Sizes of the network.
+    pub shape: NetworkShape,
+    /// Variables of the network, which share their memory with its layers.
+    pub variables: Variables,
     layers: Layers,
 }
 
@@ -42,20 +65,6 @@ pub struct Network {
 enum Layers {
     Tower(Box<Tower>),
     FishEye(Box<FishEye>),
-}
-
-/// Error: a network cannot begin with given weights.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The run's network is not a tower.
-    #[error("only a tower can begin with the weights of a file, and this game has the fish-eye network")]
-    NoTower,
-    /// The weights are those of a tower of other sizes.
-    #[error("[model] must have the sizes of that network: {}", .0.join("; ").replace(", was ", ", [model] has "))]
-    Shape(Vec<String>),
-    /// A torch operation failed.
-    #[error(transparent)]
-    Torch(#[from] TorchError),
 }
 
 /// Weights of a network in the form that the ONNX writer takes.
@@ -87,21 +96,6 @@ impl Network {
         })
     }
 
-    /// Returns the network's sizes.
-    pub fn shape(&self) -> &NetworkShape {
-        &self.shape
-    }
-
-    /// Returns the network's variables.
-    pub fn variables(&self) -> &Variables {
-        &self.variables
-    }
-
-    /// Returns the network's variables, to be trained or loaded.
-    pub fn variables_mut(&mut self) -> &mut Variables {
-        &mut self.variables
-    }
-
     /// Evaluates positions that are on the network's device.
     ///
     /// # Errors
@@ -119,16 +113,19 @@ impl Network {
     /// Overwrites the weights, so that the network computes what `weights` compute.
     ///
     /// # Errors
-    /// [`StartError::Shape`] with the differences if the network has other sizes; nothing has changed then.
-    pub fn begin_with(&mut self, weights: &TowerWeights) -> Result<(), StartError> {
+    /// The network has other sizes; nothing has changed then.
+    pub fn begin_with(&mut self, weights: &TowerWeights) -> anyhow::Result<()> {
         let Layers::Tower(tower) = &self.layers else {
-            return Err(StartError::NoTower);
+            bail!(
+                "only a tower can begin with the weights of a file, and this game has the fish-eye network"
+            );
         };
-        let found = NetworkShape::Tower(weights.shape);
-        let differences = found.differences(&self.shape);
-        if !differences.is_empty() {
-            return Err(StartError::Shape(differences));
-        }
+        let differences = NetworkShape::Tower(weights.shape).differences(&self.shape);
+        ensure!(
+            differences.is_empty(),
+            "[model] must have the sizes of that network: {}",
+            differences.join("; ").replace(", was ", ", [model] has ")
+        );
         Ok(tower.unfold(weights)?)
     }
 

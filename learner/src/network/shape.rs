@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use anyhow::{bail, ensure};
 use config::{ModelConfig, ValueHead};
 use games::{PolicyHead, RowLayout};
 use onnx::{FishEyeShape, PolicyShape, TowerShape};
@@ -23,62 +24,31 @@ pub enum NetworkShape {
     FishEye(FishEyeShape),
 }
 
-/// Error: `[model]` does not fit the game.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{key}` must be {wanted} for {game}: {reason}")]
-pub struct ShapeError {
-    /// Key of the configuration.
-    pub key: &'static str,
-    /// Values that the key can have.
-    pub wanted: &'static str,
-    /// Name of the game.
-    pub game: String,
-    /// Reason of the error.
-    pub reason: &'static str,
-}
-
 impl NetworkShape {
     /// Returns the network that `[model]` describes, for rows of this layout.
     ///
     /// # Errors
-    /// [`ShapeError`] if `[model]` has a part that the network over such rows does not have.
-    pub fn new(model: &ModelConfig, layout: &RowLayout) -> Result<Self, ShapeError> {
-        let shape = match (layout.stack(), FishEyeShape::of(layout)) {
-            (Ok(_), _) if !model.shared => {
-                return Err(ShapeError {
-                    key: "model.shared",
-                    wanted: "true",
-                    game: layout.game.clone(),
-                    reason: "its policy and its value are heads of one tower",
-                });
-            }
-            (Ok(_), _) => return Ok(Self::Tower(tower(model, layout))),
-            (Err(_), Some(shape)) => shape,
-            (Err(_), None) => {
-                return Err(ShapeError {
-                    key: "game.name",
-                    wanted: "another game",
-                    game: layout.game.clone(),
-                    reason: "no network takes its rows",
-                });
-            }
-        };
-        let no_blocks = "the fish-eye network has no residual blocks";
-        let one_player = "it has one player, whose results are scores";
-        let has_outcomes = model.value_head != ValueHead::Scalar;
-        for (is_asked, key, wanted, reason) in [
-            (model.global_pooling > 0, "model.global_pooling", "0", no_blocks),
-            (has_outcomes, "model.value_head", "\"scalar\"", one_player),
-        ] {
-            if is_asked {
-                return Err(ShapeError {
-                    key,
-                    wanted,
-                    game: layout.game.clone(),
-                    reason,
-                });
-            }
+    /// `[model]` has a part that the network over such rows does not have. The error names the key.
+    pub fn new(model: &ModelConfig, layout: &RowLayout) -> anyhow::Result<Self> {
+        let game = &layout.game;
+        if layout.stack().is_ok() {
+            ensure!(
+                model.shared,
+                "`model.shared` must be true for {game}: its policy and its value are heads of one tower"
+            );
+            return Ok(Self::Tower(tower(model, layout)));
         }
+        let Some(shape) = FishEyeShape::of(layout) else {
+            bail!("`game.name` must be another game for {game}: no network takes its rows");
+        };
+        ensure!(
+            model.global_pooling == 0,
+            "`model.global_pooling` must be 0 for {game}: the fish-eye network has no residual blocks"
+        );
+        ensure!(
+            model.value_head == ValueHead::Scalar,
+            "`model.value_head` must be \"scalar\" for {game}: it has one player, whose results are scores"
+        );
         let size = |number: u32| number as usize;
         Ok(Self::FishEye(FishEyeShape {
             value_hidden: size(model.value_hidden),

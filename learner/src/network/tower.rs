@@ -2,6 +2,8 @@
 //!
 //! The fully connected layers of the heads always compute in f32: they cost little, and bf16 would round a value to 8 bits.
 
+use std::collections::HashMap;
+
 use onnx::{
     Layer as Folded, TowerShape, TowerWeights,
     network::{Step, TowerLayer},
@@ -9,8 +11,8 @@ use onnx::{
 use tch::{Kind, Tensor};
 
 use super::{
-    Outputs, Pass, ValueLogits,
-    layers::{Conv, ConvNorm, Linear, NamedTensors},
+    Outputs, POLICY, Pass, VALUE, ValueForm,
+    layers::{Affine, ConvNorm, NamedTensors},
 };
 use crate::torch::TorchError;
 
@@ -19,8 +21,8 @@ use crate::torch::TorchError;
 pub(super) struct Tower {
     shape: TowerShape,
     trunk: Vec<Op>,
-    policy: Vec<Op>,
-    value: Vec<Op>,
+    /// The heads by name, in the order of the file.
+    heads: Vec<(&'static str, Vec<Op>)>,
 }
 
 /// A step with its variables.
@@ -35,17 +37,16 @@ enum Op {
 #[derive(Debug)]
 struct Layer {
     step: TowerLayer,
-    variables: Variables,
+    variables: LayerVariables,
     /// Linear layer of the pooling. KataGo normalises the outputs that are not pooled after its result is added. Here all outputs are
     /// normalised before that, so that the whole folds into two convolutions.
-    pooling: Option<Linear>,
+    pooling: Option<Affine>,
 }
 
 #[derive(Debug)]
-enum Variables {
+enum LayerVariables {
     ConvNorm(ConvNorm),
-    Conv(Conv),
-    Linear(Linear),
+    Affine(Affine),
 }
 
 impl Tower {
@@ -56,32 +57,36 @@ impl Tower {
         Ok(Self {
             shape: *shape,
             trunk: build(shape.trunk())?,
-            policy: build(shape.policy())?,
-            value: build(shape.value())?,
+            heads: vec![(POLICY, build(shape.policy())?), (VALUE, build(shape.value())?)],
         })
     }
 
     /// Evaluates `planes`, f32 `[batch, planes, height, width]` on the network's device.
     pub(super) fn forward(&self, planes: &Tensor, pass: Pass) -> Result<Outputs, TorchError> {
         let board = walk(&self.trunk, planes.f_to_kind(pass.kind)?, pass)?;
-        let logits = walk(&self.policy, board.shallow_clone(), pass)?.f_to_kind(Kind::Float)?;
-        let output = walk(&self.value, board, pass)?;
-        let (values, value_logits) = if self.shape.outcomes {
+        let mut heads = HashMap::new();
+        for (name, ops) in &self.heads {
+            let output = walk(ops, board.shallow_clone(), pass)?;
+            heads.insert(*name, output.f_to_kind(Kind::Float)?);
+        }
+        let output = &heads[VALUE];
+        let (values, value_form) = if self.shape.outcomes {
             let outcomes = output.f_softmax(1, Kind::Float)?;
             let values = outcomes.f_select(1, 0)?.f_sub(&outcomes.f_select(1, 2)?)?;
-            (values, Some(ValueLogits::Outcomes(output)))
+            (values, ValueForm::Outcomes)
         } else {
-            (output.f_tanh()?.f_flatten(0, -1)?, None)
+            (output.f_tanh()?.f_flatten(0, -1)?, ValueForm::Tanh)
         };
         Ok(Outputs {
-            logits,
+            heads,
             values,
-            value_logits,
+            value_form,
         })
     }
 
     fn layers(&self) -> impl Iterator<Item = &Layer> {
-        let ops = self.trunk.iter().chain(&self.policy).chain(&self.value);
+        let heads = self.heads.iter().flat_map(|(_, ops)| ops);
+        let ops = self.trunk.iter().chain(heads);
         ops.filter_map(|op| match op {
             Op::Layer(layer) => Some(&**layer),
             Op::Flatten | Op::Keep | Op::Add => None,
@@ -130,14 +135,13 @@ impl Op {
             Step::Add(_) => return Ok(Self::Add),
         };
         let name = step.variable.as_str();
-        let variables = match step.shape.kind {
-            onnx::Kind::Conv(_) if step.has_norm => Variables::ConvNorm(ConvNorm::new(from, name)?),
-            onnx::Kind::Conv(_) => Variables::Conv(Conv::new(from, name)?),
-            _ => Variables::Linear(Linear::new(from, name)?),
+        let variables = match step.has_norm {
+            true => LayerVariables::ConvNorm(ConvNorm::new(from, name)?),
+            false => LayerVariables::Affine(Affine::new(from, name)?),
         };
         let pooling = match step.pooled {
             0 => None,
-            _ => Some(Linear::new(from, &step.pooling_variable)?),
+            _ => Some(Affine::new(from, &step.pooling_variable)?),
         };
         Ok(Self::Layer(Box::new(Layer {
             step,
@@ -150,9 +154,11 @@ impl Op {
 impl Layer {
     fn forward(&self, values: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
         let mut own = match &self.variables {
-            Variables::ConvNorm(conv) => conv.forward(values, pass)?,
-            Variables::Conv(conv) => conv.forward(values, pass)?,
-            Variables::Linear(linear) => linear.forward(values, Kind::Float)?,
+            LayerVariables::ConvNorm(conv) => conv.forward(values, pass)?,
+            LayerVariables::Affine(layer) => match self.step.shape.kind {
+                onnx::Kind::Conv(_) => layer.convolve(values, pass.kind)?,
+                _ => layer.forward(values, Kind::Float)?,
+            },
         };
         match &self.pooling {
             Some(linear) => self.pool(&own, linear, pass),
@@ -161,7 +167,7 @@ impl Layer {
         }
     }
 
-    fn pool(&self, board: &Tensor, linear: &Linear, pass: Pass) -> Result<Tensor, TorchError> {
+    fn pool(&self, board: &Tensor, linear: &Affine, pass: Pass) -> Result<Tensor, TorchError> {
         let dims = [self.step.kept() as i64, self.step.pooled as i64];
         // The gradient of a split is a concatenation. Two narrowed views would each have a gradient padded with zeros, and adding
         // them takes a fifth of a step.
@@ -192,18 +198,16 @@ impl Layer {
             linear.unfold(&last.weights, &last.bias)?;
         }
         match &self.variables {
-            Variables::ConvNorm(conv) => conv.unfold(&numbers, &bias),
-            Variables::Conv(conv) => conv.unfold(&numbers, &bias),
-            Variables::Linear(linear) => linear.unfold(&numbers, &bias),
+            LayerVariables::ConvNorm(conv) => conv.unfold(&numbers, &bias),
+            LayerVariables::Affine(layer) => layer.unfold(&numbers, &bias),
         }
     }
 
     /// Returns the layer as a file holds it ([`TowerLayer::parts`]).
     fn fold(&self) -> Result<Vec<Folded>, TorchError> {
         let (mut weights, mut bias) = match &self.variables {
-            Variables::ConvNorm(conv) => conv.fold()?,
-            Variables::Conv(conv) => conv.fold()?,
-            Variables::Linear(linear) => linear.fold()?,
+            LayerVariables::ConvNorm(conv) => conv.fold()?,
+            LayerVariables::Affine(layer) => layer.fold()?,
         };
         let kept = self.step.kept();
         let mut others = vec![(

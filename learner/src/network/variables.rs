@@ -5,14 +5,11 @@
 
 use std::collections::HashMap;
 
+use anyhow::{Context as _, bail};
 use tch::{Device, Kind, Tensor};
 
 use super::declarations::{Declaration, Purpose};
-use crate::torch::{
-    TorchError, from_host,
-    tensor_files::{HostTensor, TensorsError},
-    to_host,
-};
+use crate::torch::{TorchError, from_host, tensor_files::HostTensor, to_host};
 
 /// Each variable begins at a multiple of this many numbers (64 bytes) in its flat tensor: kernels of GPUs load several numbers at
 /// once, and fail with `misaligned address` at other places.
@@ -49,9 +46,11 @@ pub struct Part {
 /// All variables of a network.
 #[derive(Debug)]
 pub struct Variables {
-    groups: [ParameterGroup; 2],
+    /// The trainable variables: those with weight decay, then those without.
+    pub groups: [ParameterGroup; 2],
     statistics: Vec<(String, Tensor)>,
-    device: Device,
+    /// The device that holds the variables.
+    pub device: Device,
 }
 
 impl Variables {
@@ -78,21 +77,6 @@ impl Variables {
             statistics,
             device,
         })
-    }
-
-    /// Returns the device that holds the variables.
-    pub fn device(&self) -> Device {
-        self.device
-    }
-
-    /// Returns the trainable variables: those with weight decay, then those without.
-    pub fn groups(&self) -> &[ParameterGroup; 2] {
-        &self.groups
-    }
-
-    /// Returns [`Variables::groups`], to be changed.
-    pub fn groups_mut(&mut self) -> &mut [ParameterGroup; 2] {
-        &mut self.groups
     }
 
     /// Returns the number of trainable parameters.
@@ -127,31 +111,27 @@ impl Variables {
     /// Overwrites every variable. All are checked before the first is changed.
     ///
     /// # Errors
-    /// [`TensorsError`] if a variable is missing, unknown or of another size.
-    pub fn load(&mut self, tensors: &[HostTensor]) -> Result<(), TensorsError> {
+    /// A variable is missing, unknown or of another size.
+    pub fn load(&mut self, tensors: &[HostTensor]) -> anyhow::Result<()> {
         let given: HashMap<&str, &HostTensor> = tensors
             .iter()
             .map(|tensor| (tensor.name.as_str(), tensor))
             .collect();
         let mut pairs = Vec::with_capacity(given.len());
         for (name, tensor) in self.named() {
-            let found = *given.get(name).ok_or_else(|| TensorsError::Missing {
-                name: name.to_owned(),
-            })?;
+            let found = *given.get(name).with_context(|| format!("`{name}` is missing"))?;
             found.check_dims(&tensor.size())?;
             pairs.push((tensor.shallow_clone(), found));
         }
         if pairs.len() != given.len() {
             let known = self.by_name();
             let unknown = given.keys().find(|name| !known.contains_key(*name));
-            return Err(TensorsError::Unknown {
-                name: (*unknown.unwrap_or(&"")).to_owned(),
-            });
+            bail!("`{}` is not part of this network", unknown.unwrap_or(&""));
         }
         let _guard = tch::no_grad_guard();
         for (mut tensor, found) in pairs {
             let numbers = from_host(&found.numbers, &found.dims, self.device)?;
-            tensor.f_copy_(&numbers).map_err(TorchError::from)?;
+            tensor.f_copy_(&numbers)?;
         }
         Ok(())
     }

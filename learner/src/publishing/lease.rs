@@ -8,10 +8,11 @@ use std::{
     fs::{self, File, TryLockError},
     io::{self, Read as _, Seek as _, Write as _},
     os::unix::fs::MetadataExt as _,
-    path::{Path, PathBuf},
+    path::Path,
     time::Duration,
 };
 
+use anyhow::{Context as _, bail};
 use checkpoints::{Lease, LeaseTimes, Repository};
 use service::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
@@ -24,59 +25,38 @@ const NAME_DIGITS: usize = 32;
 /// Longest wait for a store that does not answer while the process ends; after that the lease expires by itself.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Error: a learner's folder cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum FolderError {
-    /// Another process has locked the folder.
-    #[error("another learner runs in {0}; give each its own `learner.folder`, or stop the other one")]
-    Taken(PathBuf),
-    /// The file system failed.
-    #[error("cannot use {folder}")]
-    Io {
-        /// The folder.
-        folder: PathBuf,
-        /// Cause.
-        source: io::Error,
-    },
-}
-
 /// The learner's folder, locked by this process until the value is dropped.
 #[derive(Debug)]
 pub struct LearnerFolder {
     _lock: File,
-    holder: String,
+    /// Name under which this folder's learner holds leases.
+    pub holder: String,
 }
 
 impl LearnerFolder {
     /// Locks the folder, after creating it if it does not exist.
     ///
     /// # Errors
-    /// [`FolderError`].
-    pub fn lock(folder: &Path) -> Result<Self, FolderError> {
-        let io_error = |source| FolderError::Io {
-            folder: folder.to_owned(),
-            source,
+    /// Another process has locked the folder, or the file system failed.
+    pub fn lock(folder: &Path) -> anyhow::Result<Self> {
+        let open = || {
+            fs::create_dir_all(folder)?;
+            let mut options = File::options();
+            let options = options.create(true).truncate(false).read(true).write(true);
+            options.open(folder.join(LOCK))
         };
-        fs::create_dir_all(folder).map_err(io_error)?;
-        let mut file = File::options()
-            .create(true)
-            .truncate(false)
-            .read(true)
-            .write(true)
-            .open(folder.join(LOCK))
-            .map_err(io_error)?;
+        let unusable = || format!("cannot use {}", folder.display());
+        let mut file = open().with_context(unusable)?;
         match file.try_lock() {
+            Err(TryLockError::WouldBlock) => bail!(
+                "another learner runs in {}; give each its own `learner.folder`, or stop the other one",
+                folder.display()
+            ),
+            Err(TryLockError::Error(error)) => return Err(error).with_context(unusable),
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(FolderError::Taken(folder.to_owned())),
-            Err(TryLockError::Error(error)) => return Err(io_error(error)),
         }
-        let holder = read_or_create_name(&mut file).map_err(io_error)?;
+        let holder = read_or_create_name(&mut file).with_context(unusable)?;
         Ok(Self { _lock: file, holder })
-    }
-
-    /// Returns the name under which this folder's learner holds leases.
-    pub fn holder(&self) -> &str {
-        &self.holder
     }
 }
 
@@ -113,16 +93,16 @@ pub async fn acquire(
     metrics: &Metrics,
     shutdown: &CancellationToken,
 ) -> Result<Option<Lease>, checkpoints::Error> {
-    metrics.set_lease_token(0);
+    metrics.lease_token.set(0.0);
     let mut backoff = Backoff::for_connections();
     loop {
         let acquired = tokio::select! {
-            acquired = repository.lease(line, folder.holder(), LeaseTimes::default()) => acquired,
+            acquired = repository.lease(line, &folder.holder, LeaseTimes::default()) => acquired,
             () = shutdown.cancelled() => return Ok(None),
         };
         match acquired {
             Ok(lease) => {
-                metrics.set_lease_token(lease.token());
+                metrics.lease_token.set(lease.token() as f64);
                 return Ok(Some(lease));
             }
             Err(error) if error.is_transient() => {

@@ -15,10 +15,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     publishing::{
-        export::{ExportError, export, with_pairs},
-        proof::{ProofError, Prover},
+        export::{ExportError, Prover, export, with_pairs},
         retention::Retention,
-        snapshot::{Snapshot, SnapshotError},
+        snapshot::Snapshot,
     },
     training::train::Trainer,
 };
@@ -26,37 +25,13 @@ use crate::{
 /// Error: no checkpoint was published.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishError {
-    /// Weights or outputs are infinite or not numbers.
-    #[error("the network is not finite: {0}")]
-    NotFinite(String),
-    /// The proof of the export failed.
-    #[error("the export was refused: {0}")]
-    Refused(String),
-    /// The training state cannot be serialised.
+    /// The network could not be exported, or the proof of its export failed.
     #[error(transparent)]
-    Snapshot(#[from] SnapshotError),
-    /// The model store refused (another learner may have taken over), or did not answer until the process was stopped.
+    Export(#[from] ExportError),
+    /// The training state cannot be saved; or the model store refused (another learner may have taken over), or did not answer until
+    /// the process was stopped.
     #[error(transparent)]
-    Store(#[from] checkpoints::Error),
-}
-
-impl From<ExportError> for PublishError {
-    fn from(error: ExportError) -> Self {
-        if error.is_not_finite() {
-            Self::NotFinite(error.to_string())
-        } else {
-            Self::Refused(error.to_string())
-        }
-    }
-}
-
-impl From<ProofError> for PublishError {
-    fn from(error: ProofError) -> Self {
-        match error {
-            ProofError::NotFinite { by: "libtorch", .. } => Self::NotFinite(error.to_string()),
-            error => Self::Refused(error.to_string()),
-        }
-    }
+    Other(#[from] anyhow::Error),
 }
 
 /// Publishes checkpoints of one run.
@@ -77,7 +52,7 @@ impl Publisher {
     /// Creates a publisher that holds `lease`, and removes the old checkpoints that `retention` does not keep.
     ///
     /// # Errors
-    /// [`ProofError::Runtime`] if ONNX Runtime cannot be loaded, because no export could be proven.
+    /// ONNX Runtime cannot be loaded, so that no export could be proven.
     pub fn new(
         lease: Arc<Lease>,
         layout: RowLayout,
@@ -86,7 +61,7 @@ impl Publisher {
         onnx_runtime: &Path,
         runtime: Handle,
         shutdown: CancellationToken,
-    ) -> Result<Self, ProofError> {
+    ) -> anyhow::Result<Self> {
         Ok(Self {
             lease,
             layout,
@@ -129,7 +104,7 @@ impl Publisher {
             game: self.layout.game.clone(),
             layout: as_json(&self.layout),
             actions: self.layout.actions,
-            network: as_json(trainer.network().shape()),
+            network: as_json(&trainer.network.shape),
             step,
             positions_seen: trainer.progress.draws.samples,
             games_seen,
@@ -143,7 +118,8 @@ impl Publisher {
             (OPTIMIZER, snapshot.optimizer.clone()),
         ];
         let milestone = milestones::reached(self.clock.published, trained);
-        let version = self.runtime.block_on(self.upload(&draft, &files, milestone))?;
+        let uploaded = self.runtime.block_on(self.upload(&draft, &files, milestone));
+        let version = uploaded.map_err(anyhow::Error::from)?;
         self.clock.published = Some(trained);
         tracing::info!(
             %version,

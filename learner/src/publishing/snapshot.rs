@@ -1,15 +1,16 @@
 //! [`Snapshot`]: a trainer's state as files, restored bit for bit.
 
+use anyhow::Context as _;
 use bytes::Bytes;
+use checkpoints::{OPTIMIZER, WEIGHTS};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    network::NetworkShape,
-    torch::tensor_files::{self, TensorsError},
+    torch::tensor_files,
     training::{
         average,
         optimizer::OptimizerState,
-        train::{Progress, Trainer},
+        train::{Trainer, TrainingProgress},
     },
 };
 
@@ -28,54 +29,32 @@ pub struct Snapshot {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnerState {
     /// Counters.
-    pub progress: Progress,
+    pub progress: TrainingProgress,
     /// The optimiser's state without its moments.
     pub optimizer: OptimizerState,
     /// The run's seed, from which batches are drawn.
     pub seed: u64,
 }
 
-/// Error: the training state cannot be saved or restored.
-#[derive(Debug, thiserror::Error)]
-pub enum SnapshotError {
-    /// The network in the checkpoint is not the one that `[model]` describes.
-    #[error(
-        "[model] describes another network than the checkpoint ({}); restore it, or begin a new run folder",
-        .0.join(", ")
-    )]
-    Network(Vec<String>),
-    /// A file cannot be used.
-    #[error("cannot use the tensors of {file}")]
-    File {
-        /// The file's name.
-        file: &'static str,
-        /// Cause.
-        source: TensorsError,
-    },
-}
-
-fn in_file(file: &'static str) -> impl Fn(TensorsError) -> SnapshotError {
-    move |source| SnapshotError::File { file, source }
+/// Text in front of an error of a file's tensors.
+fn in_file(file: &str) -> String {
+    format!("cannot use the tensors of {file}")
 }
 
 impl Snapshot {
     /// Copies the state of a trainer. The same state gives the same bytes.
     ///
     /// # Errors
-    /// [`SnapshotError::File`] if a torch operation fails.
-    pub fn take(trainer: &Trainer, seed: u64) -> Result<Self, SnapshotError> {
-        let variables = trainer.network.variables();
-        let weights = || tensor_files::write(&variables.to_host()?);
-        let optimizer = || {
-            let mut state = trainer.optimizer.to_host(variables)?;
-            if let Some(average) = &trainer.average {
-                state.extend(average.to_host()?);
-            }
-            tensor_files::write(&state)
-        };
+    /// A torch operation failed.
+    pub fn take(trainer: &Trainer, seed: u64) -> anyhow::Result<Self> {
+        let variables = &trainer.network.variables;
+        let mut optimizer = trainer.optimizer.to_host(variables)?;
+        if let Some(average) = &trainer.average {
+            optimizer.extend(average.to_host()?);
+        }
         Ok(Self {
-            weights: weights().map_err(in_file(checkpoints::WEIGHTS))?.into(),
-            optimizer: optimizer().map_err(in_file(checkpoints::OPTIMIZER))?.into(),
+            weights: tensor_files::write(&variables.to_host()?)?.into(),
+            optimizer: tensor_files::write(&optimizer)?.into(),
             state: LearnerState {
                 progress: trainer.progress.clone(),
                 optimizer: trainer.optimizer.state(),
@@ -88,54 +67,33 @@ impl Snapshot {
     /// anew, and a warning is logged.
     ///
     /// # Errors
-    /// [`SnapshotError::File`] with the first tensor that does not fit.
-    pub fn restore(&self, trainer: &mut Trainer) -> Result<(), SnapshotError> {
-        let weights = tensor_files::read(&self.weights).map_err(in_file(checkpoints::WEIGHTS))?;
-        trainer
-            .network
-            .variables_mut()
-            .load(&weights)
-            .map_err(in_file(checkpoints::WEIGHTS))?;
-        let state = tensor_files::read(&self.optimizer).map_err(in_file(checkpoints::OPTIMIZER))?;
-        let (moments, averages) = average::split(state);
-        match &mut trainer.average {
-            Some(average) if averages.is_empty() => {
-                tracing::warn!("the checkpoint has no averaged weights; the average begins anew");
-                average
-                    .update(trainer.network.variables(), 0)
-                    .map_err(|error| in_file(checkpoints::WEIGHTS)(error.into()))?;
-            }
-            Some(average) => average.load(averages).map_err(in_file(checkpoints::OPTIMIZER))?,
-            None => {}
-        }
-        let rule = trainer.optimizer.state().rule;
-        if rule == self.state.optimizer.rule {
-            let variables = trainer.network.variables();
-            trainer
-                .optimizer
-                .load(variables, &self.state.optimizer, &moments)
-                .map_err(in_file(checkpoints::OPTIMIZER))?;
-        } else {
-            tracing::warn!(
-                was = self.state.optimizer.rule,
-                now = rule,
-                "the optimiser was changed; its state begins anew"
-            );
-        }
+    /// The first tensor that does not fit, with the file that contains it.
+    pub fn restore(&self, trainer: &mut Trainer) -> anyhow::Result<()> {
+        let weights = tensor_files::read(&self.weights);
+        weights
+            .and_then(|weights| trainer.network.variables.load(&weights))
+            .context(in_file(WEIGHTS))?;
+        self.restore_optimizer(trainer).context(in_file(OPTIMIZER))?;
         trainer.progress = self.state.progress.clone();
         Ok(())
     }
-}
 
-/// Compares a checkpoint's network with the network that is configured.
-///
-/// # Errors
-/// [`SnapshotError::Network`] with the differences.
-pub fn check_network(wanted: &NetworkShape, found: &NetworkShape) -> Result<(), SnapshotError> {
-    let differences = wanted.differences(found);
-    if differences.is_empty() {
+    fn restore_optimizer(&self, trainer: &mut Trainer) -> anyhow::Result<()> {
+        let (moments, averages) = average::split(tensor_files::read(&self.optimizer)?);
+        match &mut trainer.average {
+            Some(average) if averages.is_empty() => {
+                tracing::warn!("the checkpoint has no averaged weights; the average begins anew");
+                average.update(&trainer.network.variables, 0)?;
+            }
+            Some(average) => average.load(averages)?,
+            None => {}
+        }
+        let (was, now) = (self.state.optimizer.rule, trainer.optimizer.state().rule);
+        if now == was {
+            let variables = &trainer.network.variables;
+            return trainer.optimizer.load(variables, &self.state.optimizer, &moments);
+        }
+        tracing::warn!(?was, ?now, "the optimiser was changed; its state begins anew");
         Ok(())
-    } else {
-        Err(SnapshotError::Network(differences))
     }
 }

@@ -1,5 +1,6 @@
 //! The device of training: the CPU or a GPU, and the environment that suits torch.
 
+use anyhow::bail;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 use tch::Device;
 
@@ -15,21 +16,11 @@ const ALLOCATOR: [(&str, &str); 2] = [
     ("MALLOC_TRIM_THRESHOLD_", "1073741824"),
 ];
 
-/// Error: the configured device is not available.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "learner.device is `cuda`, but {reason}; set learner.device = \"cpu\" (or \"auto\") to train on the CPU"
-)]
-pub struct DeviceError {
-    /// Reason.
-    pub reason: String,
-}
-
 /// Chooses the device. Call it before any other use of torch in the process.
 ///
 /// # Errors
-/// [`DeviceError`] if a GPU is configured and not available; there is no silent fallback.
-pub fn choose(wanted: config::Device) -> Result<Device, DeviceError> {
+/// A GPU is configured and not available; there is no silent fallback.
+pub fn choose(wanted: config::Device) -> anyhow::Result<Device> {
     if wanted == config::Device::Cpu {
         return Ok(Device::Cpu);
     }
@@ -38,7 +29,9 @@ pub fn choose(wanted: config::Device) -> Result<Device, DeviceError> {
             tracing::info!(cudnn = tch::Cuda::cudnn_is_available(), "training on the GPU");
             Ok(Device::Cuda(0))
         }
-        (Err(reason), config::Device::Cuda) => Err(DeviceError { reason }),
+        (Err(reason), config::Device::Cuda) => bail!(
+            "learner.device is `cuda`, but {reason}; set learner.device = \"cpu\" (or \"auto\") to train on the CPU"
+        ),
         (Err(reason), _) => {
             tracing::info!(reason, "training on the CPU");
             Ok(Device::Cpu)

@@ -22,12 +22,17 @@ impl From<TchError> for TorchError {
 impl TorchError {
     /// Creates an error with this message, which is cut to a length that can be logged.
     pub fn new(message: &str) -> Self {
-        let mut text: String = message.chars().take(MAX_MESSAGE).collect();
-        if text.len() < message.len() {
-            text.push('…');
-        }
-        Self(text)
+        Self(shortened(message))
     }
+}
+
+/// Cuts a message of torch or of ONNX Runtime to a length that can be logged.
+pub fn shortened(message: &str) -> String {
+    let mut text: String = message.chars().take(MAX_MESSAGE).collect();
+    if text.len() < message.len() {
+        text.push('…');
+    }
+    text
 }
 
 /// Copies a tensor's numbers to the host as f32, row-major whatever its strides.

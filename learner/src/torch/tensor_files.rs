@@ -1,8 +1,7 @@
 //! Named tensors on the host and their file format, safetensors.
 
+use anyhow::{Context as _, ensure};
 use safetensors::{Dtype, SafeTensors, tensor::TensorView};
-
-use crate::torch::TorchError;
 
 /// A tensor of f32 with a name.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,66 +14,24 @@ pub struct HostTensor {
     pub numbers: Vec<f32>,
 }
 
-/// Error: a file of tensors cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum TensorsError {
-    /// Not a safetensors file.
-    #[error("not a safetensors file")]
-    File(#[from] safetensors::SafeTensorError),
-    /// A tensor of another type.
-    #[error("`{name}` has the type {found}, F32 expected")]
-    Kind {
-        /// The tensor.
-        name: String,
-        /// Type in the file.
-        found: String,
-    },
-    /// A tensor of the network that the file does not have.
-    #[error("`{name}` is missing")]
-    Missing {
-        /// The tensor.
-        name: String,
-    },
-    /// A tensor of the file that the network does not have.
-    #[error("`{name}` is not part of this network")]
-    Unknown {
-        /// The tensor.
-        name: String,
-    },
-    /// A tensor of another size.
-    #[error("`{name}` has the dimensions {found:?}, {expected:?} expected")]
-    Dims {
-        /// The tensor.
-        name: String,
-        /// Dimensions in the file.
-        found: Vec<i64>,
-        /// Dimensions in the network.
-        expected: Vec<i64>,
-    },
-    /// A torch operation failed.
-    #[error(transparent)]
-    Torch(#[from] TorchError),
-}
-
 impl HostTensor {
-    pub(crate) fn check_dims(&self, expected: &[i64]) -> Result<(), TensorsError> {
+    pub(crate) fn check_dims(&self, expected: &[i64]) -> anyhow::Result<()> {
         let length: i64 = self.dims.iter().product();
-        if self.dims == expected && self.numbers.len() as i64 == length {
-            return Ok(());
-        }
-        Err(TensorsError::Dims {
-            name: self.name.clone(),
-            found: self.dims.clone(),
-            expected: expected.to_vec(),
-        })
+        ensure!(
+            self.dims == expected && self.numbers.len() as i64 == length,
+            "`{}` has the dimensions {:?}, {expected:?} expected",
+            self.name,
+            self.dims
+        );
+        Ok(())
     }
 }
 
 /// Writes a file. The same tensors give the same bytes.
 ///
 /// # Errors
-/// [`TensorsError::File`] if a tensor's dimensions do not fit its numbers.
-pub fn write(tensors: &[HostTensor]) -> Result<Vec<u8>, TensorsError> {
+/// A tensor's dimensions do not fit its numbers.
+pub fn write(tensors: &[HostTensor]) -> anyhow::Result<Vec<u8>> {
     let bytes: Vec<Vec<u8>> = tensors
         .iter()
         .map(|tensor| {
@@ -93,27 +50,26 @@ pub fn write(tensors: &[HostTensor]) -> Result<Vec<u8>, TensorsError> {
             let view = TensorView::new(Dtype::F32, dims, bytes)?;
             Ok((tensor.name.as_str(), view))
         })
-        .collect::<Result<Vec<_>, TensorsError>>()?;
+        .collect::<anyhow::Result<Vec<_>>>()?;
     Ok(safetensors::serialize(views, None)?)
 }
 
 /// Reads a file. The tensors are sorted by name.
 ///
 /// # Errors
-/// [`TensorsError`] if it is not a safetensors file, or contains another type than f32.
-pub fn read(file: &[u8]) -> Result<Vec<HostTensor>, TensorsError> {
-    let file = SafeTensors::deserialize(file)?;
+/// It is not a safetensors file, or contains another type than f32.
+pub fn read(file: &[u8]) -> anyhow::Result<Vec<HostTensor>> {
+    let file = SafeTensors::deserialize(file).context("not a safetensors file")?;
     let mut views = file.tensors();
     views.sort_by(|left, right| left.0.cmp(&right.0));
     views
         .into_iter()
         .map(|(name, view)| {
-            if view.dtype() != Dtype::F32 {
-                return Err(TensorsError::Kind {
-                    found: format!("{:?}", view.dtype()),
-                    name,
-                });
-            }
+            let found = view.dtype();
+            ensure!(
+                found == Dtype::F32,
+                "`{name}` has the type {found:?}, F32 expected"
+            );
             let numbers = view
                 .data()
                 .chunks_exact(4)

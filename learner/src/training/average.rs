@@ -8,10 +8,7 @@ use tch::Device;
 
 use crate::{
     network::{Network, NetworkShape, Variables},
-    torch::{
-        TorchError,
-        tensor_files::{HostTensor, TensorsError},
-    },
+    torch::{TorchError, tensor_files::HostTensor},
 };
 
 /// Prefix of the averages' names, which are stored with the optimiser's moments: `average/<variable>`.
@@ -20,7 +17,8 @@ const PREFIX: &str = "average/";
 /// The average, as a network that can be evaluated and exported.
 #[derive(Debug)]
 pub struct Average {
-    network: Network,
+    /// The averaged network.
+    pub network: Network,
     decay: f64,
 }
 
@@ -37,18 +35,13 @@ impl Average {
         })
     }
 
-    /// Returns the averaged network.
-    pub fn network(&self) -> &Network {
-        &self.network
-    }
-
     /// Adds the weights after step `step` (counted from 1) to the average; step 0 means the first weights.
     ///
     /// # Errors
     /// [`TorchError`].
     pub fn update(&mut self, trained: &Variables, step: u64) -> Result<(), TorchError> {
         let share = (1.0 - self.decay).max(1.0 / step.max(1) as f64);
-        self.network.variables_mut().approach(trained, share)
+        self.network.variables.approach(trained, share)
     }
 
     /// Copies the averages to the host, in a fixed order, with names for the optimiser's file.
@@ -56,7 +49,7 @@ impl Average {
     /// # Errors
     /// [`TorchError`].
     pub fn to_host(&self) -> Result<Vec<HostTensor>, TorchError> {
-        let mut tensors = self.network.variables().to_host()?;
+        let mut tensors = self.network.variables.to_host()?;
         for tensor in &mut tensors {
             tensor.name.insert_str(0, PREFIX);
         }
@@ -66,12 +59,12 @@ impl Average {
     /// Restores the tensors of [`Average::to_host`].
     ///
     /// # Errors
-    /// [`TensorsError`] if a tensor is missing, unknown or of another size; nothing has changed then.
-    pub fn load(&mut self, mut tensors: Vec<HostTensor>) -> Result<(), TensorsError> {
+    /// A tensor is missing, unknown or of another size; nothing has changed then.
+    pub fn load(&mut self, mut tensors: Vec<HostTensor>) -> anyhow::Result<()> {
         for tensor in &mut tensors {
             tensor.name.drain(..PREFIX.len());
         }
-        self.network.variables_mut().load(&tensors)
+        self.network.variables.load(&tensors)
     }
 }
 

@@ -12,69 +12,81 @@ use tch::{Kind, Reduction, Tensor};
 
 use crate::{
     data::targets::{CandidateTensors, PolicyTargets, Targets},
-    network::{Outputs, ValueLogits},
+    network::{Outputs, POLICY, VALUE, ValueForm},
     torch::TorchError,
 };
 
-/// The parts of a loss, scalars on the device.
+/// Name of the value's squared error, if the value is trained by a cross-entropy.
+const SQUARED_ERROR: &str = "value_squared_error";
+
+/// One term of the loss.
 #[derive(Debug)]
-pub struct Losses {
-    /// Mean cross-entropy over the samples that have a policy target, in nats.
-    pub policy: Tensor,
-    /// Value loss, mean over all samples: squared error, or cross-entropy in nats.
-    pub value: Tensor,
-    /// Mean squared error of the value, if `value` is a cross-entropy of win, draw and loss. Not trained.
-    pub squared_error: Option<Tensor>,
-    /// Sum of policy loss and weighted value loss.
-    pub total: Tensor,
+pub struct Term {
+    /// Name, e.g. `policy`: the head's name in metrics and in files.
+    pub name: &'static str,
+    /// Weight in the sum that is trained; `None`: the term is only reported.
+    pub weight: Option<f64>,
+    /// The unweighted loss, a scalar on the device.
+    pub loss: Tensor,
 }
 
-/// Computes the losses of a batch.
+/// Computes the terms of a batch's loss: the mean cross-entropy of the policy over the samples that have a policy target, in nats; the
+/// mean loss of the value over all samples; and of a head of outcomes the squared error of the value too, which is not trained.
 ///
 /// # Errors
 /// [`TorchError`], also if the batch has no outcomes and the network predicts them.
-pub fn losses(outputs: &Outputs, targets: &Targets, weights: &LearnerConfig) -> Result<Losses, TorchError> {
+pub fn terms(outputs: &Outputs, targets: &Targets, weights: &LearnerConfig) -> Result<Vec<Term>, TorchError> {
+    let logits = outputs.head(POLICY)?;
     let log_probabilities = match &targets.candidates {
-        None => outputs.logits.f_log_softmax(-1, Kind::Float)?,
-        Some(candidates) => choice_log_probabilities(&outputs.logits, candidates)?,
+        None => logits.f_log_softmax(-1, Kind::Float)?,
+        Some(candidates) => choice_log_probabilities(logits, candidates)?,
     };
-    let policy = cross_entropy(&log_probabilities, &targets.policy)?;
-    let (value, squared_error) = value_loss(outputs, targets)?;
-    let total = policy.f_add(&value.f_mul_scalar(weights.value_weight)?)?;
-    Ok(Losses {
-        policy,
-        value,
-        squared_error,
-        total,
-    })
-}
-
-/// Returns the value loss that is trained, and the squared error if that is another loss.
-fn value_loss(outputs: &Outputs, targets: &Targets) -> Result<(Tensor, Option<Tensor>), TorchError> {
     let squared_error = || outputs.values.f_mse_loss(&targets.results, Reduction::Mean);
-    Ok(match &outputs.value_logits {
-        None => (squared_error()?, None),
-        Some(ValueLogits::Sigmoid(logits)) => {
-            let loss = logits.f_binary_cross_entropy_with_logits(
-                &targets.results,
-                None::<&Tensor>,
-                None::<&Tensor>,
-                Reduction::Mean,
-            )?;
-            (loss, None)
-        }
-        Some(ValueLogits::Outcomes(logits)) => {
+    let output = outputs.head(VALUE)?;
+    let value = match outputs.value_form {
+        ValueForm::Tanh => squared_error()?,
+        ValueForm::Sigmoid => output.f_flatten(0, -1)?.f_binary_cross_entropy_with_logits(
+            &targets.results,
+            None::<&Tensor>,
+            None::<&Tensor>,
+            Reduction::Mean,
+        )?,
+        ValueForm::Outcomes => {
             let truth = targets.outcomes.as_ref().ok_or_else(|| {
                 TorchError::new("the batch has no outcomes, which the network's value head needs")
             })?;
-            let each = logits.f_log_softmax(1, Kind::Float)?.f_mul(truth)?;
-            let loss = each
+            output
+                .f_log_softmax(1, Kind::Float)?
+                .f_mul(truth)?
                 .f_sum_dim_intlist([1i64].as_slice(), false, Kind::Float)?
                 .f_mean(Kind::Float)?
-                .f_neg()?;
-            (loss, Some(squared_error()?.f_detach()?))
+                .f_neg()?
         }
-    })
+    };
+    let term = |name, weight, loss| Term { name, weight, loss };
+    let mut terms = vec![
+        term(
+            POLICY,
+            Some(1.0),
+            cross_entropy(&log_probabilities, &targets.policy)?,
+        ),
+        term(VALUE, Some(weights.value_weight), value),
+    ];
+    if outputs.value_form == ValueForm::Outcomes {
+        terms.push(term(SQUARED_ERROR, None, squared_error()?.f_detach()?));
+    }
+    Ok(terms)
+}
+
+/// Returns the weighted sum of the terms.
+///
+/// # Errors
+/// [`TorchError`], e.g. if the device has no memory.
+pub fn total(terms: &[Term]) -> Result<Tensor, TorchError> {
+    let trained = terms.iter().filter_map(|term| Some((term.weight?, &term.loss)));
+    let weighted = trained.map(|(weight, loss)| Ok(loss.f_mul_scalar(weight)?));
+    let weighted = weighted.collect::<Result<Vec<_>, TorchError>>()?;
+    Ok(Tensor::f_stack(&weighted, 0)?.f_sum(Kind::Float)?)
 }
 
 /// Returns the mean cross-entropy over the samples that have a target. Gathering the few searched actions costs less than a dense

@@ -2,12 +2,11 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`train`] | one training step: forward pass, loss, gradients, update |
+//! | [`train`] | one training step: forward pass, loss, gradients, update; losses on games that are held out of training |
 //! | [`loss`] | the loss function |
 //! | [`optimizer`] | update rules and the learning-rate schedule |
 //! | [`precision`] | f32 or bf16, and the measurement of the faster one |
 //! | [`average`] | the averaged weights, which are published |
-//! | [`validation`] | losses on games that are held out of training |
 //! | [`report`] | metrics, the log and the event file for TensorBoard |
 //! | [`divergences`] | the number of divergences, kept in a file |
 //! | [`steps`] | a command that measures training steps for `minuet bench training` |
@@ -20,4 +19,3 @@ pub mod precision;
 pub mod report;
 pub mod steps;
 pub mod train;
-pub mod validation;

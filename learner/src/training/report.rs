@@ -1,37 +1,39 @@
 //! Reports training: metrics, and every ten seconds a log line, a line of `metrics.jsonl` and scalars for TensorBoard.
 
 use std::{
+    collections::BTreeMap,
     io,
     path::Path,
     sync::Arc,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use service::figures::{EventFile, Lines};
 
 use crate::{
-    metrics::{Metrics, StepFigures},
-    training::{divergences::Divergences, train::StepReport, validation::Validation},
+    metrics::Metrics,
+    network::{POLICY, VALUE},
+    training::{
+        divergences::Divergences,
+        train::{StepReport, Validation},
+    },
 };
 
 /// Time between two lines.
 const INTERVAL: Duration = Duration::from_secs(10);
-/// Name of the value's squared error, if the value is trained by a cross-entropy.
-const SQUARED_ERROR: &str = "value_squared_error";
 /// Folder of the TensorBoard files, next to `metrics.jsonl`.
 const EVENTS: &str = "tensorboard";
 
-/// Means over the steps since the last line.
+/// A line of `metrics.jsonl`: means over the steps since the line before.
 #[derive(Clone, Debug, Default, Serialize)]
-struct Line {
+struct MetricsLine {
     time_ms: u64,
     step: u64,
     steps: u64,
-    policy_loss: f64,
-    value_loss: f64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    value_squared_error: Option<f64>,
+    /// The terms of the loss. [`losses_by_key`] names them in the file.
+    #[serde(flatten, serialize_with = "losses_by_key")]
+    losses: BTreeMap<&'static str, f64>,
     loss: f64,
     target_entropy: f64,
     gradient_norm: f64,
@@ -46,12 +48,34 @@ struct Line {
     validation: Option<Validation>,
 }
 
+impl MetricsLine {
+    /// Returns a line of no step. Policy and value are in every line.
+    fn begin() -> Self {
+        Self {
+            losses: BTreeMap::from([(POLICY, 0.0), (VALUE, 0.0)]),
+            ..Self::default()
+        }
+    }
+
+    fn loss_of(&self, term: &str) -> f64 {
+        self.losses.get(term).copied().unwrap_or_default()
+    }
+}
+
+/// Writes `<term>_loss` for each term; the squared error, which is not trained, keeps its name.
+fn losses_by_key<S: Serializer>(losses: &BTreeMap<&'static str, f64>, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(losses.iter().map(|(term, loss)| match term.ends_with("_error") {
+        true => ((*term).to_owned(), loss),
+        false => (format!("{term}_loss"), loss),
+    }))
+}
+
 /// Collects the figures of steps and writes their means.
 #[derive(Debug)]
 pub struct Reporter {
     lines: Lines,
     events: EventFile,
-    line: Line,
+    line: MetricsLine,
     busy: Duration,
     waiting: Duration,
     since: Instant,
@@ -69,7 +93,7 @@ impl Reporter {
         Ok(Self {
             lines: Lines::open(&folder.join("metrics.jsonl"))?,
             events: EventFile::create(&folder.join(EVENTS))?,
-            line: Line::default(),
+            line: MetricsLine::begin(),
             busy: Duration::ZERO,
             waiting: Duration::ZERO,
             since: Instant::now(),
@@ -81,7 +105,7 @@ impl Reporter {
     /// Records that training waited for a batch.
     pub fn waited(&mut self, time: Duration) {
         self.waiting += time;
-        self.metrics.waited(time);
+        self.metrics.wait_seconds.record(time.as_secs_f64());
     }
 
     /// Records a step that took `time`.
@@ -90,11 +114,8 @@ impl Reporter {
         line.step = report.step;
         line.steps += 1;
         line.samples += report.samples as u64;
-        line.policy_loss += report.policy_loss;
-        line.value_loss += report.value_loss;
-        if let Some(loss) = report.value_squared_error {
-            *line.value_squared_error.get_or_insert_default() += loss;
-            self.metrics.set_loss(SQUARED_ERROR, loss);
+        for &(term, loss) in &report.losses {
+            *line.losses.entry(term).or_default() += loss;
         }
         line.loss += report.loss;
         line.target_entropy += report.target_entropy;
@@ -102,18 +123,7 @@ impl Reporter {
         line.learning_rate = report.learning_rate;
         line.samples_per_position = samples_per_position;
         self.busy += time;
-
-        self.metrics.set_loss("policy", report.policy_loss);
-        self.metrics.set_loss("value", report.value_loss);
-        let figures = StepFigures {
-            step: report.step,
-            samples: report.samples,
-            gradient_norm: report.gradient_norm,
-            target_entropy: report.target_entropy,
-            learning_rate: report.learning_rate,
-            samples_per_position,
-        };
-        self.metrics.stepped(&figures, time);
+        self.metrics.stepped(report, samples_per_position, time);
         if self.since.elapsed() >= INTERVAL {
             self.write(None);
         }
@@ -122,13 +132,10 @@ impl Reporter {
     /// Records the validation of the network of this step. The line of the step's checkpoint contains it.
     pub fn validated(&mut self, step: u64, validation: &Validation) {
         let gap = validation.gap();
-        let scalars = [
-            ("policy", validation.held_out.policy, gap.policy),
-            ("value", validation.held_out.value, gap.value),
-        ];
-        for (head, held_out, gap) in scalars {
-            self.metrics.set_validation(head, held_out, gap);
-        }
+        self.metrics
+            .set_validation(POLICY, validation.held_out.policy, gap.policy);
+        self.metrics
+            .set_validation(VALUE, validation.held_out.value, gap.value);
         tracing::info!(
             step,
             policy = rounded(validation.held_out.policy),
@@ -151,25 +158,18 @@ impl Reporter {
 
     /// Records a published checkpoint.
     pub fn published(&mut self, version: &str, step: u64) {
-        self.metrics.published(step);
+        self.metrics.checkpoints.increment(1);
+        self.metrics.checkpoint_step.set(step as f64);
         self.line.step = step;
         self.write(Some(version.to_owned()));
     }
 
     /// Writes the means since the last line. A failed write is logged and does not stop training.
     fn write(&mut self, checkpoint: Option<String>) {
-        let mut line = std::mem::take(&mut self.line);
+        let mut line = std::mem::replace(&mut self.line, MetricsLine::begin());
         let steps = line.steps.max(1) as f64;
-        for sum in [
-            &mut line.policy_loss,
-            &mut line.value_loss,
-            &mut line.loss,
-            &mut line.target_entropy,
-            &mut line.gradient_norm,
-        ]
-        .into_iter()
-        .chain(&mut line.value_squared_error)
-        {
+        let sums = [&mut line.loss, &mut line.target_entropy, &mut line.gradient_norm];
+        for sum in sums.into_iter().chain(line.losses.values_mut()) {
             *sum /= steps;
         }
         line.samples_per_second = line.samples as f64 / self.busy.as_secs_f64().max(1e-9);
@@ -179,11 +179,11 @@ impl Reporter {
             .duration_since(UNIX_EPOCH)
             .map_or(0, |age| age.as_millis() as u64);
         if line.steps > 0 {
-            self.metrics.set_samples_per_second(line.samples_per_second);
+            self.metrics.samples_per_second.set(line.samples_per_second);
             tracing::info!(
                 step = line.step,
-                policy_loss = rounded(line.policy_loss),
-                value_loss = rounded(line.value_loss),
+                policy_loss = rounded(line.loss_of(POLICY)),
+                value_loss = rounded(line.loss_of(VALUE)),
                 samples_per_second = line.samples_per_second.round(),
                 samples_per_position = rounded(line.samples_per_position),
                 "trained"
@@ -198,28 +198,33 @@ impl Reporter {
         }
     }
 
-    fn append_events(&mut self, line: &Line) -> io::Result<()> {
+    fn append_events(&mut self, line: &MetricsLine) -> io::Result<()> {
         if line.steps == 0 {
             return Ok(());
         }
-        let mut scalars = vec![
-            ("loss/policy", line.policy_loss),
+        let mut scalars: Vec<(String, f64)> = line
+            .losses
+            .iter()
+            .map(|(term, &loss)| (format!("loss/{term}"), loss))
+            .collect();
+        for (name, figure) in [
             (
                 "loss/policy_above_targets",
-                line.policy_loss - line.target_entropy,
+                line.loss_of(POLICY) - line.target_entropy,
             ),
-            ("loss/value", line.value_loss),
             ("loss/total", line.loss),
             ("gradient_norm", line.gradient_norm),
             ("learning_rate", line.learning_rate),
             ("samples_per_second", line.samples_per_second),
             ("samples_per_position", line.samples_per_position),
             ("waiting_seconds", line.waiting_seconds),
-        ];
-        scalars.extend(
-            line.value_squared_error
-                .map(|loss| ("loss/value_squared_error", loss)),
-        );
+        ] {
+            scalars.push((name.to_owned(), figure));
+        }
+        let scalars: Vec<(&str, f64)> = scalars
+            .iter()
+            .map(|(name, figure)| (name.as_str(), *figure))
+            .collect();
         self.events.scalars(line.step, &scalars)
     }
 }
@@ -239,9 +244,7 @@ mod tests {
         for (step, policy_loss) in [(1, 4.0), (2, 2.0)] {
             let report = StepReport {
                 step,
-                policy_loss,
-                value_loss: 1.0,
-                value_squared_error: None,
+                losses: vec![("policy", policy_loss), ("value", 1.0)],
                 loss: policy_loss + 1.0,
                 target_entropy: 0.5,
                 gradient_norm: 1.0,

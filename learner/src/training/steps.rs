@@ -73,7 +73,7 @@ fn work(arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
         trainer.step(batch)?;
     }
     let description = Description {
-        parameters: trainer.network().variables().parameters(),
+        parameters: trainer.network.variables.parameters(),
         shape,
         batch: config.learner.batch_size,
         learning_rate: config.learner.learning_rate,
@@ -105,8 +105,10 @@ fn batches(config: &RunConfig, game: &TrainingGame, shape: &NetworkShape) -> any
         .context("only towers over planes are measured")?;
     let row_len = stack.row_len();
     let mut draw = ChaCha20Rng::seed_from_u64(config.run.seed);
-    let packer = Packer::new(game.layout.clone(), RowSymmetries::none(), config.run.seed)
-        .with_outcomes(shape.has_outcomes());
+    let packer = Packer {
+        has_outcomes: shape.has_outcomes(),
+        ..Packer::new(game.layout.clone(), RowSymmetries::none(), config.run.seed)
+    };
     (0..BATCHES)
         .map(|number| {
             let rows = game.rows.chunks(row_len).cycle().skip(number * size).take(size);

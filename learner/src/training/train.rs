@@ -7,13 +7,17 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use crate::{
-    data::{batches::HostBatch, ledger::DrawCounts, targets::Targets},
-    network::{Mode, Network, NetworkShape, Pass, StartError, inputs::Feeder},
+    data::{
+        batches::{HostBatch, ValidationBatches},
+        ledger::DrawCounts,
+        targets::Targets,
+    },
+    network::{Mode, Network, NetworkShape, POLICY, Pass, VALUE, inputs::Feeder},
     torch::{TorchError, to_host},
     training::{
         average::Average,
-        loss::losses,
-        optimizer::{Optimizer, Rule, learning_rate},
+        loss::{self, Term},
+        optimizer::{Optimizer, learning_rate},
         precision::Precision,
     },
 };
@@ -23,7 +27,7 @@ const STATISTICS_MOMENTUM: f64 = 0.1;
 
 /// Counters of training. Stored with each checkpoint, so that training resumes exactly there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Progress {
+pub struct TrainingProgress {
     /// Number of steps that the present weights were trained for.
     pub step: u64,
     /// Counts of samples and positions.
@@ -40,16 +44,12 @@ pub struct Progress {
 }
 
 /// Figures of one training step.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StepReport {
     /// The step's number, counted from 1.
     pub step: u64,
-    /// Cross-entropy of the policy, in nats.
-    pub policy_loss: f64,
-    /// Mean squared error of the value, or cross-entropy in nats.
-    pub value_loss: f64,
-    /// Mean squared error of the value, if `value_loss` is a cross-entropy of win, draw and loss.
-    pub value_squared_error: Option<f64>,
+    /// The terms of the loss by name, each without its weight ([`crate::training::loss::Term`]).
+    pub losses: Vec<(&'static str, f64)>,
     /// Weighted sum of the losses, which the step minimises.
     pub loss: f64,
     /// The policy loss that a perfect network would have.
@@ -62,6 +62,14 @@ pub struct StepReport {
     pub samples: usize,
 }
 
+impl StepReport {
+    /// Returns the loss of this name; NaN if the network has no such term.
+    pub fn of(&self, name: &str) -> f64 {
+        let found = self.losses.iter().find(|&&(term, _)| term == name);
+        found.map_or(f64::NAN, |&(_, loss)| loss)
+    }
+}
+
 /// Losses of the published network on a batch, in evaluation mode, in f32.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Fit {
@@ -69,6 +77,38 @@ pub struct Fit {
     pub policy: f64,
     /// The loss that the value is trained with: squared error, or cross-entropy in nats.
     pub value: f64,
+}
+
+/// Losses on held-out games and on games that training draws from. Both kinds of positions are drawn evenly from the whole window. The
+/// gap between the two grows when the network memorises games, because there are too many samples for each position or the window is
+/// too small.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Validation {
+    /// On games that are held out of training.
+    pub held_out: Fit,
+    /// On games that training draws from.
+    pub trained: Fit,
+}
+
+impl Validation {
+    /// Measures the network that `trainer` would publish now.
+    ///
+    /// # Errors
+    /// [`TrainError`] if torch fails, or a loss is not finite.
+    pub fn measure(trainer: &Trainer, batches: &ValidationBatches) -> Result<Self, TrainError> {
+        Ok(Self {
+            held_out: trainer.fit(&batches.held_out)?,
+            trained: trainer.fit(&batches.trained)?,
+        })
+    }
+
+    /// Returns the losses on held-out games less the losses on games that training draws from.
+    pub fn gap(&self) -> Fit {
+        Fit {
+            policy: self.held_out.policy - self.trained.policy,
+            value: self.held_out.value - self.trained.value,
+        }
+    }
 }
 
 /// Error: a training step was not made.
@@ -92,11 +132,12 @@ pub enum TrainError {
 /// Network, optimiser and counters: all that a training step changes.
 #[derive(Debug)]
 pub struct Trainer {
-    pub(crate) network: Network,
+    /// The network that is trained.
+    pub network: Network,
     pub(crate) optimizer: Optimizer,
     pub(crate) average: Option<Average>,
     /// Counters of training.
-    pub progress: Progress,
+    pub progress: TrainingProgress,
     feeder: Feeder,
     config: LearnerConfig,
     device: Device,
@@ -116,11 +157,7 @@ impl Trainer {
         device: Device,
     ) -> Result<Self, TorchError> {
         let network = Network::new(shape, seed, device)?;
-        let optimizer = Optimizer::new(
-            Rule::from(config.optimizer),
-            config.weight_decay,
-            network.variables(),
-        )?;
+        let optimizer = Optimizer::new(config.optimizer, config.weight_decay, &network.variables)?;
         let average = (config.average_decay > 0.0)
             .then(|| Average::new(shape, config.average_decay, device))
             .transpose()?;
@@ -128,7 +165,7 @@ impl Trainer {
             network,
             optimizer,
             average,
-            progress: Progress::default(),
+            progress: TrainingProgress::default(),
             feeder: Feeder::new(layout, device)?,
             config: config.clone(),
             device,
@@ -143,26 +180,18 @@ impl Trainer {
         self.kind = precision.kind();
     }
 
-    /// Returns the network that is trained.
-    pub fn network(&self) -> &Network {
-        &self.network
-    }
-
     /// Returns the network that is published: the average, if weights are averaged.
     pub fn published(&self) -> &Network {
-        self.average.as_ref().map_or(&self.network, Average::network)
-    }
-
-    /// Returns the network that is trained, to be changed.
-    pub fn network_mut(&mut self) -> &mut Network {
-        &mut self.network
+        self.average
+            .as_ref()
+            .map_or(&self.network, |average| &average.network)
     }
 
     /// Begins with the weights of an ONNX file instead of random ones.
     ///
     /// # Errors
-    /// [`StartError`] if the network has other sizes.
-    pub fn begin_with(&mut self, weights: &TowerWeights) -> Result<(), StartError> {
+    /// The network has other sizes; nothing has changed then.
+    pub fn begin_with(&mut self, weights: &TowerWeights) -> anyhow::Result<()> {
         self.network.begin_with(weights)?;
         Ok(self.average_first()?)
     }
@@ -186,7 +215,7 @@ impl Trainer {
     /// Makes the average that of the first weights alone.
     fn average_first(&mut self) -> Result<(), TorchError> {
         match &mut self.average {
-            Some(average) => average.update(self.network.variables(), 0),
+            Some(average) => average.update(&self.network.variables, 0),
             None => Ok(()),
         }
     }
@@ -196,22 +225,19 @@ impl Trainer {
     /// # Errors
     /// [`TrainError::Diverged`] if loss or gradient is not finite; the weights have not changed then.
     pub fn step(&mut self, batch: &HostBatch) -> Result<StepReport, TrainError> {
-        let losses = {
-            let targets = Targets::new(batch, self.device)?;
-            let inputs = self.feeder.batch(&batch.inputs)?;
-            let outputs = self.network.forward(&inputs, self.pass())?;
-            losses(&outputs, &targets, &self.config)?
-        };
-        let mut gradients = self.gradients(&losses.total)?;
+        let terms = self.terms(&self.network, batch, self.pass())?;
+        let total = loss::total(&terms)?;
+        let mut gradients = self.gradients(&total)?;
         let norm = norm(&gradients)?;
-        let always = [&losses.total, &losses.policy, &losses.value, &norm];
-        let all: Vec<&Tensor> = always.into_iter().chain(&losses.squared_error).collect();
+        let all: Vec<&Tensor> = [&total, &norm]
+            .into_iter()
+            .chain(terms.iter().map(|term| &term.loss))
+            .collect();
         // The only point where the host waits for the device.
         let numbers = to_host(&Tensor::f_stack(&all, 0).map_err(TorchError::from)?)?;
         let mut numbers = numbers.into_iter().map(f64::from);
-        let [loss, policy_loss, value_loss, gradient_norm] =
-            always.map(|_| numbers.next().unwrap_or(f64::NAN));
-        let value_squared_error = numbers.next();
+        let [loss, gradient_norm] = [(); 2].map(|()| numbers.next().unwrap_or(f64::NAN));
+        let losses = terms.iter().map(|term| term.name).zip(numbers).collect();
         if !loss.is_finite() || !gradient_norm.is_finite() {
             return Err(TrainError::Diverged {
                 step: self.progress.step + 1,
@@ -229,16 +255,14 @@ impl Trainer {
         }
         let learning_rate = learning_rate(&self.config, self.progress.step);
         self.optimizer
-            .step(self.network.variables_mut(), gradients, learning_rate)?;
+            .step(&mut self.network.variables, gradients, learning_rate)?;
         self.count(batch);
         if let Some(average) = &mut self.average {
-            average.update(self.network.variables(), self.progress.step)?;
+            average.update(&self.network.variables, self.progress.step)?;
         }
         Ok(StepReport {
             step: self.progress.step,
-            policy_loss,
-            value_loss,
-            value_squared_error,
+            losses,
             loss,
             target_entropy: batch.policy.entropy,
             gradient_norm,
@@ -253,22 +277,27 @@ impl Trainer {
     /// [`TrainError`] if torch fails, or a loss is not finite.
     pub fn fit(&self, batch: &HostBatch) -> Result<Fit, TrainError> {
         let _guard = tch::no_grad_guard();
-        let targets = Targets::new(batch, self.device)?;
-        let inputs = self.feeder.batch(&batch.inputs)?;
-        let outputs = self.published().forward(&inputs, Pass::EVALUATE)?;
-        let losses = losses(&outputs, &targets, &self.config)?;
-        let both = Tensor::f_stack(&[losses.policy, losses.value], 0).map_err(TorchError::from)?;
-        let [policy, value] = to_host(&both)?[..] else {
-            return Err(TorchError::new("two losses are expected").into());
+        let terms = self.terms(self.published(), batch, Pass::EVALUATE)?;
+        let mean = |name| match terms.iter().find(|term| term.name == name) {
+            Some(term) => Ok(f64::from(to_host(&term.loss)?[0])),
+            None => Err(TorchError::new(&format!("the network has no {name} loss"))),
         };
         let fit = Fit {
-            policy: f64::from(policy) - batch.policy.entropy,
-            value: f64::from(value),
+            policy: mean(POLICY)? - batch.policy.entropy,
+            value: mean(VALUE)?,
         };
         if !(fit.policy.is_finite() && fit.value.is_finite()) {
             return Err(TorchError::new("the losses on held-out games are not finite").into());
         }
         Ok(fit)
+    }
+
+    /// Evaluates a batch with `network`, and returns the terms of its loss.
+    fn terms(&self, network: &Network, batch: &HostBatch, pass: Pass) -> Result<Vec<Term>, TorchError> {
+        let targets = Targets::new(batch, self.device)?;
+        let inputs = self.feeder.batch(&batch.inputs)?;
+        let outputs = network.forward(&inputs, pass)?;
+        loss::terms(&outputs, &targets, &self.config)
     }
 
     /// Returns the number of samples trained on for each position inserted.
@@ -306,7 +335,7 @@ impl Trainer {
 
     /// Computes the gradients of all variables, one flat tensor for each group.
     fn gradients(&self, loss: &Tensor) -> Result<[Tensor; 2], TorchError> {
-        let [weights, others] = self.network.variables().groups();
+        let [weights, others] = &self.network.variables.groups;
         let inputs: Vec<&Tensor> = weights.views.iter().chain(&others.views).collect();
         let gradients = Tensor::f_run_backward(&[loss], &inputs, false, false)?;
         let (of_weights, of_others) = gradients.split_at(weights.views.len());
@@ -329,8 +358,8 @@ mod tests {
     fn progress_of_earlier_releases_is_read() {
         let written = r#"{"step": 6, "samples": 192, "next_batch": 6, "inserted": 96, "forgone": 4, "store_inserted": 90,
             "stores": {"a": 60, "b": 30}, "rollbacks": 1, "precision": null}"#;
-        let progress: Progress = serde_json::from_str(written).unwrap();
-        let expected = Progress {
+        let progress: TrainingProgress = serde_json::from_str(written).unwrap();
+        let expected = TrainingProgress {
             step: 6,
             draws: DrawCounts {
                 samples: 192,

@@ -3,17 +3,16 @@
 use std::{
     path::Path,
     process::{Child, Command, Stdio},
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
+    sync::atomic::Ordering,
 };
 
-use checkpoints::{LATEST, Manifest, Repository};
+use checkpoints::Repository;
 use config::{RunConfig, template};
+use test_support::until;
 
 use crate::common::{
     all_parts,
-    run::{TIMEOUT, config, start_store},
-    store::State,
+    run::{Place, reaches},
 };
 
 /// A learner process, killed when dropped.
@@ -40,54 +39,30 @@ impl Drop for Process {
     }
 }
 
-async fn wait_until(condition: impl Fn() -> bool) {
-    let waiting = async {
-        while !condition() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, waiting).await.unwrap();
-}
-
-async fn reaches(repository: &Repository, step: u64) -> Manifest {
-    let reached = async {
-        loop {
-            match repository.resolve(LATEST).await {
-                Ok(manifest) if manifest.draft.step >= step => return manifest,
-                Ok(_) | Err(checkpoints::Error::NotFound { .. }) => {}
-                Err(error) => panic!("{error}"),
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, reached).await.unwrap()
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kills_change_no_bit() {
     const STEPS: u64 = 30;
     let mut ends = Vec::new();
     for kills in [0, 4] {
-        let home = tempfile::tempdir().unwrap();
-        let state = Arc::new(State::default());
-        let (address, _stop) = start_store(&state).await;
-        let mut config = config(home.path(), &address);
+        let place = Place::new(0).await;
+        let (home, state) = (place.home.path(), &place.store);
+        let mut config = place.config();
         config.model = all_parts(&config.model);
         config.learner.average_decay = 0.9;
         config.learner.health = String::new();
         config.learner.metrics = String::new();
         let repository = Repository::open(&config.checkpoints.store).unwrap();
         for kill in 1..=kills {
-            let _learner = Process::start(&config, home.path());
+            let _learner = Process::start(&config, home);
             // The store has handed out three batches more than the checkpoint counts, and some of them were trained on.
             state.insert(if kill == 1 { 9 * 16 } else { 6 * 16 });
-            reaches(&repository, kill * 6).await;
-            wait_until(|| state.handed_out.lock().last() == Some(&(kill * 6 + 2))).await;
+            reaches(&repository, kill * 6, || ()).await;
+            until(|| state.handed_out.lock().last() == Some(&(kill * 6 + 2))).await;
         }
         let inserted = state.inserted.load(Ordering::SeqCst);
         state.insert(STEPS * 16 - inserted);
-        let learner = Process::start(&config, home.path());
-        let end = reaches(&repository, STEPS).await;
+        let learner = Process::start(&config, home);
+        let end = reaches(&repository, STEPS, || ()).await;
         drop(learner);
         assert_eq!(end.draft.step, STEPS);
         let digests: Vec<String> = end.files.values().map(|file| file.sha256.clone()).collect();

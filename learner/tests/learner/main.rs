@@ -10,7 +10,6 @@ mod export;
 mod generator;
 mod heads;
 mod killed;
-mod lease;
 mod optimizer;
 mod role;
 mod start;

@@ -1,21 +1,16 @@
 //! Tests of the whole learner, with a replay store over gRPC and a folder of checkpoints.
 
-use std::{
-    fs,
-    path::Path,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{fs, path::Path, sync::atomic::Ordering};
 
 use crate::common::{
     all_parts,
-    run::{Learner, TIMEOUT, config, start_store},
-    store::{self, State},
+    run::{Learner, Place},
+    store::State,
 };
 use checkpoints::{LATEST, LeaseTimes, Manifest, WEIGHTS};
 use config::{GameConfig, Precision};
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
+use learner::publishing::lease::LearnerFolder;
+use test_support::until;
 
 fn digests(manifest: &Manifest) -> Vec<&str> {
     manifest.files.values().map(|file| file.sha256.as_str()).collect()
@@ -23,77 +18,61 @@ fn digests(manifest: &Manifest) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_restart_changes_no_bit() {
-    restart(GameConfig::default(), false).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restart_changes_no_bit_with_every_part() {
-    restart(GameConfig::default(), true).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_restart_changes_no_bit_in_the_generator_game() {
     let generator = GameConfig {
         name: "generator".into(),
         options: 0,
         ..GameConfig::default()
     };
-    restart(generator, false).await;
-}
+    for (game, with_all_parts) in [
+        (GameConfig::default(), false),
+        (GameConfig::default(), true),
+        (generator, false),
+    ] {
+        let place = async |positions| {
+            let state = State {
+                game: game.clone(),
+                ..State::default()
+            };
+            Place::with(state, positions).await
+        };
+        let start = |place: &Place| {
+            let mut config = place.config();
+            config.game = game.clone();
+            if with_all_parts {
+                config.model = all_parts(&config.model);
+            }
+            Learner::start(config)
+        };
+        let straight = place(192).await;
+        let learner = start(&straight);
+        learner.reaches(12).await;
+        let straight_end = learner.stop().await;
 
-async fn restart(game: GameConfig, with_all_parts: bool) {
-    let state = || {
-        Arc::new(State {
-            game: game.clone(),
-            ..State::default()
-        })
-    };
-    let config = |home: &Path, address: &str| {
-        let mut config = config(home, address);
-        config.game = game.clone();
-        if with_all_parts {
-            config.model = all_parts(&config.model);
-        }
-        config
-    };
-    let straight = tempfile::tempdir().unwrap();
-    let full = state();
-    let (address, _stop) = start_store(&full).await;
-    full.insert(192);
-    let learner = Learner::start(config(straight.path(), &address));
-    learner.reaches(12).await;
-    let straight_end = learner.stop().await;
-
-    let restarted = tempfile::tempdir().unwrap();
-    let state = state();
-    let (address, _stop) = start_store(&state).await;
-    state.insert(96);
-    let learner = Learner::start(config(restarted.path(), &address));
-    learner.reaches(6).await;
-    let half = learner.stop().await;
-    assert_eq!(half.draft.step, 6);
-    state.insert(96);
-    let learner = Learner::start(config(restarted.path(), &address));
-    learner.reaches(12).await;
-    let end = learner.stop().await;
-    assert_eq!(end.draft.step, 12);
-    assert_eq!(end.version, straight_end.version);
-    assert_eq!(digests(&end), digests(&straight_end));
-    assert_ne!(digests(&half), digests(&end));
-    // No batch was drawn twice.
-    assert_eq!(*state.handed_out.lock(), (0..12).collect::<Vec<_>>());
+        let place = place(96).await;
+        let learner = start(&place);
+        learner.reaches(6).await;
+        let half = learner.stop().await;
+        assert_eq!(half.draft.step, 6);
+        place.store.insert(96);
+        let learner = start(&place);
+        learner.reaches(12).await;
+        let end = learner.stop().await;
+        assert_eq!(end.draft.step, 12);
+        assert_eq!(end.version, straight_end.version);
+        assert_eq!(digests(&end), digests(&straight_end));
+        assert_ne!(digests(&half), digests(&end));
+        // No batch was drawn twice.
+        assert_eq!(*place.store.handed_out.lock(), (0..12).collect::<Vec<_>>());
+    }
 }
 
 /// The checkpoint from which training resumes says that it was trained for a moment less than eight minutes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn milestones_get_labels_that_protect_them_and_time_goes_on_after_a_restart() {
-    let home = tempfile::tempdir().unwrap();
-    let state = Arc::new(State::default());
-    let (address, _stop) = start_store(&state).await;
-    let mut config = config(home.path(), &address);
+    let place = Place::new(96).await;
+    let mut config = place.config();
     config.checkpoints.keep = 1;
     config.checkpoints.keep_for_games = 0;
-    state.insert(96);
     let learner = Learner::start(config.clone());
     learner.reaches(6).await;
     let repository = learner.repository.clone();
@@ -104,7 +83,7 @@ async fn milestones_get_labels_that_protect_them_and_time_goes_on_after_a_restar
     manifest["trained_ms"] = 479_999.into();
     fs::write(&path, manifest.to_string()).unwrap();
 
-    state.insert(96);
+    place.store.insert(96);
     let learner = Learner::start(config);
     learner.reaches(12).await;
     let end = learner.stop().await;
@@ -120,25 +99,16 @@ async fn milestones_get_labels_that_protect_them_and_time_goes_on_after_a_restar
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn training_survives_a_store_that_is_unavailable_or_sends_invalid_batches() {
-    let home = tempfile::tempdir().unwrap();
-    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = free.local_addr().unwrap();
-    drop(free);
-    let learner = Learner::start(config(home.path(), &address.to_string()));
+    let place = Place::without_store().await;
+    let state = &place.store;
+    let learner = place.learner();
     learner.reaches(0).await;
 
-    let state = Arc::new(State::default());
     state.breaks.store(true, Ordering::SeqCst);
     state.is_damaged.store(true, Ordering::SeqCst);
     state.insert(192);
-    let listener = TcpListener::bind(address).await.unwrap();
-    tokio::spawn(store::serve(listener, state.clone(), CancellationToken::new()));
-    let some = async {
-        while state.handed_out.lock().len() < 2 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, some).await.unwrap();
+    place.listen().await;
+    until(|| state.handed_out.lock().len() >= 2).await;
     state.is_damaged.store(false, Ordering::SeqCst);
     learner.reaches(6).await;
     state.breaks.store(false, Ordering::SeqCst);
@@ -153,23 +123,17 @@ async fn training_survives_a_store_that_is_unavailable_or_sends_invalid_batches(
 /// A store with `replay.min_uses` holds games back while positions are sampled too rarely, so it must know that the learner waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_learner_tells_the_store_that_it_waits_for_positions() {
-    let home = tempfile::tempdir().unwrap();
-    let state = Arc::new(State::default());
-    let (address, _stop) = start_store(&state).await;
-    state.insert(20);
-    state.held_back.store(172, Ordering::SeqCst);
-    let learner = Learner::start(config(home.path(), &address));
+    let place = Place::new(20).await;
+    place.store.held_back.store(172, Ordering::SeqCst);
+    let learner = place.learner();
     learner.reaches(12).await;
     learner.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_label_left_behind_is_moved_and_a_damaged_checkpoint_is_refused() {
-    let home = tempfile::tempdir().unwrap();
-    let state = Arc::new(State::default());
-    let (address, _stop) = start_store(&state).await;
-    state.insert(96);
-    let learner = Learner::start(config(home.path(), &address));
+    let place = Place::new(96).await;
+    let learner = place.learner();
     let repository = learner.repository.clone();
     let random = learner.reaches(0).await;
     let newest = learner.reaches(6).await;
@@ -177,25 +141,26 @@ async fn a_label_left_behind_is_moved_and_a_damaged_checkpoint_is_refused() {
 
     // This is the state after a crash between the checkpoint and its label.
     repository.set_label(LATEST, &random.version).await.unwrap();
-    let learner = Learner::start(config(home.path(), &address));
+    let learner = place.learner();
     assert_eq!(learner.reaches(6).await.version, newest.version);
     assert_eq!(learner.stop().await.version, newest.version);
 
-    let folder = home
+    let folder = place
+        .home
         .path()
         .join("checkpoints/versions")
         .join(newest.version.as_str());
     let file = folder.join(WEIGHTS);
-    let mut bytes = std::fs::read(&file).unwrap();
+    let mut bytes = fs::read(&file).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
-    std::fs::write(&file, bytes).unwrap();
-    let reason = Learner::start(config(home.path(), &address)).fails().await;
+    fs::write(&file, bytes).unwrap();
+    let reason = place.learner().fails().await;
     assert!(
         reason.contains("weights.safetensors of") && reason.contains("remove its folder"),
         "{reason}"
     );
-    std::fs::remove_dir_all(folder).unwrap();
-    let learner = Learner::start(config(home.path(), &address));
+    fs::remove_dir_all(folder).unwrap();
+    let learner = place.learner();
     assert_eq!(
         learner.reaches(6).await.version,
         newest.version,
@@ -206,11 +171,8 @@ async fn a_label_left_behind_is_moved_and_a_damaged_checkpoint_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn training_that_diverges_is_restored_once_and_then_fails() {
-    let home = tempfile::tempdir().unwrap();
-    let state = Arc::new(State::default());
-    let (address, _stop) = start_store(&state).await;
-    state.insert(1000);
-    let mut config = config(home.path(), &address);
+    let place = Place::new(1000).await;
+    let mut config = place.config();
     let learning_rate = std::mem::replace(&mut config.learner.learning_rate, 1e30);
     config.learner.checkpoint_steps = 100;
     let learner = Learner::start(config.clone());
@@ -241,31 +203,29 @@ async fn training_that_diverges_is_restored_once_and_then_fails() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_configuration_that_does_not_fit_is_an_error_with_the_reason() {
-    let home = tempfile::tempdir().unwrap();
-    let state = Arc::new(State::default());
-    let (address, _stop) = start_store(&state).await;
-    let learner = Learner::start(config(home.path(), &address));
+    let place = Place::new(0).await;
+    let learner = place.learner();
     learner.reaches(0).await;
-    state.other_game.store(true, Ordering::SeqCst);
-    state.insert(1000);
+    place.store.other_game.store(true, Ordering::SeqCst);
+    place.store.insert(1000);
     let reason = learner.fails().await;
     assert!(
         reason.contains("the replay store holds chess with options 1"),
         "{reason}"
     );
 
-    let mut wider = config(home.path(), &address);
+    let mut wider = place.config();
     wider.model.filters = 16;
     let reason = Learner::start(wider).fails().await;
     assert!(reason.contains("filters is 16, was 8"), "{reason}");
 
-    let mut other_rows = config(home.path(), &address);
+    let mut other_rows = place.config();
     other_rows.game.options = 3;
     let reason = Learner::start(other_rows).fails().await;
     assert!(reason.contains("another layout of paco-sako"), "{reason}");
 
-    state.other_game.store(false, Ordering::SeqCst);
-    let mut large = config(home.path(), &address);
+    place.store.other_game.store(false, Ordering::SeqCst);
+    let mut large = place.config();
     large.learner.batch_size = 512;
     let reason = Learner::start(large).fails().await;
     assert!(
@@ -273,7 +233,7 @@ async fn a_configuration_that_does_not_fit_is_an_error_with_the_reason() {
         "{reason}"
     );
 
-    let mut no_runtime = config(&home.path().join("other"), &address);
+    let mut no_runtime = place.config_in("other");
     no_runtime.inference.runtime = "/nowhere/libonnxruntime.so".into();
     let reason = Learner::start(no_runtime).fails().await;
     assert!(reason.contains("/nowhere/libonnxruntime.so"), "{reason}");
@@ -281,18 +241,15 @@ async fn a_configuration_that_does_not_fit_is_an_error_with_the_reason() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_precision_is_measured_once_and_kept() {
-    let home = tempfile::tempdir().unwrap();
-    let state = Arc::new(State::default());
-    let (address, _stop) = start_store(&state).await;
-    state.insert(100);
-    let mut config = config(home.path(), &address);
+    let place = Place::new(100).await;
+    let mut config = place.config();
     config.learner.precision = Precision::Auto;
     let learner = Learner::start(config.clone());
     let first = learner.reaches(6).await;
     let measured = first.draft.learner_state["progress"]["precision"].clone();
     assert!(measured == "f32" || measured == "bf16", "{measured}");
     learner.stop().await;
-    state.insert(200);
+    place.store.insert(200);
     let learner = Learner::start(config);
     let later = learner.reaches(12).await;
     assert_eq!(later.draft.learner_state["progress"]["precision"], measured);
@@ -301,12 +258,9 @@ async fn the_precision_is_measured_once_and_kept() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_learner_that_lost_its_lease_ends_with_the_reason() {
-    let home = tempfile::tempdir().unwrap();
-    let state = Arc::new(State::default());
-    let (address, _stop) = start_store(&state).await;
-    state.insert(96);
-    let mut replaced = config(home.path(), &address);
-    replaced.learner.folder = home.path().join("one");
+    let place = Place::new(96).await;
+    let mut replaced = place.config();
+    replaced.learner.folder = place.home.path().join("one");
     let learner = Learner::start(replaced.clone());
     let repository = learner.repository.clone();
     learner.reaches(6).await;
@@ -315,14 +269,14 @@ async fn a_learner_that_lost_its_lease_ends_with_the_reason() {
 
     // A second learner in a folder of its own waits and publishes nothing.
     let mut other = replaced.clone();
-    other.learner.folder = home.path().join("two");
+    other.learner.folder = place.home.path().join("two");
     let second = Learner::start(other);
 
     // This is the state after the first learner was disconnected until its lease expired, so that another learner holds the lease.
-    let name = std::fs::read_to_string(home.path().join("one/learner.lock")).unwrap();
+    let name = fs::read_to_string(place.home.path().join("one/learner.lock")).unwrap();
     let times = LeaseTimes::default();
     let taken = repository.lease(LATEST, &name, times).await.unwrap();
-    state.insert(192);
+    place.store.insert(192);
     let reason = learner.fails().await;
     assert!(
         reason.contains("another process has taken over the lease of `latest`"),
@@ -337,4 +291,25 @@ async fn a_learner_that_lost_its_lease_ends_with_the_reason() {
     let after = second.reaches(before.draft.step + 6).await;
     assert_eq!(after.token, 3);
     second.stop().await;
+}
+
+#[test]
+fn a_folder_admits_one_learner_and_keeps_its_name() {
+    let home = tempfile::tempdir().unwrap();
+    let folder = home.path().join("learner");
+    let first = LearnerFolder::lock(&folder).unwrap();
+    let name = first.holder.to_owned();
+    let error = LearnerFolder::lock(&folder).unwrap_err().to_string();
+    assert!(error.contains("another learner runs in"), "{error}");
+    drop(first);
+    assert_eq!(LearnerFolder::lock(&folder).unwrap().holder, name);
+
+    let copy = home.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    fs::copy(folder.join("learner.lock"), copy.join("learner.lock")).unwrap();
+    assert_ne!(LearnerFolder::lock(&copy).unwrap().holder, name);
+
+    fs::write(folder.join("learner.lock"), &name[..7]).unwrap();
+    let torn = LearnerFolder::lock(&folder).unwrap();
+    assert!(torn.holder.len() > 32 && torn.holder != name);
 }

@@ -178,6 +178,14 @@ fn connect_four(symmetries: RowSymmetries) -> Packer {
     Packer::new(ConnectFour::layout(()), symmetries, 1)
 }
 
+/// Returns a packer that computes targets from the values of actions.
+fn completed(symmetries: RowSymmetries) -> Packer {
+    Packer {
+        completed_q: Some(EVEN),
+        ..connect_four(symmetries)
+    }
+}
+
 #[test]
 fn shares_stand_at_the_policy_indices_of_their_actions_in_each_symmetry() {
     let mirrored = ConnectFour::row_symmetries(());
@@ -187,10 +195,7 @@ fn shares_stand_at_the_policy_indices_of_their_actions_in_each_symmetry() {
             number,
             ..wire(DecisionKind::Searched)
         };
-        let packed = connect_four(mirrored.clone())
-            .with_completed_q(Some(EVEN))
-            .pack(&batch)
-            .unwrap();
+        let packed = completed(mirrored.clone()).pack(&batch).unwrap();
         assert_eq!(packed.policy.samples, 2);
         let first: Vec<i64> = packed.policy.at[..4].to_vec();
         assert!(first == [5, 1, 0, 3] || first == [1, 5, 6, 3], "{first:?}");
@@ -221,7 +226,7 @@ fn positions_without_values_of_a_search_keep_their_visits() {
         (visits.at.as_slice(), visits.share.as_slice()),
         (&[5, 1, 13][..], &[0.75, 0.25, 1.0][..])
     );
-    let completed = connect_four(RowSymmetries::none()).with_completed_q(Some(EVEN));
+    let completed = completed(RowSymmetries::none());
     for kind in [DecisionKind::Solved, DecisionKind::Unrecorded] {
         assert_eq!(completed.pack(&wire(kind)).unwrap().policy, visits);
     }
@@ -243,7 +248,7 @@ fn positions_without_values_of_a_search_keep_their_visits() {
 
 #[test]
 fn a_sample_with_an_impossible_action_or_value_is_left_out() {
-    let packer = connect_four(RowSymmetries::none()).with_completed_q(Some(EVEN));
+    let packer = completed(RowSymmetries::none());
     let mut batch = wire(DecisionKind::Searched);
     batch.decisions.as_mut().unwrap().unvisited_actions[0] = 7;
     let (packed, errors) = packer.pack_valid(&batch).unwrap();
@@ -258,8 +263,15 @@ fn positions_of_games_without_a_result_take_their_root_value() {
     let mut batch = wire_batch(&layout, 3, 5, 0);
     (batch.results, batch.root_values) = (vec![1.0, 0.25, -1.0], vec![0.5, 0.25, 0.5]);
     batch.undecided = vec![1];
-    let wdl = packer(&layout).with_outcomes(true);
-    let packed = wdl.clone().with_root_values(0.5).pack(&batch).unwrap();
+    let wdl = Packer {
+        has_outcomes: true,
+        ..packer(&layout)
+    };
+    let mixing = Packer {
+        root_value_share: 0.5,
+        ..wdl.clone()
+    };
+    let packed = mixing.pack(&batch).unwrap();
     assert_eq!(packed.results, [0.75, 0.25, -0.25]);
     let outcomes = packed.outcomes.unwrap();
     assert_eq!(outcomes[3..6], [0.25, 0.75, 0.0]);

@@ -3,14 +3,11 @@
 use crate::common::{all_parts, batch, batch_for, layout, model, settings, trainer};
 use config::{LearnerConfig, ModelConfig, Optimizer};
 use learner::{
-    data::store_view::ValidationBatches,
+    data::{batches::ValidationBatches, packer::Packer},
     network::{Pass, inputs::Feeder},
-    publishing::snapshot::{Snapshot, SnapshotError},
+    publishing::snapshot::Snapshot,
     torch::{tensor_files, to_host},
-    training::{
-        train::{TrainError, Trainer},
-        validation::Validation,
-    },
+    training::train::{TrainError, Trainer, Validation},
 };
 
 fn train(trainer: &mut Trainer, numbers: std::ops::Range<u64>) {
@@ -30,8 +27,8 @@ fn the_first_network_is_exactly_uniform() {
         let trainer = trainer(&layout, &model, &settings(), 1);
         let rows = batch(&layout, 16, 1, 0).rows;
         let inputs = Feeder::new(&layout, Device::Cpu).unwrap().rows(&rows).unwrap();
-        let outputs = tch::no_grad(|| trainer.network().forward(&inputs, Pass::EVALUATE).unwrap());
-        let logits = to_host(&outputs.logits).unwrap();
+        let outputs = tch::no_grad(|| trainer.network.forward(&inputs, Pass::EVALUATE).unwrap());
+        let logits = to_host(outputs.head("policy").unwrap()).unwrap();
         assert_eq!(logits.len(), 16 * actions as usize);
         assert!(logits.iter().all(|&logit| logit == 0.0));
         assert_eq!(to_host(&outputs.values).unwrap(), [0.0; 16]);
@@ -50,21 +47,21 @@ fn one_batch_can_be_memorised() {
         let batch = batch(&layout(9), 32, 5, 0);
         let first = trainer.step(&batch).unwrap();
         // At first the policy is nearly uniform over 9 actions, and the value nearly 0.
-        assert!((first.policy_loss - 9f64.ln()).abs() < 0.1, "{first:?}");
-        assert!(first.value_loss < 1.0);
-        let mut last = first;
+        assert!((first.of("policy") - 9f64.ln()).abs() < 0.1, "{first:?}");
+        assert!(first.of("value") < 1.0);
+        let mut last = first.clone();
         for _ in 0..150 {
             last = trainer.step(&batch).unwrap();
         }
         assert!(
-            last.policy_loss - last.target_entropy < 0.3 * (first.policy_loss - first.target_entropy),
+            last.of("policy") - last.target_entropy < 0.3 * (first.of("policy") - first.target_entropy),
             "{optimizer:?}: {first:?} {last:?}"
         );
         assert!(
-            last.value_loss < 0.1 * first.value_loss,
+            last.of("value") < 0.1 * first.of("value"),
             "{optimizer:?}: {first:?} {last:?}"
         );
-        assert!(last.policy_loss > last.target_entropy);
+        assert!(last.of("policy") > last.target_entropy);
     }
 }
 
@@ -132,7 +129,6 @@ fn a_snapshot_that_does_not_fit_changes_nothing() {
     };
     let other = Snapshot::take(&trainer(&layout(9), &wider, &settings(), 1), 1).unwrap();
     let error = other.restore(&mut small).unwrap_err();
-    assert!(matches!(error, SnapshotError::File { .. }), "{error}");
     assert!(error.to_string().contains("weights.safetensors"), "{error}");
     for change in ["missing", "unknown"] {
         let mut named = tensor_files::read(&before.weights).unwrap();
@@ -204,8 +200,8 @@ fn gradients_are_clipped_and_unsearched_samples_train_the_value_only() {
     unsearched.visits.clear();
     let unsearched = crate::common::packer(&layout(9)).pack(&unsearched).unwrap();
     let report = trainer.step(&unsearched).unwrap();
-    assert_eq!((report.policy_loss, report.target_entropy), (0.0, 0.0));
-    assert!(report.value_loss > 0.0 && report.gradient_norm > 1e-6);
+    assert_eq!((report.of("policy"), report.target_entropy), (0.0, 0.0));
+    assert!(report.of("value") > 0.0 && report.gradient_norm > 1e-6);
     let after = Snapshot::take(&trainer, 1).unwrap();
     let moved = tensor_files::read(&before.weights)
         .unwrap()
@@ -230,19 +226,19 @@ fn the_published_network_is_the_average_of_the_trained_ones() {
     };
     let mut trainer = trainer(&layout(9), &model(), &settings, 1);
     let numbers = |network: &learner::network::Network| -> Vec<f64> {
-        let tensors = network.variables().to_host().unwrap();
+        let tensors = network.variables.to_host().unwrap();
         tensors
             .iter()
             .flat_map(|tensor| tensor.numbers.iter().map(|&number| f64::from(number)))
             .collect()
     };
-    let mut expected = numbers(trainer.network());
+    let mut expected = numbers(&trainer.network);
     assert_eq!(numbers(trainer.published()), expected);
     for step in 1..=8 {
         trainer.step(&batch(&layout(9), 32, 5, step)).unwrap();
         // The expected average: the plain mean at first, then the moving average.
         let share = f64::max(0.25, 1.0 / step as f64);
-        for (average, now) in expected.iter_mut().zip(numbers(trainer.network())) {
+        for (average, now) in expected.iter_mut().zip(numbers(&trainer.network)) {
             *average += share * (now - *average);
         }
         let largest = numbers(trainer.published())
@@ -252,14 +248,14 @@ fn the_published_network_is_the_average_of_the_trained_ones() {
             .fold(0.0, f64::max);
         assert!(largest < 1e-5, "step {step}: {largest}");
     }
-    assert_ne!(numbers(trainer.published()), numbers(trainer.network()));
+    assert_ne!(numbers(trainer.published()), numbers(&trainer.network));
     let without = LearnerConfig {
         average_decay: 0.0,
         ..settings
     };
     let mut plain = crate::common::trainer(&layout(9), &model(), &without, 2);
     Snapshot::take(&trainer, 1).unwrap().restore(&mut plain).unwrap();
-    assert_eq!(numbers(plain.published()), numbers(trainer.network()));
+    assert_eq!(numbers(plain.published()), numbers(&trainer.network));
 }
 
 #[test]
@@ -272,7 +268,10 @@ fn value_targets_mix_results_with_root_values_of_searched_positions() {
     wire.visits.truncate(6);
     let packer = crate::common::packer(&layout(9));
     assert_eq!(packer.pack(&wire).unwrap().results, wire.results);
-    let mixing = packer.with_root_values(0.25);
+    let mixing = Packer {
+        root_value_share: 0.25,
+        ..packer
+    };
     assert_eq!(mixing.pack(&wire).unwrap().results, [0.875, -0.625, 0.125, 1.0]);
     wire.root_values[1] = f32::NAN;
     assert!(

@@ -85,19 +85,6 @@ fn write_config(home: &Path, address: &str) -> RunConfig {
     config::load(&home.join("run.toml")).unwrap()
 }
 
-fn copy_folder(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_folder(&entry.path(), &target);
-        } else {
-            fs::copy(entry.path(), target).unwrap();
-        }
-    }
-}
-
 async fn until<T>(what: &str, condition: impl AsyncFn() -> Option<T>) -> T {
     let holds = async {
         loop {
@@ -177,7 +164,7 @@ async fn kills_on_a_growing_store_change_no_bit() {
     drop(learner);
     let reference = write_config(&reference_home, &address);
     for place in ["checkpoints", "learner"] {
-        copy_folder(&home.join(place), &reference_home.join(place));
+        test_support::copy_folder(&home.join(place), &reference_home.join(place));
     }
 
     let (appended, is_over) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));

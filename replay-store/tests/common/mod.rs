@@ -20,6 +20,8 @@ use tokio_stream::iter;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
+pub use test_support::copy_folder;
+
 pub type Client = ReplayStoreClient<Channel>;
 
 /// Returns the settings of a store of synthetic games in `folder`, with a window of `window_positions`.
@@ -128,20 +130,6 @@ pub fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
         }
     }
     files
-}
-
-/// Copies a folder recursively.
-pub fn copy_folder(from: &Path, to: &Path) {
-    std::fs::create_dir_all(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy_folder(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
-    }
 }
 
 /// Returns the id of a game.

@@ -8,10 +8,7 @@
 
 mod write;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use replay_store::{
     exchange::archive::Reader,
@@ -19,41 +16,22 @@ use replay_store::{
     store::{GetError, Store, append::Verdict},
 };
 use serde_json::Value;
+use test_support::{all_golden, new_golden, own_golden};
 
 use crate::common::{close, copy_folder, id, open, snapshot, synthetic};
 use write::{fingerprint, golden_settings, hex};
 
-/// Returns the folder with one golden folder for each release.
-fn golden() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
-}
-
-/// Returns the version of this release without its last number.
-fn release() -> &'static str {
-    env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0
-}
-
-/// Returns the golden folders of all releases.
-fn releases() -> Vec<PathBuf> {
-    let entries = fs::read_dir(golden()).unwrap().map(|entry| entry.unwrap().path());
-    let mut folders: Vec<PathBuf> = entries.filter(|path| path.is_dir()).collect();
-    folders.sort();
-    folders
-}
+const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
 #[test]
 #[ignore = "writes the golden folder of this release; run it when a format changes"]
 fn write_a_golden_folder() {
-    let folder = golden().join(release());
-    let _ = fs::remove_dir_all(&folder);
-    write::write(&folder);
+    write::write(&new_golden(CRATE, ""));
 }
 
 #[test]
 fn there_is_a_golden_folder_of_this_release_in_the_current_format() {
-    let folder = golden().join(release());
-    assert!(releases().contains(&folder));
-    let text = fs::read_to_string(folder.join("store/store.json")).unwrap();
+    let text = fs::read_to_string(own_golden(CRATE, "store/store.json")).unwrap();
     let found: Value = serde_json::from_str(&text).unwrap();
     let made = tempfile::tempdir().unwrap();
     let settings = crate::common::settings(made.path(), 64);
@@ -111,7 +89,7 @@ fn check(store: &Store, expected: &Value, context: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_golden_store_is_read_and_written_on() {
-    for golden in releases() {
+    for golden in all_golden(CRATE, "") {
         let context = golden.display().to_string();
         let expected = expected(&golden);
         let folder = tempfile::tempdir().unwrap();
@@ -141,7 +119,7 @@ async fn every_golden_store_is_read_and_written_on() {
 
 #[test]
 fn every_golden_archive_is_read() {
-    for golden in releases() {
+    for golden in all_golden(CRATE, "") {
         let archive = fs::File::open(golden.join("games.minuet")).unwrap();
         let reader = Reader::new(archive).unwrap();
         assert_eq!(

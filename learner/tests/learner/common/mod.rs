@@ -103,10 +103,11 @@ pub fn batch_for(
     seed: u64,
     number: u64,
 ) -> HostBatch {
-    packer(layout)
-        .with_outcomes(trainer.network().shape().has_outcomes())
-        .pack(&wire_batch(layout, positions, seed, number))
-        .unwrap()
+    let packer = Packer {
+        has_outcomes: trainer.network.shape.has_outcomes(),
+        ..packer(layout)
+    };
+    packer.pack(&wire_batch(layout, positions, seed, number)).unwrap()
 }
 
 /// Switches all optional parts on.

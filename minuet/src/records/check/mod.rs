@@ -119,12 +119,6 @@ impl registry::Visitor for Rules<'_> {
     type Output = Vec<Problem>;
 
     fn visit<G: Game>(self) -> Vec<Problem> {
-        rules::check::<G>(self.0).unwrap_or_else(|error| {
-            vec![Problem {
-                ply: None,
-                field: error.field,
-                problem: error.reason,
-            }]
-        })
+        rules::check::<G>(self.0)
     }
 }

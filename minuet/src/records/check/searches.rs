@@ -6,12 +6,15 @@ use std::{
     sync::Arc,
 };
 
-use actor::check::search::{FollowError, Followed, follow, is_without_evaluations};
+use actor::check::{
+    Problem,
+    search::{Followed, follow, is_without_evaluations},
+};
+use anyhow::{Context as _, ensure};
 use config::Provider;
 use games::{Game, registry};
 use network::{
-    LocalNetwork, ModelFile, ModelName, Network as _, PositionBatch, Predictions,
-    client::local::NetworkLoader, file::encoding_of,
+    LocalNetwork, ModelFile, ModelName, Network as _, client::local::NetworkLoader, file::encoding_of,
 };
 use proto::v1;
 
@@ -53,8 +56,8 @@ impl SearchChecker {
         let following = Following { game, networks };
         let followed = match registry::visit(&game.game, following)? {
             Ok(followed) => followed,
-            Err(error @ FollowError::Unplayable(_)) => return Ok(Outcome::NotTried(error.to_string())),
-            Err(error) => return Err(error.into()),
+            Err(error) if error.is::<Problem>() => return Ok(Outcome::NotTried(error.to_string())),
+            Err(error) => return Err(error),
         };
         Ok(match followed.difference {
             Some(difference) => Outcome::Differs(vec![difference]),
@@ -145,25 +148,27 @@ struct Following<'a> {
 }
 
 impl registry::Visitor for Following<'_> {
-    type Output = Result<Followed, FollowError<String>>;
+    type Output = anyhow::Result<Followed>;
 
     fn visit<G: Game>(self) -> Self::Output {
         for network in self.networks.iter().flatten() {
             let description = network.description();
             let (version, layout) = (&description.version, &description.layout);
-            encoding_of::<G>(layout, version).map_err(|error| FollowError::Network(error.to_string()))?;
-            if layout.options != self.game.options {
-                return Err(FollowError::Network(format!(
-                    "{version} takes rows with options {}, the game has options {}",
-                    layout.options, self.game.options
-                )));
-            }
+            encoding_of::<G>(layout, version)?;
+            ensure!(
+                layout.options == self.game.options,
+                "{version} takes rows with options {}, the game has options {}",
+                layout.options,
+                self.game.options
+            );
         }
-        follow::<G, String>(self.game, |model, batch, predictions| {
-            match self.networks.get(model).and_then(Option::as_ref) {
-                Some(network) => evaluate(network, batch, predictions),
-                None => Err(format!("model {model} of the record is not loaded")),
-            }
+        follow::<G>(self.game, |model, batch, predictions| {
+            let network = self.networks.get(model).and_then(Option::as_ref);
+            let network = network.with_context(|| format!("model {model} of the record is not loaded"))?;
+            network.evaluate(batch, predictions)?;
+            // As on the wire, so that the priors equal those of the game.
+            predictions.round_priors();
+            Ok(())
         })
     }
 }
@@ -211,18 +216,4 @@ impl Networks {
         })?;
         Ok(Arc::new(self.loader.open(&file)?))
     }
-}
-
-/// Appends the predictions for a batch. Priors are rounded to half precision as on the wire, so that they equal those of the
-/// game.
-fn evaluate(
-    network: &LocalNetwork,
-    batch: &PositionBatch,
-    predictions: &mut Predictions,
-) -> Result<(), String> {
-    network
-        .evaluate(batch, predictions)
-        .map_err(|error| error.to_string())?;
-    predictions.round_priors();
-    Ok(())
 }

@@ -4,16 +4,13 @@
 //!
 //! `cargo test -p actor --lib write_a_golden_folder -- --ignored` writes the folder of this release.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
 
 use config::ProblemsConfig;
 use durable::frame;
+use test_support::{all_golden, copy_folder, new_golden};
 
-use super::tests::{game, waiting};
-use super::{GAME, Recovered, Spool, folder};
+use super::{GAME, Recovered, Spool, folder, game, waiting};
 use crate::play::{
     curriculum::{Curriculum, Rung},
     naming::Naming,
@@ -21,14 +18,6 @@ use crate::play::{
 
 /// Limit of the spools in bytes.
 const LIMIT: u64 = 1 << 20;
-
-fn golden() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
-}
-
-fn release() -> &'static str {
-    env!("CARGO_PKG_VERSION").rsplit_once('.').unwrap().0
-}
 
 fn problems() -> ProblemsConfig {
     ProblemsConfig {
@@ -42,8 +31,7 @@ fn problems() -> ProblemsConfig {
 #[test]
 #[ignore = "writes the golden folder of this release; run it when a format changes"]
 fn write_a_golden_folder() {
-    let folder = golden().join(release()).join("spool");
-    let _ = fs::remove_dir_all(&folder);
+    let folder = new_golden(env!("CARGO_MANIFEST_DIR"), "spool");
     let (spool, _) = Spool::open(folder.clone(), LIMIT).unwrap();
     spool.append(&[game(5), game(3)]).unwrap();
     spool.append(&[game(9), game(11)]).unwrap();
@@ -62,30 +50,12 @@ fn write_a_golden_folder() {
     fs::remove_file(folder.join("lock")).unwrap();
 }
 
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        let target = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy(&path, &target);
-        } else {
-            fs::copy(&path, target).unwrap();
-        }
-    }
-}
-
 #[test]
 fn every_golden_spool_is_read() {
-    let releases: Vec<PathBuf> = fs::read_dir(golden())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    assert!(releases.contains(&golden().join(release())));
-    for golden in releases {
+    for golden in all_golden(env!("CARGO_MANIFEST_DIR"), "spool") {
         let context = golden.display().to_string();
         let folder = tempfile::tempdir().unwrap();
-        copy(&golden.join("spool"), folder.path());
+        copy_folder(&golden, folder.path());
         let (spool, recovered) = Spool::open(folder.path().into(), LIMIT).unwrap();
         let expected = Recovered {
             games: 5,
@@ -101,7 +71,7 @@ fn every_golden_spool_is_read() {
         let refused = fs::read(refused).unwrap();
         assert_eq!(folder::game(&refused).unwrap().game_number, 11, "{context}");
         let naming = Naming::open(folder.path(), "", 1).unwrap();
-        assert!(naming.name().starts_with("actor-"), "{context}");
+        assert!(naming.name.starts_with("actor-"), "{context}");
         assert_eq!(naming.next_game().unwrap().0, 256, "{context}");
         let curriculum = Curriculum::open(folder.path(), &problems(), 5).unwrap();
         assert_eq!(curriculum.progress(0).level, 2, "{context}");

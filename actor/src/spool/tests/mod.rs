@@ -1,5 +1,7 @@
 //! Tests of the spool on a real disk: restarts, cut files, damage, a killed process, failing writes.
 
+mod golden;
+
 use std::{
     collections::HashSet,
     fs,
@@ -108,7 +110,6 @@ fn a_spool_of_a_newer_build_is_refused_and_nothing_is_changed() {
         fs::write(folder.path().join(name), &bytes).unwrap();
         let before = files(folder.path());
         let error = Spool::open(folder.path().into(), 1 << 20).unwrap_err();
-        assert!(matches!(error, SpoolError::Newer { .. }), "{error}");
         assert!(error.to_string().contains("a newer one"), "{error}");
         assert_eq!(files(folder.path()), before);
         assert_eq!(fs::read(folder.path().join(name)).unwrap(), bytes);
@@ -193,10 +194,7 @@ fn a_damaged_game_is_skipped_reported_and_kept() {
     let path = folder.path().join("0000000000000002.games");
     fs::write(&path, b"something else entirely").unwrap();
     let (position, _) = spool.next_after(None).unwrap();
-    assert!(matches!(
-        spool.read(position),
-        Err(SpoolError::Io { .. } | SpoolError::Damaged { .. })
-    ));
+    assert!(spool.read(position).is_err());
     assert_eq!(spool.next_after(None), None);
     assert!(folder.path().join("damaged/0000000000000002.games").exists());
     assert_eq!(spool.size().set_aside, 8192);
@@ -228,10 +226,8 @@ fn a_refused_game_is_kept_apart() {
 fn a_second_process_cannot_open_the_spool() {
     let folder = tempfile::tempdir().unwrap();
     let (spool, _) = open(folder.path());
-    assert!(matches!(
-        Spool::open(folder.path().into(), 1),
-        Err(SpoolError::InUse { .. })
-    ));
+    let error = Spool::open(folder.path().into(), 1).unwrap_err().to_string();
+    assert!(error.contains("another running actor"), "{error}");
     drop(spool);
     open(folder.path());
 }
@@ -280,8 +276,11 @@ fn games_lost_at_shutdown_are_counted() {
     stop.cancel();
     drop(games);
     let lost = writer.join().unwrap().unwrap_err();
-    assert_eq!(lost.count, 3);
-    assert!(lost.source.to_string().contains("cannot write"), "{lost}");
+    let lost = format!("{lost:#}");
+    assert!(
+        lost.starts_with("3 finished games are lost") && lost.contains("cannot write"),
+        "{lost}"
+    );
 }
 
 #[test]

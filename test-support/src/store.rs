@@ -1,4 +1,4 @@
-//! A replay store in memory that breaks streams, refuses games and repeats acknowledgements at a test's choice.
+//! A replay store in memory over gRPC: [`FakeStore`]. A test says what happens to each game and which batches there are.
 
 use std::{
     collections::HashMap,
@@ -10,8 +10,9 @@ use std::{
 
 use parking_lot::Mutex;
 use proto::v1::{
-    AppendAck, Batch, ExportRequest, Game, GetGameRequest, ListGamesReply, ListGamesRequest, SampleRequest,
-    StatsReply, StatsRequest, StoredGame,
+    AppendAck, Batch, DeleteGamesReply, DeleteGamesRequest, ExportRequest, Game, GetGameRequest,
+    KnownGamesReply, KnownGamesRequest, ListGamesReply, ListGamesRequest, SampleRequest, StatsReply,
+    StatsRequest, StoredGame,
     replay_store_server::{ReplayStore, ReplayStoreServer},
 };
 use tokio::sync::mpsc;
@@ -20,7 +21,7 @@ use tonic::{Request, Response, Status, Streaming, service::Routes};
 
 /// Treatment of a game.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Fate {
+pub enum GameFate {
     /// The game is kept and acknowledged.
     Keep,
     /// The game is kept, but the stream breaks before the acknowledgement.
@@ -37,38 +38,65 @@ pub enum Fate {
     Silence,
 }
 
-type Decide = Box<dyn Fn(u64, &Game) -> Fate + Send + Sync>;
+/// Batches of a request, or the reason why it is refused.
+pub type Batches = Result<Vec<Result<Batch, Status>>, Status>;
 
-pub struct Store {
+/// A replay store that breaks streams, refuses games and repeats acknowledgements if a test says so.
+pub struct FakeStore {
+    /// The games that were kept, by id.
     pub games: Mutex<HashMap<Vec<u8>, Game>>,
     /// Ids in the order of their arrival, with repetitions.
     pub seen: Mutex<Vec<Vec<u8>>>,
+    /// Number of games that arrived again.
     pub duplicates: AtomicU64,
-    /// Games that arrived with the id of a different game.
+    /// Number of games that arrived with the id of a different game.
     pub conflicts: AtomicU64,
-    fate: Decide,
+    fate: Box<dyn Fn(u64, &Game) -> GameFate + Send + Sync>,
+    sample: Box<dyn Fn(&SampleRequest) -> Batches + Send + Sync>,
+    stats: Box<dyn Fn(&StatsRequest) -> StatsReply + Send + Sync>,
 }
 
-impl Store {
-    /// Makes a store. `fate` receives the number of earlier games and the game.
-    pub fn new(fate: impl Fn(u64, &Game) -> Fate + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self {
+impl FakeStore {
+    fn of(fate: impl Fn(u64, &Game) -> GameFate + Send + Sync + 'static) -> Self {
+        Self {
             games: Mutex::default(),
             seen: Mutex::default(),
             duplicates: AtomicU64::new(0),
             conflicts: AtomicU64::new(0),
             fate: Box::new(fate),
+            sample: Box::new(|_| Err(Status::unimplemented(""))),
+            stats: Box::new(|_| StatsReply::default()),
+        }
+    }
+
+    /// Makes a store that takes games. `fate` receives the number of earlier games and the game.
+    pub fn new(fate: impl Fn(u64, &Game) -> GameFate + Send + Sync + 'static) -> Arc<Self> {
+        Arc::new(Self::of(fate))
+    }
+
+    /// Makes a store that keeps every game.
+    pub fn good() -> Arc<Self> {
+        Self::new(|_, _| GameFate::Keep)
+    }
+
+    /// Makes a store that gives these batches and counts.
+    pub fn with_batches(
+        sample: impl Fn(&SampleRequest) -> Batches + Send + Sync + 'static,
+        stats: impl Fn(&StatsRequest) -> StatsReply + Send + Sync + 'static,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            sample: Box::new(sample),
+            stats: Box::new(stats),
+            ..Self::of(|_, _| GameFate::Refuse)
         })
     }
 
-    pub fn good() -> Arc<Self> {
-        Self::new(|_, _| Fate::Keep)
-    }
-
+    /// Returns the gRPC service.
     pub fn routes(self: &Arc<Self>) -> Routes {
         Routes::new(ReplayStoreServer::new(Service(Arc::clone(self))))
     }
 
+    /// Returns the number of games that were kept.
     pub fn count(&self) -> usize {
         self.games.lock().len()
     }
@@ -76,10 +104,8 @@ impl Store {
     /// Returns the games by their number in the actor.
     pub fn by_number(&self) -> HashMap<u64, Game> {
         let games = self.games.lock();
-        games
-            .values()
-            .map(|game| (game.game_number, game.clone()))
-            .collect()
+        let numbered = games.values().map(|game| (game.game_number, game.clone()));
+        numbered.collect()
     }
 
     fn keep(&self, game: Game) -> AppendAck {
@@ -97,7 +123,7 @@ impl Store {
     }
 }
 
-struct Service(Arc<Store>);
+struct Service(Arc<FakeStore>);
 
 type Replies<T> = ReceiverStream<Result<T, Status>>;
 
@@ -127,22 +153,22 @@ impl ReplayStore for Service {
                     ..Default::default()
                 };
                 let ack = match fate {
-                    Fate::Keep => store.keep(game),
-                    Fate::KeepAndBreak => {
+                    GameFate::Keep => store.keep(game),
+                    GameFate::KeepAndBreak => {
                         store.keep(game);
                         return;
                     }
-                    Fate::KeepAndRepeat => {
+                    GameFate::KeepAndRepeat => {
                         let ack = store.keep(game);
                         for _ in 0..2 {
                             let _ = acks.send(Ok(ack.clone())).await;
                         }
                         ack
                     }
-                    Fate::Break => return,
-                    Fate::Refuse => refusal(false),
-                    Fate::Later => refusal(true),
-                    Fate::Silence => continue,
+                    GameFate::Break => return,
+                    GameFate::Refuse => refusal(false),
+                    GameFate::Later => refusal(true),
+                    GameFate::Silence => continue,
                 };
                 if acks.send(Ok(ack)).await.is_err() {
                     return;
@@ -152,12 +178,18 @@ impl ReplayStore for Service {
         Ok(Response::new(ReceiverStream::new(outbound)))
     }
 
-    async fn sample(&self, _: Request<SampleRequest>) -> Result<Response<Self::SampleStream>, Status> {
-        Err(Status::unimplemented(""))
+    async fn sample(&self, request: Request<SampleRequest>) -> Result<Response<Self::SampleStream>, Status> {
+        let batches = (self.0.sample)(request.get_ref())?;
+        let (sender, outbound) = mpsc::channel(batches.len().max(1));
+        for batch in batches {
+            // The channel has room for all of them.
+            drop(sender.try_send(batch));
+        }
+        Ok(Response::new(ReceiverStream::new(outbound)))
     }
 
-    async fn stats(&self, _: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
-        Err(Status::unimplemented(""))
+    async fn stats(&self, request: Request<StatsRequest>) -> Result<Response<StatsReply>, Status> {
+        Ok(Response::new((self.0.stats)(request.get_ref())))
     }
 
     async fn list_games(&self, _: Request<ListGamesRequest>) -> Result<Response<ListGamesReply>, Status> {
@@ -172,17 +204,14 @@ impl ReplayStore for Service {
         Err(Status::unimplemented(""))
     }
 
-    async fn known_games(
-        &self,
-        _: Request<proto::v1::KnownGamesRequest>,
-    ) -> Result<Response<proto::v1::KnownGamesReply>, Status> {
+    async fn known_games(&self, _: Request<KnownGamesRequest>) -> Result<Response<KnownGamesReply>, Status> {
         Err(Status::unimplemented(""))
     }
 
     async fn delete_games(
         &self,
-        _: Request<proto::v1::DeleteGamesRequest>,
-    ) -> Result<Response<proto::v1::DeleteGamesReply>, Status> {
+        _: Request<DeleteGamesRequest>,
+    ) -> Result<Response<DeleteGamesReply>, Status> {
         Err(Status::unimplemented(""))
     }
 }
