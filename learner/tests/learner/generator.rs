@@ -59,7 +59,7 @@ fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
 }
 
 #[test]
-fn libtorch_onnx_runtime_and_the_definition_agree_on_one_network_and_on_two() {
+fn libtorch_onnx_runtime_and_the_definition_agree() {
     let encoding = Encoding::Plain;
     for trainer in [fresh(&settings(), 3), fresh_two(encoding, &settings(), 3)] {
         agree(encoding, &trained(encoding, trainer));
