@@ -87,37 +87,26 @@ impl Worker {
     ///
     /// # Errors
     /// The device does not exist, the checkpoint or the first weights do not fit, or the first network cannot be published.
-    pub fn begin(beginning: Beginning) -> anyhow::Result<Self> {
-        let Beginning {
-            config,
-            game,
-            shape,
-            mut publisher,
-            view,
-            metrics,
-            batches,
-            resumed,
-            start,
-            line,
-        } = beginning;
-        let (settings, seed) = (config.learner, config.run.seed);
+    pub fn begin(mut beginning: Beginning) -> anyhow::Result<Self> {
+        let (settings, seed) = (beginning.config.learner, beginning.config.run.seed);
+        let (publisher, view, game) = (&mut beginning.publisher, &beginning.view, beginning.game);
         let device = device::choose(settings.device)?;
         device::set_threads(settings.threads);
-        let mut reporter = Reporter::open(&settings.folder, Arc::clone(&metrics))
+        let mut reporter = Reporter::open(&settings.folder, Arc::clone(&beginning.metrics))
             .with_context(|| format!("cannot write to {}", settings.folder.display()))?;
         let new_trainer = {
-            let (layout, settings) = (game.layout, settings.clone());
+            let (shape, layout, settings) = (beginning.shape, game.layout, settings.clone());
             move || Trainer::new(&shape, &layout, &settings, seed, device)
         };
         let mut trainer = new_trainer()?;
-        trainer.progress.draws.line = line;
+        trainer.progress.draws.line = beginning.line;
         let start_from = &settings.start_from;
         tracing::info!(
             parameters = trainer.network.variables.parameters(),
             shape = %trainer.network.shape,
             "the network"
         );
-        let safe = match resumed {
+        let safe = match beginning.resumed {
             Some(resumed) => {
                 resumed
                     .snapshot
@@ -125,11 +114,11 @@ impl Worker {
                     .with_context(|| format!("cannot resume from checkpoint {}", resumed.version))?;
                 tracing::info!(version = %resumed.version, step = trainer.progress.step, "resumed");
                 publisher.resume(resumed.version, resumed.trained);
-                trainer.progress.draws.line = line;
+                trainer.progress.draws.line = beginning.line;
                 resumed.snapshot
             }
             None => {
-                if let Some(weights) = start {
+                if let Some(weights) = beginning.start {
                     trainer
                         .begin_with(&weights)
                         .with_context(|| format!("`learner.start_from`: cannot begin with {start_from}"))?;
@@ -148,16 +137,16 @@ impl Worker {
             trainer.set_precision(precision);
         }
         let published_step = trainer.progress.step;
-        metrics.step.set(published_step as f64);
-        metrics.checkpoint_step.set(published_step as f64);
+        beginning.metrics.step.set(published_step as f64);
+        beginning.metrics.checkpoint_step.set(published_step as f64);
         Ok(Self {
             trainer,
             new_trainer: Box::new(new_trainer),
-            publisher,
+            publisher: beginning.publisher,
             reporter,
-            view,
-            metrics,
-            batches,
+            view: beginning.view,
+            metrics: beginning.metrics,
+            batches: beginning.batches,
             settings,
             proof_rows: game.rows,
             safe,

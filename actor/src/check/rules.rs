@@ -55,12 +55,12 @@ struct Replay<G: Game> {
 }
 
 impl<G: Game> Replay<G> {
-    fn note(&mut self, field: &'static str, problem: impl FnOnce() -> String) {
+    fn note(&mut self, field: &'static str, problem: impl Into<String>) {
         if self.problems.len() < MOST {
             self.problems.push(Problem {
                 ply: self.ply,
                 field,
-                problem: problem(),
+                problem: problem.into(),
             });
         }
     }
@@ -68,23 +68,17 @@ impl<G: Game> Replay<G> {
     /// Checks one position. Returns false if the game cannot be replayed any further.
     fn position(&mut self, state: &G, position: &RecordedPosition<'_>) -> bool {
         if state.outcome().is_some() {
-            self.note("actions", || {
-                "the game is over here, but another action follows".into()
-            });
+            self.note("actions", "the game is over here, but another action follows");
             return false;
         }
         state.legal_actions(&mut self.legal);
         if self.legal.binary_search(&position.action).is_err() {
-            self.note("actions", || {
-                format!("action {} is not legal here", position.action)
-            });
+            self.note("actions", format!("action {} is not legal here", position.action));
             return false;
         }
         let mover = state.to_move().index();
         if usize::from(position.mover) != mover {
-            self.note("movers", || {
-                format!("{} is recorded, {mover} acts", position.mover)
-            });
+            self.note("movers", format!("{} is recorded, {mover} acts", position.mover));
         }
         self.row(state, position);
         self.visits(state, position);
@@ -113,7 +107,7 @@ impl<G: Game> Replay<G> {
                 expected.len()
             ),
         };
-        self.note("rows", || problem);
+        self.note("rows", problem);
     }
 
     fn visits(&mut self, state: &G, position: &RecordedPosition<'_>) {
@@ -129,9 +123,10 @@ impl<G: Game> Replay<G> {
             match edge.and_then(|edge| visits.get_mut(edge)) {
                 Some(visits) => *visits += count,
                 None => {
-                    self.note("visit_actions", || {
-                        format!("policy index {index} belongs to no legal action")
-                    });
+                    self.note(
+                        "visit_actions",
+                        format!("policy index {index} belongs to no legal action"),
+                    );
                     return;
                 }
             }
@@ -139,9 +134,10 @@ impl<G: Game> Replay<G> {
         let total: u64 = visits.iter().map(|&count| u64::from(count)).sum();
         let most = u64::from(self.premises.settings.visits);
         if self.premises.settings.reuse != Reuse::Keep && total > most {
-            self.note("visits", || {
-                format!("{total} visits, but the search makes at most {most}")
-            });
+            self.note(
+                "visits",
+                format!("{total} visits, but the search makes at most {most}"),
+            );
         }
         if let Some(decision) = &position.decision {
             self.decision(state, position, decision);
@@ -153,13 +149,13 @@ impl<G: Game> Replay<G> {
         let drawn = search::decision::chosen(&visits, temperature, self.premises.key, position.ply as u32);
         let expected = drawn.and_then(|edge| self.legal.get(edge)).copied();
         if expected != Some(position.action) {
-            self.note("actions", || {
-                let expected = expected.map_or("none".into(), |action| action.to_string());
-                format!(
-                    "action {} was played, but the seed draws {expected} from these visits",
-                    position.action
-                )
-            });
+            let (action, expected) = (
+                position.action,
+                expected.map_or("none".into(), |action| action.to_string()),
+            );
+            let problem =
+                format!("action {action} was played, but the seed draws {expected} from these visits");
+            self.note("actions", problem);
         }
     }
 
@@ -195,10 +191,11 @@ impl<G: Game> Replay<G> {
             _ => visits.iter().max() == visits.get(place),
         };
         if !can_be_chosen {
-            self.note("actions", || {
-                let action = position.action;
-                format!("action {action} was played, but the seed chooses another one from these visits and values")
-            });
+            let action = position.action;
+            let problem = format!(
+                "action {action} was played, but the seed chooses another one from these visits and values"
+            );
+            self.note("actions", problem);
         }
     }
 
@@ -212,15 +209,17 @@ impl<G: Game> Replay<G> {
         legal.sort_unstable();
         sorted.sort_unstable();
         if sorted != legal {
-            self.note("decisions.unvisited_actions", || {
-                "with the visited actions these are not the legal actions".into()
-            });
+            self.note(
+                "decisions.unvisited_actions",
+                "with the visited actions these are not the legal actions",
+            );
         }
         let played = decision.played.and_then(|place| named.get(place as usize));
         if played != Some(&index(position.action)) {
-            self.note("decisions.played", || {
-                format!("another action than {} is named", position.action)
-            });
+            self.note(
+                "decisions.played",
+                format!("another action than {} is named", position.action),
+            );
         }
     }
 
@@ -232,9 +231,7 @@ impl<G: Game> Replay<G> {
             None if cut => GameEnd::MaxActions,
             None if self.legal.is_empty() => GameEnd::NoAction,
             None => {
-                self.note("actions", || {
-                    "the game is not over at the end of the record".into()
-                });
+                self.note("actions", "the game is not over at the end of the record");
                 return;
             }
         };
@@ -242,26 +239,29 @@ impl<G: Game> Replay<G> {
         let result = result_of(outcome);
         if record.result != i32::from(result) {
             let found = GameResult::try_from(record.result).map_or("unknown", |found| found.as_str_name());
-            self.note("result", || {
+            self.note(
+                "result",
                 format!(
                     "{found} is recorded, {} follows from the moves",
                     result.as_str_name()
-                )
-            });
+                ),
+            );
         }
         let score = outcome.value().get();
         if record.score.to_bits() != score.to_bits() && record.score != score {
-            self.note("score", || {
-                format!("{} is recorded, {score} follows from the moves", record.score)
-            });
+            self.note(
+                "score",
+                format!("{} is recorded, {score} follows from the moves", record.score),
+            );
         }
         if record.ending != ending {
-            self.note("ending", || {
+            self.note(
+                "ending",
                 format!(
                     "`{}` is recorded, `{ending}` follows from the moves",
                     record.ending
-                )
-            });
+                ),
+            );
         }
     }
 }

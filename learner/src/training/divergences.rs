@@ -44,7 +44,7 @@ impl Divergences {
     /// The metric is not exported earlier, because the alert takes a rise from zero for a new divergence.
     pub fn resume(&mut self, published: u64) -> u64 {
         self.count = self.count.max(published);
-        self.export();
+        self.metrics.set_divergences(self.count);
         self.count
     }
 
@@ -54,12 +54,8 @@ impl Divergences {
         if let Err(error) = durable::write(&self.file, self.count.to_string().as_bytes()) {
             tracing::warn!(path = %self.file.display(), %error, "cannot write the count of divergences");
         }
-        self.export();
-        self.count
-    }
-
-    fn export(&self) {
         self.metrics.set_divergences(self.count);
+        self.count
     }
 }
 

@@ -1,5 +1,5 @@
 //! Shared parts of the tests of the replay store: settings, a served store, a client.
-#![allow(dead_code, reason = "each test binary uses some of it")]
+#![allow(dead_code, unused_imports, reason = "each test binary uses some of it")]
 
 pub mod synthetic;
 
