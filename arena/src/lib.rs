@@ -18,7 +18,7 @@ pub mod solver_test;
 pub mod statistics;
 
 pub use players::{
-    Player, PlayerError, Seat,
+    Player, PlayerError,
     spec::{SearchSpec, Spec, SpecError},
     thinker::{Limits, Thinker},
 };

@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use games::{Action, Notation};
+use games::{Action, erased::AnyState};
 use search::Draws;
 
 /// A position and its optimal moves.
@@ -23,8 +23,8 @@ pub struct SolverTest {
 impl SolverTest {
     /// Plays `moves` random moves from `start` and solves the position. Returns it with the test; `None` if the game ended before, or all
     /// moves are worth the same.
-    pub fn draw<G: Notation>(start: &G, draws: &mut Draws, moves: usize) -> Option<(G, Self)> {
-        let mut state = start.clone();
+    pub fn draw(start: &dyn AnyState, draws: &mut Draws, moves: usize) -> Option<(Box<dyn AnyState>, Self)> {
+        let mut state = start.copy();
         let mut actions = Vec::with_capacity(moves);
         let mut legal = Vec::new();
         for _ in 0..moves {

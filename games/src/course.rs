@@ -1,13 +1,14 @@
 //! The [`Course`] of a game: the start, the actions played since, and the turns that they form.
 
-use crate::{Action, IllegalAction, Notation, Player};
+use crate::{Action, IllegalAction, Player, erased::AnyState};
 
 /// A game under way, of which actions and turns can be taken back.
 ///
 /// ```
-/// use games::{Course, Notation, Game, Player, chess::Chess};
+/// use games::{Course, Player, registry};
 ///
-/// let mut course = Course::<Chess>::new(Chess::start(&Chess::people_rules(), None)?);
+/// let chess = registry::find("chess")?;
+/// let mut course = Course::new(chess.variant(&chess.people_rules(), None)?.start(None)?);
 /// for text in ["e4", "e5", "Nf3"] {
 ///     for action in course.state().read_turn(text)? {
 ///         course.play(action)?;
@@ -18,11 +19,11 @@ use crate::{Action, IllegalAction, Notation, Player};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Course<G> {
-    begin: G,
+pub struct Course {
+    begin: Box<dyn AnyState>,
     actions: Vec<Action>,
     turns: Vec<Turn>,
-    state: G,
+    state: Box<dyn AnyState>,
 }
 
 /// One turn of a [`Course`]: actions of one player, of which the first began the turn.
@@ -34,9 +35,9 @@ pub struct Turn {
     pub first: usize,
 }
 
-impl<G: Notation> Course<G> {
+impl Course {
     /// Makes the course of a game that has just begun.
-    pub fn new(begin: G) -> Self {
+    pub fn new(begin: Box<dyn AnyState>) -> Self {
         Self {
             state: begin.clone(),
             begin,
@@ -46,13 +47,13 @@ impl<G: Notation> Course<G> {
     }
 
     /// Returns the first state of the game.
-    pub const fn begin(&self) -> &G {
-        &self.begin
+    pub fn begin(&self) -> &dyn AnyState {
+        &*self.begin
     }
 
     /// Returns the present state of the game.
-    pub const fn state(&self) -> &G {
-        &self.state
+    pub fn state(&self) -> &dyn AnyState {
+        &*self.state
     }
 
     /// Returns the actions played so far.
@@ -66,7 +67,7 @@ impl<G: Notation> Course<G> {
     }
 
     /// Returns the state after the first `count` actions, at most all of them.
-    pub fn state_after(&self, count: usize) -> G {
+    pub fn state_after(&self, count: usize) -> Box<dyn AnyState> {
         let mut state = self.begin.clone();
         for &action in self.actions.iter().take(count) {
             state.play_legal(action);

@@ -52,16 +52,23 @@ pub struct AnyGame {
     pub symmetries: u8,
     /// Highest level of difficulty; 0 if all games begin at the usual start.
     pub levels: u32,
+    /// Levels of the problems on which players are compared.
+    pub compared_levels: &'static [u32],
+    /// Random actions that an opening usually has.
+    pub opening_plies: u32,
     /// Explanation of how turns are entered.
     pub help: &'static str,
     /// True if [`AnyState::solve_actions`] finds exact values.
     pub has_solver: bool,
+    /// True if games are recorded as PGN.
+    pub has_pgn: bool,
     /// Settings of a new run in which the game differs from the usual ones, in the form of a `run.toml`.
     pub run_settings: &'static str,
     /// Names of the fields, besides `start`, that say where a game in JSON begins.
     pub start_fields: &'static [&'static str],
     rule_comment: fn(&str) -> Option<&'static str>,
     player_name: fn(Player) -> &'static str,
+    player_named: fn(&str) -> Option<Player>,
     rules: [fn() -> Value; 3],
     layout: fn(u32) -> Result<RowLayout, StartError>,
     variant: Make,
@@ -95,12 +102,16 @@ impl AnyGame {
             actions: G::ACTIONS,
             symmetries: G::SYMMETRIES,
             levels: G::LEVELS,
+            compared_levels: G::COMPARED_LEVELS,
+            opening_plies: G::OPENING_PLIES,
             help: G::HELP,
             has_solver: G::HAS_SOLVER,
+            has_pgn: G::HAS_PGN,
             run_settings: G::RUN_SETTINGS,
             start_fields: G::START_FIELDS,
             rule_comment: G::rule_comment,
             player_name: G::player_name,
+            player_named: G::player_named,
             rules: [
                 || json(G::Rules::default()),
                 || json(G::people_rules()),
@@ -127,6 +138,11 @@ impl AnyGame {
     /// Returns the name of a player, e.g. `White`.
     pub fn player_name(&self, player: Player) -> &'static str {
         (self.player_name)(player)
+    }
+
+    /// Returns the player called `name`, in any case: as the game calls it, or `first` or `second`.
+    pub fn player_named(&self, name: &str) -> Option<Player> {
+        (self.player_named)(name)
     }
 
     /// Returns the names of both players.
@@ -184,6 +200,8 @@ fn json(rules: impl serde::Serialize) -> Value {
 /// A game with its rules and the representation of its rows. The methods are those of [`Game`](crate::Game) and
 /// [`Notation`].
 pub trait Variant: Debug + Send + Sync {
+    /// Returns the game.
+    fn game(&self) -> &'static AnyGame;
     /// Returns all rules as a JSON object.
     fn rules(&self) -> Value;
     /// Returns the layout of the rows.
@@ -230,6 +248,7 @@ pub trait Variant: Debug + Send + Sync {
 /// A state of a game, with the representation of its row. The methods are those of [`Game`](crate::Game) and [`Notation`].
 #[expect(missing_docs, reason = "`Game` and `Notation` describe the methods")]
 pub trait AnyState: Any + Debug + Send + Sync {
+    fn game(&self) -> &'static AnyGame;
     fn copy(&self) -> Box<dyn AnyState>;
     fn to_move(&self) -> Player;
     fn outcome(&self) -> Option<Outcome>;
@@ -249,6 +268,7 @@ pub trait AnyState: Any + Debug + Send + Sync {
     #[expect(clippy::missing_errors_doc, reason = "`Notation::read_turn` describes it")]
     fn read_turn(&self, text: &str) -> Result<Vec<Action>, String>;
     fn write_turn(&self, actions: &[Action]) -> String;
+    fn legal_text(&self) -> String;
     fn result_text(&self) -> Option<String>;
     fn outcome_name(&self) -> Option<&'static str>;
     #[expect(
@@ -278,6 +298,10 @@ impl<G: Notation> TypedVariant<G> {
 }
 
 impl<G: Notation> Variant for TypedVariant<G> {
+    fn game(&self) -> &'static AnyGame {
+        const { &AnyGame::of::<G>() }
+    }
+
     fn rules(&self) -> Value {
         json(&self.rules)
     }
@@ -367,7 +391,17 @@ impl<G: Notation> Typed<G> {
     }
 }
 
+impl Clone for Box<dyn AnyState> {
+    fn clone(&self) -> Self {
+        self.copy()
+    }
+}
+
 impl<G: Notation> AnyState for Typed<G> {
+    fn game(&self) -> &'static AnyGame {
+        const { &AnyGame::of::<G>() }
+    }
+
     fn copy(&self) -> Box<dyn AnyState> {
         Box::new(self.clone())
     }
@@ -434,6 +468,10 @@ impl<G: Notation> AnyState for Typed<G> {
 
     fn write_turn(&self, actions: &[Action]) -> String {
         self.state.write_turn(actions)
+    }
+
+    fn legal_text(&self) -> String {
+        self.state.legal_text()
     }
 
     fn result_text(&self) -> Option<String> {

@@ -3,21 +3,21 @@
 //! The network is asked through an inference server, given by its address or by a run that is running; any other network is
 //! loaded in this process. The output names the network that answered.
 
-use std::{path::Path, sync::atomic::AtomicBool};
+use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use arena::{
-    PlayerError, Thinker,
-    players::{NetworkOptions, Networks, thinker::Limits, usual_search},
+    PlayerError,
+    players::{
+        NetworkOptions, Networks, Values,
+        searches::{decide_all, searches},
+        usual_search,
+    },
 };
-use games::{
-    Notation,
-    registry::{self, Visitor},
-};
+use games::{erased::AnyState, registry};
 use launcher::run::addresses::Addresses;
-use network::batched::{BatchedEvaluator, EvaluationSource};
-use network::{Description, ModelName, NetworkError, file::encoding_of};
-use search::{Decision, GameKey, Settings};
+use network::{ModelName, NetworkError};
+use search::{Decision, Root, Settings};
 use serde::Serialize;
 use serde_json::Value;
 use tonic::Code;
@@ -137,18 +137,56 @@ fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
     let network = networks
         .open(name)
         .with_context(|| format!("the network {name} cannot be used"))?;
-    let description = network.description().clone();
-    let game = description.layout.game.clone();
-    let asking = Asking {
-        source: network.source(0),
-        description,
+    let description = network.description();
+    let game = registry::find(&description.layout.game)?;
+    let place = &description.version;
+    let mut searches = searches(game, network.source(0), Values::Network, place)?;
+    // The rules of self-play, with which the network was trained.
+    let variant = game.variant(&game.rules(), None)?;
+    let mut state = variant.start(arguments.position.as_deref())?;
+    for text in &arguments.moves {
+        let fault = |reason: String| BadUsage(format!("{text}: {reason}"));
+        for action in state.read_turn(text).map_err(fault)? {
+            state.play(action)?;
+        }
+    }
+    if let Some(result) = state.result_text() {
+        bail!("the game is over at {}: {result}", state.position());
+    }
+    let is_searched = arguments.visits > 0;
+    let settings = Settings {
+        // A search makes at least one visit; without `--visits` only its evaluation of the position is used.
+        visits: arguments.visits.max(1),
+        root: Root::Puct,
+        noise_fraction: 0.0,
+        random_symmetry: false,
+        leaves: if is_searched { 8 } else { 1 },
+        ..usual_search(game).unwrap_or_default()
+    };
+    let states = std::slice::from_ref(&state);
+    let decision = decide_all(&mut *searches, states, &settings, 0, 1)?;
+    let decision = decision.first().context("the search gave no decision")?;
+    Ok(Answer {
+        game: game.name,
+        position: state.position(),
+        to_move: ["first", "second"][decision.mover.index()],
+        version: description.version.clone(),
+        step: description.step,
+        provider: description.provider.clone(),
         server: match name {
             ModelName::Server { address, .. } => Some(address.clone()),
             _ => None,
         },
-        arguments,
-    };
-    registry::visit(&game, asking)?
+        value: decision.evaluation.get(),
+        searched_value: is_searched.then(|| decision.value.get()),
+        visits: if is_searched {
+            decision.visits.iter().sum()
+        } else {
+            0
+        },
+        legal: decision.actions.len(),
+        moves: moves(&*state, decision, is_searched, arguments.top),
+    })
 }
 
 /// Resolves the name of a network. A run that is running means its inference server.
@@ -177,64 +215,7 @@ fn is_host_and_port(text: &str) -> bool {
     })
 }
 
-struct Asking<'a> {
-    source: EvaluationSource,
-    description: Description,
-    server: Option<String>,
-    arguments: &'a Arguments,
-}
-
-impl Visitor for Asking<'_> {
-    type Output = anyhow::Result<Answer>;
-
-    fn visit<G: Notation>(self) -> anyhow::Result<Answer> {
-        let encoding = encoding_of::<G>(&self.description.layout, &self.description.version)?;
-        // The rules of self-play, with which the network was trained.
-        let mut state = G::start(&Default::default(), self.arguments.position.as_deref())?;
-        for text in &self.arguments.moves {
-            let fault = |reason: String| BadUsage(format!("{text}: {reason}"));
-            for action in state.read_turn(text).map_err(fault)? {
-                state.play(action)?;
-            }
-        }
-        if let Some(result) = state.result_text() {
-            bail!("the game is over at {}: {result}", state.position());
-        }
-        let settings = Settings {
-            noise_fraction: 0.0,
-            random_symmetry: false,
-            leaves: if self.arguments.visits > 0 { 8 } else { 1 },
-            ..usual_search::<G>().unwrap_or_default()
-        };
-        let key = GameKey { run_seed: 0, game: 0 };
-        let evaluator = BatchedEvaluator::<G>::new(self.source, encoding);
-        let mut thinker = Thinker::new(state, settings, key, evaluator);
-        // A search makes at least one visit; only its evaluation of the position is used.
-        thinker.think(
-            &Limits::visits(self.arguments.visits.max(1)),
-            &AtomicBool::new(false),
-            |_| {},
-        )?;
-        let decision = thinker.decision();
-        let searched = self.arguments.visits > 0;
-        Ok(Answer {
-            game: G::NAME,
-            position: thinker.state().position(),
-            to_move: ["first", "second"][decision.mover.index()],
-            version: self.description.version,
-            step: self.description.step,
-            provider: self.description.provider,
-            server: self.server,
-            value: decision.evaluation.get(),
-            searched_value: searched.then(|| decision.value.get()),
-            visits: if searched { thinker.visits() } else { 0 },
-            legal: decision.actions.len(),
-            moves: moves::<G>(thinker.state(), &decision, searched, self.arguments.top),
-        })
-    }
-}
-
-fn moves<G: Notation>(state: &G, decision: &Decision, searched: bool, top: usize) -> Vec<Move> {
+fn moves(state: &dyn AnyState, decision: &Decision, searched: bool, top: usize) -> Vec<Move> {
     let mut order: Vec<usize> = (0..decision.actions.len()).collect();
     order.sort_by(|&left, &right| {
         let visits = |index: usize| if searched { decision.visits[index] } else { 0 };

@@ -26,23 +26,28 @@ pub struct Curve<'a> {
     pub look: Look,
 }
 
-/// Look of a curve.
+/// Look of a curve: the classes of its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub struct Look(&'static str);
+
+impl Look {
     /// Blue, drawn through.
-    First,
+    pub const FIRST: Self = Self("curve first");
     /// Orange, dashed, with a dot at each point if there are few.
-    Second,
-    /// Grey, dotted.
-    Third,
-    /// Colour of the text, dashed and dotted.
-    Fourth,
+    pub const SECOND: Self = Self("curve second");
+    /// All looks: after the first two grey, dotted; and the colour of the text, dashed and dotted.
+    pub const ALL: [Self; 4] = [
+        Self::FIRST,
+        Self::SECOND,
+        Self("curve third"),
+        Self("curve fourth"),
+    ];
 }
 
 impl Curve<'_> {
     /// True if a dot is drawn at each point. A single point has no line, and many dots would hide each other.
     fn has_dots(&self) -> bool {
-        self.points.len() == 1 || self.look == Look::Second && self.points.len() <= DOTS
+        self.points.len() == 1 || self.look == Look::SECOND && self.points.len() <= DOTS
     }
 }
 
@@ -68,17 +73,6 @@ pub struct Chart<'a> {
 struct Axis {
     low: f64,
     step: f64,
-}
-
-impl Look {
-    fn class(self) -> &'static str {
-        match self {
-            Self::First => "curve first",
-            Self::Second => "curve second",
-            Self::Third => "curve third",
-            Self::Fourth => "curve fourth",
-        }
-    }
 }
 
 impl Axis {
@@ -155,7 +149,7 @@ pub fn chart(chart: &Chart<'_>) -> Markup {
                 @for curve in chart.curves.iter().filter(|curve| !curve.points.is_empty()) {
                     span.key {
                         svg viewBox="0 0 24 8" aria-hidden="true" {
-                            path.(curve.look.class()) d="M0 4H24" {}
+                            path.(curve.look.0) d="M0 4H24" {}
                             @if curve.has_dots() { circle.dot.second cx="12" cy="4" r="3" {} }
                         }
                         (curve.name)
@@ -173,11 +167,11 @@ pub fn chart(chart: &Chart<'_>) -> Markup {
                         path.rule d=(format!("M0 {y}H{WIDTH}")) {}
                     }
                     @for curve in chart.curves {
-                        path.range.(curve.look.class()) d=(range(curve.points, place)) {}
-                        path.(curve.look.class()) d=(line(curve.points, place)) {}
+                        path.range.(curve.look.0) d=(range(curve.points, place)) {}
+                        path.(curve.look.0) d=(line(curve.points, place)) {}
                         @if curve.has_dots() {
                             // A line of no length with round ends is a dot that the stretched plot does not flatten.
-                            path.dots.(curve.look.class()) d=(dots(curve.points, place)) {}
+                            path.dots.(curve.look.0) d=(dots(curve.points, place)) {}
                         }
                     }
                 }
@@ -305,7 +299,7 @@ mod tests {
         let curves = [Curve {
             name: "training",
             points: series.points(),
-            look: Look::First,
+            look: Look::FIRST,
         }];
         let mut one = Chart {
             title: "Loss",

@@ -7,6 +7,7 @@ use std::{borrow::Cow, collections::BTreeMap, convert::Infallible, time::Duratio
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::{Stream, StreamExt as _, stream};
 use maud::{Markup, PreEscaped, html};
+use serde_json::json;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::{app::App, failure::Failure};
@@ -26,23 +27,23 @@ impl Slots {
         self
     }
 
-    /// The place of a part in a page, with its present content.
-    pub fn show(&self, name: &str) -> Markup {
-        let content = self.0.get(name).cloned().unwrap_or_default();
-        html! { div.slot data-slot=(name) { (PreEscaped(content)) } }
+    /// The present content of a part; nothing if there is no such part.
+    pub fn content(&self, name: &str) -> PreEscaped<&str> {
+        PreEscaped(self.0.get(name).map_or("", String::as_str))
     }
 
-    /// Parts that differ from those of `before`, as a JSON object of HTML.
-    pub fn since(&self, before: &Self) -> Option<String> {
-        let changed: BTreeMap<_, _> = self
+    /// The place of a part in a page, with its present content.
+    pub fn show(&self, name: &str) -> Markup {
+        html! { div.slot data-slot=(name) { (self.content(name)) } }
+    }
+
+    /// The HTML of the parts that differ from those of `before`.
+    pub fn since(&self, before: &Self) -> BTreeMap<&str, &str> {
+        let changed = self
             .0
             .iter()
-            .filter(|(name, content)| before.0.get(*name) != Some(*content))
-            .collect();
-        if changed.is_empty() {
-            return None;
-        }
-        serde_json::to_string(&changed).ok()
+            .filter(|(name, content)| before.0.get(*name) != Some(*content));
+        changed.map(|(name, content)| (&**name, &**content)).collect()
     }
 
     /// All parts, as a JSON object of HTML.
@@ -83,15 +84,15 @@ where
         loop {
             watching.ticks.tick().await;
             let slots = (watching.render)().await;
-            let changes = slots.since(&watching.sent);
-            watching.sent = slots;
-            if let Some(changes) = changes {
+            if slots != watching.sent {
+                let changes = json!(slots.since(&watching.sent)).to_string();
+                watching.sent = slots;
                 return Some((Ok(Event::default().event("slots").data(changes)), watching));
             }
         }
     });
     let changes = changes
-        .take_until(app.ending().clone().cancelled_owned())
+        .take_until(app.ending.clone().cancelled_owned())
         .map(move |event| {
             let _held_while_open = &permit;
             event
@@ -109,7 +110,7 @@ mod tests {
             .with("one", html! { "1" })
             .with("two", html! { b { "2" } });
         let after = before.clone().with("two", html! { b { "3 < 4" } });
-        assert_eq!(after.since(&before).unwrap(), r#"{"two":"<b>3 &lt; 4</b>"}"#);
-        assert_eq!(after.since(&after), None);
+        assert_eq!(after.since(&before), [("two", "<b>3 &lt; 4</b>")].into());
+        assert!(after.since(&after).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use arena::{
     rating::{
-        Line,
+        RatedMatch,
         ratings::{Ratings, members},
     },
     statistics::Rating,
@@ -24,7 +24,7 @@ pub fn routes() -> Router<App> {
 }
 
 async fn matches(State(app): State<App>) -> Markup {
-    let rated = app.watched().look(|state| state.rated.clone());
+    let rated = app.watched.look(|state| state.rated.clone());
     let body = html! {
         h1 { "Matches" }
         @if rated.is_empty() {
@@ -41,7 +41,7 @@ async fn matches(State(app): State<App>) -> Markup {
 }
 
 /// The checkpoints by rating, the strongest first, each with its interval.
-pub fn ladder(lines: &[Line]) -> Markup {
+pub fn ladder(lines: &[RatedMatch]) -> Markup {
     let ratings = Ratings::of(lines, None);
     let mut rated: Vec<(&Version, Rating)> = members(lines)
         .into_iter()
@@ -84,7 +84,7 @@ pub fn ladder(lines: &[Line]) -> Markup {
     }
 }
 
-fn table(lines: &[Line]) -> Markup {
+fn table(lines: &[RatedMatch]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Rated matches, scrollable" {
             table.games {
@@ -124,7 +124,7 @@ fn table(lines: &[Line]) -> Markup {
 }
 
 /// The difference of a match with its interval; an end without bound is infinite.
-fn difference(line: &Line) -> String {
+fn difference(line: &RatedMatch) -> String {
     let [low, high] = line.elo_difference_interval;
     let end =
         |end: Option<f64>, infinite: &str| end.map_or_else(|| infinite.into(), |elo| format!("{elo:+.0}"));

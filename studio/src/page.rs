@@ -23,54 +23,28 @@ pub enum Section {
     Config,
 }
 
-impl Section {
-    /// All sections, in the order of the navigation.
-    const ALL: [Self; 7] = [
-        Self::Overview,
-        Self::Games,
-        Self::Play,
-        Self::Learn,
-        Self::Matches,
-        Self::Compare,
-        Self::Config,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Overview => "Overview",
-            Self::Play => "Play",
-            Self::Games => "Games",
-            Self::Learn => "Learn",
-            Self::Matches => "Matches",
-            Self::Compare => "Compare",
-            Self::Config => "Config",
-        }
-    }
-
-    fn path(self) -> &'static str {
-        match self {
-            Self::Overview => "/",
-            Self::Play => "/play",
-            Self::Games => "/games",
-            Self::Learn => "/learn",
-            Self::Matches => "/matches",
-            Self::Compare => "/compare",
-            Self::Config => "/config",
-        }
-    }
-}
+/// All sections in the order of the navigation, with their names and addresses.
+const SECTIONS: [(Section, &str, &str); 7] = [
+    (Section::Overview, "Overview", "/"),
+    (Section::Games, "Games", "/games"),
+    (Section::Play, "Play", "/play"),
+    (Section::Learn, "Learn", "/learn"),
+    (Section::Matches, "Matches", "/matches"),
+    (Section::Compare, "Compare", "/compare"),
+    (Section::Config, "Config", "/config"),
+];
 
 /// A page of a section. `scripts` are names of modules among the assets; the page must be readable without them.
 pub fn page(app: &App, section: Section, title: &str, scripts: &[&str], body: &Markup) -> Markup {
-    let run = app.run();
+    let run = &app.run;
     let frame = html! {
         header.bar {
             a.brand href="/" { (mark()) span { "minuet" } }
             span.run title=(run.folder.display()) { (run.name) }
             nav aria-label="Sections" {
                 ul {
-                    @for each in Section::ALL.into_iter().filter(|each| app.has_run() || *each == Section::Play) {
-                        li { a href=(each.path()) aria-current=[(each == section).then_some("page")] { (each.name()) } }
+                    @for (each, name, path) in SECTIONS.into_iter().filter(|(each, ..)| app.has_run || *each == Section::Play) {
+                        li { a href=(path) aria-current=[(each == section).then_some("page")] { (name) } }
                     }
                 }
             }
@@ -120,4 +94,9 @@ pub fn document(title: &str, scripts: &[&str], body: &Markup) -> Markup {
             }
         }
     }
+}
+
+/// The head of a table with these columns.
+pub fn columns(names: &[&str]) -> Markup {
+    html! { thead { tr { @for name in names { th scope="col" { (name) } } } } }
 }

@@ -17,7 +17,7 @@ use crate::{
     failure::Failure,
     figures::words::{length, moment, points, version},
     matches,
-    overview::{parts, problems},
+    overview::parts,
     records::replay::{Replay, scenes},
 };
 
@@ -48,7 +48,7 @@ pub fn routes() -> Router<App> {
 /// `GET /report`: the file. A browser saves it, because the studio's own pages allow no style within a page.
 async fn download(State(app): State<App>) -> Result<Response, Failure> {
     let name: String = app
-        .run()
+        .run
         .name
         .chars()
         .map(|letter| {
@@ -74,15 +74,15 @@ async fn download(State(app): State<App>) -> Result<Response, Failure> {
 /// # Errors
 /// [`Failure`] if the stored games cannot be read.
 pub async fn report(app: &App) -> Result<Markup, Failure> {
-    let run = app.run();
+    let run = &app.run;
     let mut games = Vec::new();
     for (title, order) in ORDERS {
         let listed = app
-            .store()
+            .store
             .list(order, GameFilter::default(), 1, Vec::new())
             .await?;
         if let Some(summary) = listed.games.first() {
-            games.push((title, app.store().game(&summary.id).await?));
+            games.push((title, app.store.game(&summary.id).await?));
         }
     }
     let games: Vec<Markup> = games
@@ -91,12 +91,12 @@ pub async fn report(app: &App) -> Result<Markup, Failure> {
         .map(|(number, (title, game))| replayed(number, title, game))
         .collect::<Result<Vec<Markup>, Failure>>()?;
     let settings = std::fs::read_to_string(run.folder.join("run.toml")).unwrap_or_default();
-    let rated = app.watched().look(|state| state.rated.clone());
-    let figures = app.watched().look(|state| {
+    let rated = app.watched.look(|state| state.rated.clone());
+    let figures = app.watched.look(|state| {
         html! {
             section.top { (parts::status(state)) }
             div.cards.wide {
-                @if problems::are_in(run) { section.card { h2 { "Problems" } (problems::problems(state)) } }
+                @if parts::has_problems(run) { section.card { h2 { "Problems" } (parts::problems(state)) } }
                 section.card { h2 { "Strength" } (parts::strength(state)) }
                 section.card { h2 { "Policy loss" } (parts::losses("Policy loss", &state.learning.policy)) }
                 section.card { h2 { "Value loss" } (parts::losses("Value loss", &state.learning.value)) }

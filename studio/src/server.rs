@@ -73,9 +73,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         let listener = listen(arguments.listen, arguments.port).await?;
         let address = listener.local_addr()?;
         let app = App::new(run, ending.clone());
-        let mut security = app.run().config.security.clone();
+        let mut security = app.run.config.security.clone();
         let made = match arguments.make_token {
-            true => Some(token::made(&app.run().folder)?),
+            true => Some(token::made(&app.run.folder)?),
             false => None,
         };
         if let Some(made) = &made {
@@ -157,7 +157,7 @@ async fn listen(at: IpAddr, port: Option<u16>) -> anyhow::Result<TcpListener> {
 /// # Errors
 /// The listener fails.
 pub async fn serve(listener: TcpListener, app: App, door: Door) -> anyhow::Result<()> {
-    let ending = app.ending().clone();
+    let ending = app.ending.clone();
     let site = security::guard(routes(app, door.gate()), door.hosts().clone());
     let address = listener.local_addr().context("the listener has no address")?;
     let listener = door.connections(listener, address);
@@ -179,7 +179,7 @@ fn routes(app: App, gate: Option<&Gate>) -> Router {
         None => routes,
         Some(gate) => routes.route_layer(from_fn_with_state((gate.clone(), right), admit)),
     };
-    let of_run = match app.has_run() {
+    let of_run = match app.has_run {
         true => Router::new()
             .merge(overview::routes())
             .merge(records::routes())

@@ -12,7 +12,7 @@ use replay_store::{
     store::Store as Folder,
 };
 use tokio::{sync::Mutex, time::Instant};
-use tonic::{Code, Status};
+use tonic::{Code, Response, Status};
 
 use crate::{failure::Failure, run::Run};
 
@@ -59,11 +59,8 @@ impl Store {
         let Some(mut client) = self.client().await? else {
             return Ok(ListGamesReply::default());
         };
-        let reply = tokio::time::timeout(TIMEOUT, client.list_games(request)).await;
-        Ok(reply
-            .map_err(|_| slow())?
-            .map_err(|status| refused(&status))?
-            .into_inner())
+        let reply = in_time(client.list_games(request)).await?;
+        reply.map_err(|status| refused(&status))
     }
 
     /// Returns a whole game.
@@ -80,19 +77,21 @@ impl Store {
         let request = GetGameRequest {
             id: id.to_vec().into(),
         };
-        let reply = tokio::time::timeout(TIMEOUT, client.get_game(request)).await;
-        match reply.map_err(|_| slow())? {
-            Ok(game) => Ok(game.into_inner()),
-            Err(status) if status.code() == Code::NotFound => Err(missing()),
-            Err(status) => Err(refused(&status)),
-        }
+        let reply = in_time(client.get_game(request)).await?;
+        reply.map_err(|status| match status.code() {
+            Code::NotFound => missing(),
+            _ => refused(&status),
+        })
+    }
+
+    fn connect(&self, address: &str) -> Result<Option<Client>, Failure> {
+        Ok(Some(client::connect(address, &self.run.config.security)?))
     }
 
     /// Returns a client of the store; `None` if the run has no games yet.
     async fn client(&self) -> Result<Option<Client>, Failure> {
         if self.run.is_elsewhere {
-            let client = client::connect(&self.run.config.replay.address, &self.run.config.security);
-            return Ok(Some(client.map_err(Failure::from)?));
+            return self.connect(&self.run.config.replay.address);
         }
         let folder = &self.run.config.replay.folder;
         if !folder.join("store.json").exists() {
@@ -100,8 +99,7 @@ impl Store {
         }
         let mut opened = self.opened.lock().await;
         if let Some(address) = replay_store::serve::address(folder).filter(|_| opened.is_none()) {
-            let client = client::connect(&address.to_string(), &self.run.config.security);
-            return Ok(Some(client.map_err(Failure::from)?));
+            return self.connect(&address.to_string());
         }
         if let Some(opened) = opened.as_mut() {
             opened.used = Instant::now();
@@ -115,8 +113,13 @@ impl Store {
     }
 }
 
-fn slow() -> Failure {
-    Failure::Unavailable("The replay store does not answer in time.".into())
+/// Content of the reply to a request, which must not take longer than [`TIMEOUT`].
+async fn in_time<T>(
+    reply: impl Future<Output = Result<Response<T>, Status>>,
+) -> Result<Result<T, Status>, Failure> {
+    let reply = tokio::time::timeout(TIMEOUT, reply).await;
+    let slow = |_| Failure::Unavailable("The replay store does not answer in time.".into());
+    Ok(reply.map_err(slow)?.map(Response::into_inner))
 }
 
 fn refused(status: &Status) -> Failure {

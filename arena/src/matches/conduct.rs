@@ -5,7 +5,7 @@ use std::{
     thread,
 };
 
-use games::Game;
+use games::erased::Variant;
 use parking_lot::Mutex;
 
 use super::{
@@ -29,15 +29,6 @@ pub struct Conduct<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// Report after each game.
-#[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
-    /// Folder of the match, with this game.
-    pub folder: &'a MatchFolder,
-    /// Record of the game.
-    pub record: &'a GameRecord,
-}
-
 /// Reason for the end of a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -50,7 +41,7 @@ pub enum Ended {
 }
 
 /// Data that the threads share.
-struct Shared<'a, G: Game> {
+struct Shared<'a> {
     plan: &'a Plan,
     conduct: Conduct<'a>,
     next: AtomicU64,
@@ -58,29 +49,29 @@ struct Shared<'a, G: Game> {
     ended: AtomicBool,
     decided: AtomicBool,
     kept: Mutex<Kept<'a>>,
-    players: &'a [Player<G>],
-    rules: &'a G::Rules,
+    players: &'a [Player],
+    variant: &'a dyn Variant,
 }
 
 struct Kept<'a> {
     folder: &'a mut MatchFolder,
-    told: &'a mut (dyn FnMut(Progress<'_>) + Send),
+    told: &'a mut (dyn FnMut(&MatchFolder) + Send),
     tested: Option<Tested<'a>>,
 }
 
 /// Plays the missing games of a match. Games begin in the order of the plan for any number of threads. Each game depends only on
-/// the plan, and on the rounding of the network's outputs.
+/// the plan, and on the rounding of the network's outputs. `told` receives the folder after each game.
 ///
 /// # Errors
 /// [`MatchError`] if the match cannot continue. The finished games are kept.
-pub fn play<G: Game>(
+pub fn play(
     plan: &Plan,
-    rules: &G::Rules,
-    players: &[Player<G>],
+    players: &[Player],
     folder: &mut MatchFolder,
     conduct: Conduct<'_>,
-    told: &mut (dyn FnMut(Progress<'_>) + Send),
+    told: &mut (dyn FnMut(&MatchFolder) + Send),
 ) -> Result<Ended, MatchError> {
+    let variant = plan.variant()?;
     let mut tested = conduct.sprt.map(Tested::new);
     if is_decided(&mut tested, plan, folder) {
         return Ok(Ended::Decided);
@@ -93,7 +84,7 @@ pub fn play<G: Game>(
         decided: AtomicBool::new(false),
         kept: Mutex::new(Kept { folder, told, tested }),
         players,
-        rules,
+        variant: &*variant,
     };
     let results: Vec<Result<(), MatchError>> = thread::scope(|scope| {
         let shared = &shared;
@@ -124,7 +115,7 @@ pub fn play<G: Game>(
     })
 }
 
-impl<G: Game> Shared<'_, G> {
+impl Shared<'_> {
     fn work(&self, thread: usize) -> Result<(), MatchError> {
         let done = self.play(thread);
         if done.is_err() {
@@ -134,7 +125,7 @@ impl<G: Game> Shared<'_, G> {
     }
 
     fn play(&self, thread: usize) -> Result<(), MatchError> {
-        let mut table = Table::new(self.plan, self.rules, self.players, thread, self.conduct.games);
+        let mut table = Table::new(self.plan, self.variant, self.players, thread, self.conduct.games)?;
         loop {
             while table.has_room() && !self.is_over() {
                 let Some(game) = self.next_game() else { break };
@@ -173,11 +164,8 @@ impl<G: Game> Shared<'_, G> {
     fn keep(&self, record: GameRecord) -> Result<(), MatchError> {
         let mut kept = self.kept.lock();
         let Kept { folder, told, tested } = &mut *kept;
-        folder.add(record.clone())?;
-        told(Progress {
-            folder,
-            record: &record,
-        });
+        folder.add(record)?;
+        told(folder);
         if is_decided(tested, self.plan, folder) {
             self.decided.store(true, Ordering::Relaxed);
             self.ended.store(true, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use games::Game;
+use games::erased::Variant;
 use serde::Deserialize;
 
 use super::{
@@ -36,12 +36,13 @@ pub struct MatchFolder {
 }
 
 impl MatchFolder {
-    /// Opens the folder of a match of `G`, or creates it. Reads and replays the games of an interrupted match. Removes an incomplete
+    /// Opens the folder of a match, or creates it. Reads and replays the games of an interrupted match. Removes an incomplete
     /// last line, left by a process that was killed while writing it.
     ///
     /// # Errors
     /// [`MatchError`] if the folder is locked, damaged, or holds another match.
-    pub fn open<G: Game>(path: &Path, plan: &Plan, rules: &G::Rules) -> Result<Self, MatchError> {
+    pub fn open(path: &Path, plan: &Plan) -> Result<Self, MatchError> {
+        let variant = plan.variant()?;
         let lock = lock(path).map_err(MatchError::io(path))?.ok_or_else(|| {
             let path = path.display();
             MatchError::Other(format!("another process plays the match in {path}"))
@@ -68,7 +69,7 @@ impl MatchFolder {
         Ok(Self {
             path: path.into(),
             games,
-            records: read_games::<G>(&lines, &games_file, plan, rules)?,
+            records: read_games(&lines, &games_file, plan, &*variant)?,
             _lock: lock,
         })
     }
@@ -135,11 +136,11 @@ fn read_plan(path: &Path, bytes: &[u8]) -> Result<Plan, MatchError> {
     serde_json::from_slice(bytes).map_err(damaged)
 }
 
-fn read_games<G: Game>(
+fn read_games(
     bytes: &[u8],
     path: &Path,
     plan: &Plan,
-    rules: &G::Rules,
+    variant: &dyn Variant,
 ) -> Result<BTreeMap<u64, GameRecord>, MatchError> {
     let mut records = BTreeMap::new();
     for (line, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
@@ -153,7 +154,7 @@ fn read_games<G: Game>(
             let game = record.game;
             return Err(damaged(format!("game {game} has other players than the plan")));
         }
-        record.replay::<G>(rules).map_err(damaged)?;
+        record.replay(variant).map_err(damaged)?;
         records.insert(record.game, record);
     }
     Ok(records)

@@ -22,7 +22,7 @@ pub mod record;
 pub mod standing;
 mod table;
 
-pub use conduct::{Conduct, Progress, play};
+pub use conduct::{Conduct, play};
 pub use folder::MatchFolder;
 pub use openings::Opening;
 pub use plan::{Plan, PlanError, PlannedGame};
@@ -59,6 +59,12 @@ pub enum MatchError {
     /// The folder is locked, damaged or that of another match, a thread has panicked, or an opening cannot be played.
     #[error("{0}")]
     Other(String),
+}
+
+impl From<PlanError> for MatchError {
+    fn from(error: PlanError) -> Self {
+        Self::Other(error.to_string())
+    }
 }
 
 impl MatchError {

@@ -15,7 +15,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use games::Notation;
+use games::erased::{AnyState, Variant};
 
 use super::{
     MatchError,
@@ -31,45 +31,41 @@ const WIDTH: usize = 79;
 ///
 /// # Errors
 /// [`MatchError`] where the folder cannot be written, or a game contradicts the rules.
-pub fn write<G: Notation>(
-    folder: &MatchFolder,
-    plan: &Plan,
-    rules: &G::Rules,
-) -> Result<PathBuf, MatchError> {
+pub fn write(folder: &MatchFolder, plan: &Plan) -> Result<PathBuf, MatchError> {
+    let variant = plan.variant()?;
     let records = || folder.records().range(..plan.games()).map(|(_, record)| record);
-    let written = match pgn::<G>(plan, rules, records()).map_err(MatchError::Other)? {
-        Some(pgn) => folder.write("games.pgn", &pgn)?,
-        None => folder.write("games.txt", &text(plan, records()))?,
-    };
-    Ok(written)
+    match variant.game().has_pgn {
+        true => {
+            let pgn = pgn(plan, &*variant, records()).map_err(MatchError::Other)?;
+            folder.write("games.pgn", &pgn)
+        }
+        false => folder.write("games.txt", &text(plan, records())),
+    }
 }
 
-/// All games as PGN; `None` where the game has no PGN.
+/// All games as PGN.
 ///
 /// # Errors
 /// A game that contradicts the rules.
-pub fn pgn<'a, G: Notation>(
+pub fn pgn<'a>(
     plan: &Plan,
-    rules: &G::Rules,
+    variant: &dyn Variant,
     records: impl Iterator<Item = &'a GameRecord>,
-) -> Result<Option<String>, String> {
-    if !G::HAS_PGN {
-        return Ok(None);
-    }
+) -> Result<String, String> {
     let mut text = String::new();
     for record in records {
-        let start = G::start(rules, record.start.as_deref()).map_err(|error| error.to_string())?;
-        push_pgn(&mut text, plan, record, &start)?;
+        let start = variant.start(record.start.as_deref());
+        push_pgn(
+            &mut text,
+            plan,
+            record,
+            &*start.map_err(|error| error.to_string())?,
+        )?;
     }
-    Ok(Some(text))
+    Ok(text)
 }
 
-fn push_pgn<G: Notation>(
-    text: &mut String,
-    plan: &Plan,
-    record: &GameRecord,
-    start: &G,
-) -> Result<(), String> {
+fn push_pgn(text: &mut String, plan: &Plan, record: &GameRecord, start: &dyn AnyState) -> Result<(), String> {
     let result = match record.result {
         GameResult::First => "1-0",
         GameResult::Second => "0-1",
@@ -98,7 +94,7 @@ fn push_pgn<G: Notation>(
     push_tag(text, "Termination", &record.ending);
     text.push('\n');
     let mut line = Wrapped::new(text);
-    let mut state = start.clone();
+    let mut state = start.copy();
     let first_ply = if state.to_move() == games::Player::First {
         0
     } else {

@@ -2,7 +2,10 @@
 
 use std::collections::HashSet;
 
-use games::{Action, Game};
+use games::{
+    Action,
+    erased::{AnyState, Variant},
+};
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
 
@@ -32,16 +35,10 @@ pub struct Opening {
 ///
 /// # Errors
 /// [`PlanError`] if the rules give no such opening.
-pub fn usual<G: Game>(
-    rules: &G::Rules,
-    seed: u64,
-    plies: u32,
-    count: u64,
-) -> Result<Vec<Opening>, PlanError> {
-    if G::PLAYERS == 1 {
-        problems::openings::<G>(rules, seed, count)
-    } else {
-        random::<G>(rules, seed, plies, count)
+pub fn usual(variant: &dyn Variant, seed: u64, plies: u32, count: u64) -> Result<Vec<Opening>, PlanError> {
+    match variant.game().players {
+        1 => problems::openings(variant, seed, count),
+        _ => random(variant, seed, plies, count),
     }
 }
 
@@ -51,21 +48,18 @@ pub fn usual<G: Game>(
 ///
 /// # Errors
 /// [`PlanError`] if the rules give no such opening.
-pub fn random<G: Game>(
-    rules: &G::Rules,
-    seed: u64,
-    plies: u32,
-    count: u64,
-) -> Result<Vec<Opening>, PlanError> {
-    let start = G::start(rules, None).map_err(|error| PlanError(error.to_string()))?;
+pub fn random(variant: &dyn Variant, seed: u64, plies: u32, count: u64) -> Result<Vec<Opening>, PlanError> {
+    let start = variant
+        .start(None)
+        .map_err(|error| PlanError(error.to_string()))?;
     let mut distinct = Distinct::new(seed, Purpose::Choice);
     let openings = (0..count).map(|number| {
         let drawn = distinct.draw(number, |draws| {
-            let (actions, state) = one(&start, draws, plies)?;
+            let (actions, state) = one(&*start, draws, plies)?;
             Some((state.position(), actions))
         });
         let (_, actions) = drawn.ok_or_else(|| {
-            let game = G::NAME;
+            let game = variant.game().name;
             PlanError(format!("{plies} random actions end a game of {game}; take fewer"))
         })?;
         Ok(Opening {
@@ -119,8 +113,8 @@ impl Distinct {
     }
 }
 
-fn one<G: Game>(start: &G, draws: &mut Draws, plies: u32) -> Option<(Vec<Action>, G)> {
-    let (mut state, mut legal, mut actions) = (start.clone(), Vec::new(), Vec::new());
+fn one(start: &dyn AnyState, draws: &mut Draws, plies: u32) -> Option<(Vec<Action>, Box<dyn AnyState>)> {
+    let (mut state, mut legal, mut actions) = (start.copy(), Vec::new(), Vec::new());
     for _ in 0..plies {
         state.legal_actions(&mut legal);
         let action = *legal.get(draws.below(legal.len()))?;
@@ -136,20 +130,20 @@ fn one<G: Game>(start: &G, draws: &mut Draws, plies: u32) -> Option<(Vec<Action>
 ///
 /// # Errors
 /// [`PlanError`] naming the line.
-pub fn read<G: Game>(rules: &G::Rules, text: &str) -> Result<Vec<Opening>, PlanError> {
+pub fn read(variant: &dyn Variant, text: &str) -> Result<Vec<Opening>, PlanError> {
     let mut openings = Vec::new();
     for (line, position) in (1..).zip(text.lines().map(str::trim)) {
         if position.is_empty() || position.starts_with('#') {
             continue;
         }
         let fault = |reason: String| PlanError(format!("opening {line}: {reason}"));
-        let (text, state) = match G::start(rules, Some(position)) {
+        let (text, state) = match variant.start(Some(position)) {
             Ok(state) => (position.to_owned(), state),
             Err(error) => {
                 // An EPD's operations follow its four fields.
                 let fields: Vec<&str> = position.split_whitespace().take(4).collect();
                 let text = fields.join(" ");
-                let state = G::start(rules, Some(&text)).map_err(|_| fault(error.reason))?;
+                let state = variant.start(Some(&text)).map_err(|_| fault(error.reason))?;
                 (text, state)
             }
         };
@@ -169,23 +163,27 @@ pub fn read<G: Game>(rules: &G::Rules, text: &str) -> Result<Vec<Opening>, PlanE
 
 #[cfg(test)]
 mod tests {
-    use games::{
-        chess::Chess,
-        connect_four::{self, ConnectFour},
-    };
+    use std::sync::Arc;
+
+    use games::registry;
 
     use super::*;
 
+    fn variant(game: &str) -> Arc<dyn Variant> {
+        let game = registry::find(game).unwrap();
+        game.variant(&game.rules(), None).unwrap()
+    }
+
     #[test]
     fn random_openings_are_seeded_distinct_and_playable() {
-        let rules = connect_four::Rules::default();
-        let first = random::<ConnectFour>(&rules, 1, 4, 100).unwrap();
-        assert_eq!(random::<ConnectFour>(&rules, 1, 4, 30).unwrap(), first[..30]);
-        assert_ne!(random::<ConnectFour>(&rules, 2, 4, 100).unwrap(), first);
+        let four = &*variant("connect-four");
+        let first = random(four, 1, 4, 100).unwrap();
+        assert_eq!(random(four, 1, 4, 30).unwrap(), first[..30]);
+        assert_ne!(random(four, 2, 4, 100).unwrap(), first);
         let positions: HashSet<String> = first
             .iter()
             .map(|opening| {
-                let mut state = ConnectFour::EMPTY;
+                let mut state = four.start(None).unwrap();
                 assert_eq!(opening.actions.len(), 4);
                 for &action in &opening.actions {
                     state.play(action).unwrap();
@@ -195,24 +193,24 @@ mod tests {
             .collect();
         assert_eq!(positions.len(), 100);
         // There are only seven of one ply: the eighth is one of them again.
-        assert_eq!(random::<ConnectFour>(&rules, 1, 1, 8).unwrap().len(), 8);
-        let error = random::<ConnectFour>(&rules, 1, 42, 1).unwrap_err();
+        assert_eq!(random(four, 1, 1, 8).unwrap().len(), 8);
+        let error = random(four, 1, 42, 1).unwrap_err();
         assert!(error.to_string().contains("take fewer"), "{error}");
     }
 
     #[test]
     fn a_file_gives_its_positions_and_names_wrong_lines() {
-        let rules = games::chess::Rules::default();
+        let chess = &*variant("chess");
         let text = "# two\nrnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - hmvc 0; fmvn 1;\n\n\
                     4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\n";
-        let openings = read::<Chess>(&rules, text).unwrap();
+        let openings = read(chess, text).unwrap();
         assert_eq!(openings.len(), 2);
         assert_eq!(
             openings[0].start.as_deref(),
             Some("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq -")
         );
         let says = |text: &str, words: &str| {
-            let said = read::<Chess>(&rules, text).unwrap_err().to_string();
+            let said = read(chess, text).unwrap_err().to_string();
             assert!(said.contains(words), "{said}");
         };
         says("\n# nothing", "no opening");

@@ -1,7 +1,9 @@
 //! The plan of a match: [`Plan`]. The plan numbers the games, so that an interrupted match knows which games are missing.
 
+use std::sync::Arc;
+
 use checkpoints::version::sha256_hex;
-use games::Game;
+use games::{erased::Variant, registry};
 use search::GameKey;
 use serde::{Deserialize, Serialize};
 
@@ -50,16 +52,14 @@ pub struct Entrant {
 }
 
 impl Entrant {
-    /// Returns the entry of an open player with the description `written`.
-    pub fn of<G: Game>(player: &Player<G>, written: &str) -> Self {
+    fn of(player: &Player) -> Self {
         let network = player.network();
+        let digest = network.map(|network| network.digest().to_owned());
         Self {
             name: player.name().into(),
-            written: written.into(),
+            written: player.written().into(),
             version: network.map(|network| network.description().version.clone()),
-            digest: network
-                .map(|network| network.digest().to_owned())
-                .filter(|digest| !digest.is_empty()),
+            digest: digest.filter(|digest| !digest.is_empty()),
             search: player.settings().map(|settings| format!("{settings:?}")),
         }
     }
@@ -84,11 +84,33 @@ pub struct PlannedGame {
 }
 
 impl Plan {
-    /// Checks that the plan can be played.
+    /// Returns the plan of a match of these players.
     ///
     /// # Errors
-    /// [`PlanError`] for the first fault.
-    pub fn check(&self) -> Result<(), PlanError> {
+    /// [`PlanError`] if the plan cannot be played.
+    pub fn new(
+        variant: &dyn Variant,
+        players: &[Player],
+        pairs: u64,
+        seed: u64,
+        openings: Vec<Opening>,
+        max_actions: usize,
+    ) -> Result<Self, PlanError> {
+        let plan = Self {
+            schema: SCHEMA,
+            game: variant.game().name.into(),
+            rules: variant.rules(),
+            players: players.iter().map(Entrant::of).collect(),
+            pairs,
+            seed,
+            openings,
+            max_actions,
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    fn check(&self) -> Result<(), PlanError> {
         if self.players.len() < 2 {
             return Err(PlanError("a match needs at least two players".into()));
         }
@@ -110,6 +132,16 @@ impl Plan {
             return Err(PlanError("a match needs an opening".into()));
         }
         Ok(())
+    }
+
+    /// The game with its rules.
+    ///
+    /// # Errors
+    /// [`PlanError`] if this build knows no such game or rules.
+    pub fn variant(&self) -> Result<Arc<dyn Variant>, PlanError> {
+        let game = registry::find(&self.game).map_err(|error| PlanError(error.to_string()))?;
+        let variant = game.variant(&self.rules, None);
+        variant.map_err(|error| PlanError(service::chain(&error).to_string()))
     }
 
     /// Every two players, in order.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use games::Game;
+use games::erased::{AnyState, Variant};
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
 
@@ -42,14 +42,14 @@ pub struct ClassStanding {
 
 /// Draws a problem of this level for a person or a single game. `None` if the random numbers give none in some tries, and in games
 /// without problems.
-pub fn draw<G: Game>(rules: &G::Rules, level: u32, seed: u64) -> Option<G> {
+pub fn draw(variant: &dyn Variant, level: u32, seed: u64) -> Option<Box<dyn AnyState>> {
     let key = GameKey {
         run_seed: seed,
         game: 0,
     };
     let mut draws = Draws::new(key, 0, Purpose::Problem);
-    let mut drawn = (0..TRIES).filter_map(|_| G::draw_start(rules, level, &mut |below| draws.below(below)));
-    drawn.next().map(|drawn| drawn.start)
+    let drawn = (0..TRIES).find_map(|_| variant.draw_start(level, false, &mut |below| draws.below(below)));
+    drawn.map(|drawn| drawn.start)
 }
 
 /// Draws `count` held-out problems: of each kind that the rules draw and of each level at which players are compared, in turn.
@@ -58,9 +58,11 @@ pub fn draw<G: Game>(rules: &G::Rules, level: u32, seed: u64) -> Option<G> {
 ///
 /// # Errors
 /// [`PlanError`] if a level has no held-out problem.
-pub fn openings<G: Game>(rules: &G::Rules, seed: u64, count: u64) -> Result<Vec<Opening>, PlanError> {
-    let kinds = G::problem_kinds(rules);
-    let classes: Vec<_> = G::COMPARED_LEVELS
+pub fn openings(variant: &dyn Variant, seed: u64, count: u64) -> Result<Vec<Opening>, PlanError> {
+    let kinds = variant.problem_kinds();
+    let classes: Vec<_> = variant
+        .game()
+        .compared_levels
         .iter()
         .flat_map(|&level| kinds.iter().map(move |kind| (kind, level)))
         .filter(|(kind, _)| kind.share > 0)
@@ -70,11 +72,13 @@ pub fn openings<G: Game>(rules: &G::Rules, seed: u64, count: u64) -> Result<Vec<
         .zip(classes.iter().cycle())
         .map(|(number, &(kind, level))| {
             let drawn = distinct.draw(number, |draws| {
-                let found = G::draw_held_out(&kind.rules, level, &mut |below| draws.below(below))?;
+                let found = kind
+                    .rules
+                    .draw_start(level, true, &mut |below| draws.below(below))?;
                 Some((found.start.position(), ()))
             });
             let (position, ()) = drawn.ok_or_else(|| {
-                let game = G::NAME;
+                let game = variant.game().name;
                 PlanError(format!(
                     "no held-out problem of level {level} of {game} was found"
                 ))

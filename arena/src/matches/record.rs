@@ -1,6 +1,9 @@
 //! The record of a finished game: one line of `games.jsonl`, from which the game can be replayed.
 
-use games::{Action, Game, Outcome, Player};
+use games::{
+    Action, Outcome, Player,
+    erased::{AnyState, Variant},
+};
 use serde::{Deserialize, Serialize};
 
 /// Result of a game.
@@ -69,8 +72,9 @@ impl GameRecord {
     ///
     /// # Errors
     /// A description of the first contradiction to the rules.
-    pub fn replay<G: Game>(&self, rules: &G::Rules) -> std::result::Result<G, String> {
-        let mut state = G::start(rules, self.start.as_deref()).map_err(|error| error.to_string())?;
+    pub fn replay(&self, variant: &dyn Variant) -> std::result::Result<Box<dyn AnyState>, String> {
+        let start = variant.start(self.start.as_deref());
+        let mut state = start.map_err(|error| error.to_string())?;
         for (number, &action) in self.actions.iter().enumerate() {
             state
                 .play(action)

@@ -1,43 +1,62 @@
 //! The games of one thread, evaluated together.
 //!
 //! Every game continues until its search waits for a network. Then all positions that wait for the same network are evaluated in
-//! one batch. In each game one player thinks at a time, so the game's place in the table identifies the waiting search.
+//! one batch.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
-use games::{Action, Game, Player as Side};
-use network::batched::BatchedEvaluator;
-use search::{Evaluation, LeafId};
+use games::{
+    Action, Player as Side,
+    erased::{AnyState, Variant},
+};
 
 use super::{
     MatchError,
     plan::{Plan, PlannedGame, seat_key},
     record::{GameRecord, Result as GameResult},
 };
-use crate::players::{Player, PlayerError, Progress, Seat};
+use crate::players::{
+    Player, PlayerError,
+    chooser::{Chooser, GameSoFar},
+    searches::Searches,
+};
 
 /// A game in progress.
-struct Playing<G: Game> {
+struct Playing {
     slot: PlannedGame,
-    start: G,
+    start: Box<dyn AnyState>,
     start_text: Option<String>,
     opening: usize,
-    state: G,
+    state: Box<dyn AnyState>,
     actions: Vec<Action>,
-    seats: [Seat<G>; 2],
+    seats: [Seat; 2],
     began: Instant,
 }
 
+/// A player in one game.
+enum Seat {
+    /// A search of the player's network.
+    Search {
+        /// Index of the network's searches in the table.
+        network: usize,
+        /// Slot of the search among them.
+        slot: usize,
+        temperature: f32,
+    },
+    /// A player that chooses in one call.
+    Chooser(Box<dyn Chooser>),
+}
+
 /// The games of one thread.
-pub(super) struct Table<'a, G: Game> {
+pub(super) struct Table<'a> {
     plan: &'a Plan,
-    rules: &'a G::Rules,
-    players: &'a [Player<G>],
-    /// One evaluator for each network. Players with the same network share one.
-    evaluators: Vec<BatchedEvaluator<G>>,
-    /// Index of each player's evaluator; `usize::MAX` for a player that does not search.
-    evaluator_of: Vec<usize>,
-    places: Vec<Option<Playing<G>>>,
+    variant: &'a dyn Variant,
+    players: &'a [Player],
+    /// The searches of each network. Players with the same network share them.
+    searches: Vec<Box<dyn Searches>>,
+    /// Index of each player's searches; `None` for a player that does not search.
+    searches_of: Vec<Option<usize>>,
+    places: Vec<Option<Playing>>,
 }
 
 /// State of a game after it was continued.
@@ -48,43 +67,40 @@ enum Advanced {
     Over(GameRecord),
 }
 
-impl<'a, G: Game> Table<'a, G> {
+impl<'a> Table<'a> {
     pub(super) fn new(
         plan: &'a Plan,
-        rules: &'a G::Rules,
-        players: &'a [Player<G>],
+        variant: &'a dyn Variant,
+        players: &'a [Player],
         thread: usize,
         places: usize,
-    ) -> Self {
-        let mut evaluators: Vec<BatchedEvaluator<G>> = Vec::new();
-        let mut evaluator_of = Vec::new();
+    ) -> Result<Self, MatchError> {
+        let mut searches: Vec<Box<dyn Searches>> = Vec::new();
+        let mut searches_of: Vec<Option<usize>> = Vec::new();
         for (number, player) in players.iter().enumerate() {
-            let shared =
-                players[..number]
-                    .iter()
-                    .position(|earlier| match (player.network(), earlier.network()) {
-                        (Some(own), Some(other)) => std::sync::Arc::ptr_eq(own, other),
-                        _ => false,
-                    });
-            let place = match (shared, player.evaluator(thread)) {
-                (Some(earlier), _) => evaluator_of[earlier],
-                (None, Some(evaluator)) => {
-                    evaluators.push(evaluator);
-                    evaluators.len() - 1
+            let shared = players[..number].iter().position(|earlier| {
+                let networks = player.network().zip(earlier.network());
+                networks.is_some_and(|(own, other)| Arc::ptr_eq(own, other))
+            });
+            let place = match shared {
+                Some(earlier) => searches_of[earlier],
+                None if player.settings().is_some() => {
+                    let own = player.searches(thread);
+                    searches.push(own.map_err(|source| of_player(player, source))?.1);
+                    Some(searches.len() - 1)
                 }
-                // The player does not search.
-                (None, None) => usize::MAX,
+                None => None,
             };
-            evaluator_of.push(place);
+            searches_of.push(place);
         }
-        Self {
+        Ok(Self {
             plan,
-            rules,
+            variant,
             players,
-            evaluators,
-            evaluator_of,
+            searches,
+            searches_of,
             places: (0..places.max(1)).map(|_| None).collect(),
-        }
+        })
     }
 
     /// True if another game can begin.
@@ -102,25 +118,13 @@ impl<'a, G: Game> Table<'a, G> {
         let opening = self.plan.opening(slot.pair);
         let fault =
             |reason: String| MatchError::Other(format!("opening {} cannot be played: {reason}", slot.pair));
-        let start =
-            G::start(self.rules, opening.start.as_deref()).map_err(|error| fault(error.to_string()))?;
-        let mut state = start.clone();
+        let start = self.variant.start(opening.start.as_deref());
+        let start = start.map_err(|error| fault(error.to_string()))?;
+        let mut state = start.copy();
         for &action in &opening.actions {
             state.play(action).map_err(|error| fault(error.to_string()))?;
         }
-        let seat = |side: usize| {
-            let player = &self.players[slot.players[side]];
-            let key = seat_key(self.plan.seed, slot.game, side);
-            let mut seat = player
-                .seat(&start, key)
-                .map_err(|source| self.player_error(slot, side, source))?;
-            for &action in &opening.actions {
-                seat.played(action)
-                    .map_err(|error| fault(service::chain(&error).to_string()))?;
-            }
-            Ok::<Seat<G>, MatchError>(seat)
-        };
-        let seats = [seat(0)?, seat(1)?];
+        let seats = [self.seat(slot, 0, &*start)?, self.seat(slot, 1, &*start)?];
         let playing = Playing {
             slot,
             start,
@@ -131,10 +135,33 @@ impl<'a, G: Game> Table<'a, G> {
             seats,
             began: Instant::now(),
         };
+        for &action in &opening.actions {
+            playing
+                .tell(action, &mut self.searches)
+                .map_err(|error| fault(service::chain(&error).to_string()))?;
+        }
         if let Some(place) = self.places.iter_mut().find(|place| place.is_none()) {
             *place = Some(playing);
         }
         Ok(())
+    }
+
+    /// The seat of a player in a game that begins at `start`.
+    fn seat(&mut self, slot: PlannedGame, side: usize, start: &dyn AnyState) -> Result<Seat, MatchError> {
+        let player = &self.players[slot.players[side]];
+        let key = seat_key(self.plan.seed, slot.game, side);
+        let failed = |source| of_player(player, source);
+        if let Some(chooser) = player.chooser(key).map_err(failed)? {
+            return Ok(Seat::Chooser(chooser));
+        }
+        let network = self.searches_of[slot.players[side]].zip(player.settings());
+        let (network, settings) = network.ok_or_else(|| failed(PlayerError::no_choice(player.name())))?;
+        let begun = self.searches[network].begin(start, settings.clone(), key);
+        Ok(Seat::Search {
+            network,
+            slot: begun.map_err(failed)?,
+            temperature: player.temperature(),
+        })
     }
 
     /// Continues every game until it waits for a network. Returns the games that are over.
@@ -142,7 +169,11 @@ impl<'a, G: Game> Table<'a, G> {
         let mut over = Vec::new();
         for place in 0..self.places.len() {
             if let Advanced::Over(record) = self.advance_one(place)? {
-                self.places[place] = None;
+                for seat in self.places[place].take().into_iter().flat_map(|game| game.seats) {
+                    if let Seat::Search { network, slot, .. } = seat {
+                        self.searches[network].end(slot);
+                    }
+                }
                 over.push(record);
             }
         }
@@ -153,147 +184,128 @@ impl<'a, G: Game> Table<'a, G> {
         let Some(playing) = self.places[place].as_mut() else {
             return Ok(Advanced::Waiting);
         };
-        let slot = playing.slot;
+        let searches = &mut self.searches;
         loop {
-            if let Some(record) = playing.finished(self.plan) {
+            if let Some((result, ending)) = playing.result(self.plan) {
+                let record = playing.record(result, ending, self.plan, searches);
                 return Ok(Advanced::Over(record));
             }
             let side = playing.state.to_move().index();
-            let player = slot.players[side];
-            let chosen = playing.think(place, side, self.evaluators.get_mut(self.evaluator_of[player]));
-            let action = match chosen {
+            let player = &self.players[playing.slot.players[side]];
+            let action = match playing.think(side, searches) {
                 Ok(Some(action)) => action,
                 Ok(None) => return Ok(Advanced::Waiting),
                 Err(error @ PlayerError::Illegal { .. }) => {
-                    tracing::warn!(game = slot.game, "{error}: the game is lost");
-                    return Ok(Advanced::Over(playing.lost_by(side, self.plan)));
+                    tracing::warn!(game = playing.slot.game, "{error}: the game is lost");
+                    let result = match side == Side::First.index() {
+                        true => GameResult::Second,
+                        false => GameResult::First,
+                    };
+                    let record = playing.record(result, "illegal-move", self.plan, searches);
+                    return Ok(Advanced::Over(record));
                 }
-                Err(source) => return Err(self.player_error(slot, side, source)),
+                Err(source) => return Err(of_player(player, source)),
             };
-            if let Err(error) = playing.play(action) {
-                let source = PlayerError::failed(format!("{}: {error}", self.players[player].name()));
-                return Err(self.player_error(slot, side, source));
+            let played = playing.state.play(action);
+            if let Err(error) = played.and_then(|()| playing.tell(action, searches)) {
+                let source = PlayerError::failed(format!("{}: {error}", player.name()));
+                return Err(of_player(player, source));
             }
+            playing.actions.push(action);
         }
     }
 
     /// Evaluates all waiting positions and passes the evaluations to their searches.
     pub(super) fn evaluate(&mut self) -> Result<(), MatchError> {
-        let Self {
-            evaluators,
-            places,
-            players,
-            evaluator_of,
-            ..
-        } = self;
-        for (number, evaluator) in evaluators.iter_mut().enumerate() {
-            let answered: Result<(), PlayerError> = evaluator.flush(|place, leaf, evaluation| {
-                match places.get_mut(place).and_then(Option::as_mut) {
-                    Some(playing) => playing.apply(leaf, evaluation),
-                    None => Ok(()),
-                }
-            });
-            answered.map_err(|source| {
-                let asking = evaluator_of.iter().position(|&asked| asked == number);
+        for (number, searches) in self.searches.iter_mut().enumerate() {
+            searches.evaluate().map_err(|source| {
+                let asking = self.searches_of.iter().position(|&asked| asked == Some(number));
                 MatchError::Player {
-                    player: asking.map_or_else(String::new, |player| players[player].name().into()),
+                    player: asking.map_or_else(String::new, |player| self.players[player].name().into()),
                     source: Box::new(source),
                 }
             })?;
         }
         Ok(())
     }
+}
 
-    fn player_error(&self, slot: PlannedGame, side: usize, source: PlayerError) -> MatchError {
-        MatchError::Player {
-            player: self.players[slot.players[side]].name().into(),
-            source: Box::new(source),
-        }
+fn of_player(player: &Player, source: PlayerError) -> MatchError {
+    MatchError::Player {
+        player: player.name().into(),
+        source: Box::new(source),
     }
 }
 
-impl<G: Game> Playing<G> {
+impl Playing {
     /// The action of the player to act; `None` while its search waits for a network.
     fn think(
         &mut self,
-        place: usize,
         side: usize,
-        evaluator: Option<&mut BatchedEvaluator<G>>,
+        searches: &mut [Box<dyn Searches>],
     ) -> Result<Option<Action>, PlayerError> {
-        match (&mut self.seats[side], evaluator) {
-            (Seat::Search { search, temperature }, Some(evaluator)) => loop {
-                if search.is_decided() {
-                    let chosen = search.choose(*temperature);
-                    return chosen.map(Some).ok_or_else(|| {
-                        PlayerError::no_choice(&format!("the search of game {}", self.slot.game))
-                    });
+        match &mut self.seats[side] {
+            &mut Seat::Search {
+                network,
+                slot,
+                temperature,
+            } => {
+                let searches = &mut searches[network];
+                while !searches.search(slot).is_decided() {
+                    if searches.gather(slot)? {
+                        return Ok(None);
+                    }
                 }
-                if search.is_waiting() {
-                    return Ok(None);
-                }
-                search.gather(|leaf| evaluator.add(place, &leaf));
-                evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
-            },
-            (Seat::Search { .. }, None) => Err(PlayerError::no_choice("a search without evaluator")),
-            (Seat::Chooser(chooser), _) => chooser
-                .choose(Progress {
-                    start: &self.start,
+                let chosen = searches.search(slot).choose(temperature);
+                chosen
+                    .map(Some)
+                    .ok_or_else(|| PlayerError::no_choice(&format!("the search of game {}", self.slot.game)))
+            }
+            Seat::Chooser(chooser) => chooser
+                .choose(GameSoFar {
+                    start: &*self.start,
                     actions: &self.actions,
-                    state: &self.state,
+                    state: &*self.state,
                     stop: None,
                 })
                 .map(Some),
         }
     }
 
-    fn apply(&mut self, leaf: LeafId, evaluation: Evaluation<'_>) -> Result<(), PlayerError> {
-        match &mut self.seats[self.state.to_move().index()] {
-            Seat::Search { search, .. } => Ok(search.apply(leaf, evaluation)?),
+    /// Tells both searches of an action that was played.
+    fn tell(&self, action: Action, searches: &mut [Box<dyn Searches>]) -> Result<(), games::IllegalAction> {
+        self.seats.iter().try_for_each(|seat| match *seat {
+            Seat::Search { network, slot, .. } => searches[network].search_mut(slot).advance(action),
             Seat::Chooser(_) => Ok(()),
-        }
+        })
     }
 
-    fn play(&mut self, action: Action) -> Result<(), games::IllegalAction> {
-        self.state.play(action)?;
-        self.actions.push(action);
-        self.seats.iter_mut().try_for_each(|seat| seat.played(action))
-    }
-
-    fn finished(&self, plan: &Plan) -> Option<GameRecord> {
+    /// Result and ending of the game; `None` while it continues. Without an outcome the game is a draw, or a problem that is not solved.
+    fn result(&self, plan: &Plan) -> Option<(GameResult, &'static str)> {
         if let Some(outcome) = self.state.outcome() {
-            let ending = self.state.ending().unwrap_or_default();
-            return Some(self.record(GameResult::of(outcome), ending, plan));
+            return Some((GameResult::of(outcome), self.state.ending().unwrap_or_default()));
         }
+        let undecided = match self.state.game().players {
+            1 => GameResult::Second,
+            _ => GameResult::Draw,
+        };
         if self.actions.len() >= plan.max_actions {
-            return Some(self.record(self.undecided(), "max-actions", plan));
+            return Some((undecided, "max-actions"));
         }
         let mut legal = Vec::new();
         self.state.legal_actions(&mut legal);
-        legal
-            .is_empty()
-            .then(|| self.record(self.undecided(), "no-action", plan))
+        legal.is_empty().then_some((undecided, "no-action"))
     }
 
-    /// Result of a game that ends without an outcome: a draw, or a problem that is not solved.
-    fn undecided(&self) -> GameResult {
-        match G::PLAYERS {
-            1 => GameResult::Second,
-            _ => GameResult::Draw,
-        }
-    }
-
-    fn lost_by(&self, side: usize, plan: &Plan) -> GameRecord {
-        let result = if side == Side::First.index() {
-            GameResult::Second
-        } else {
-            GameResult::First
-        };
-        self.record(result, "illegal-move", plan)
-    }
-
-    fn record(&self, result: GameResult, ending: &str, plan: &Plan) -> GameRecord {
-        let visits = [0, 1].map(|side: usize| match &self.seats[side] {
-            Seat::Search { search, .. } => search.counters().visits,
+    fn record(
+        &self,
+        result: GameResult,
+        ending: &str,
+        plan: &Plan,
+        searches: &[Box<dyn Searches>],
+    ) -> GameRecord {
+        let visits = [0, 1].map(|side: usize| match self.seats[side] {
+            Seat::Search { network, slot, .. } => searches[network].search(slot).counters().visits,
             Seat::Chooser(_) => 0,
         });
         GameRecord {

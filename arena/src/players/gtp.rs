@@ -4,16 +4,17 @@
 use std::{sync::Arc, time::Duration};
 
 use games::{
-    Action, Game, Notation as _, Player,
+    Action, Game as _, Notation as _, Player,
     othello::{Othello, PASS},
 };
 
 use super::{
+    chooser::{Chooser, GameSoFar},
     engine::{Engines, Loan, MOVE, Process, Protocol, READY},
     error::PlayerError,
-    seat::{Chooser, Progress},
+    spec::GtpSpec,
+    typed,
 };
-use crate::players::spec::GtpSpec;
 
 impl Protocol for GtpSpec {
     fn command(&self) -> &[String] {
@@ -68,24 +69,25 @@ impl GtpPlayer {
     }
 }
 
-impl Chooser<Othello> for GtpPlayer {
-    fn choose(&mut self, game: Progress<'_, Othello>) -> Result<Action, PlayerError> {
-        if *game.start != Othello::initial() {
+impl Chooser for GtpPlayer {
+    fn choose(&mut self, game: GameSoFar<'_>) -> Result<Action, PlayerError> {
+        let (start, state) = (typed::<Othello>(game.start)?, typed::<Othello>(game.state)?);
+        if *start != Othello::initial() {
             let program = self.engine.protocol().command.join(" ");
-            let position = game.start.position();
+            let position = start.position();
             return Err(PlayerError::failed(format!(
                 "the engine {program} plays from the usual start only, not from {position}"
             )));
         }
         let mut legal = Vec::new();
-        game.state.legal_actions(&mut legal);
+        state.legal_actions(&mut legal);
         if legal == [PASS] {
             return Ok(PASS);
         }
         let told = self.told;
         let action = self.engine.talk(|process| {
-            tell(process, game.start, game.actions, told)?;
-            genmove(process, game.state)
+            tell(process, start, game.actions, told)?;
+            genmove(process, state)
         })?;
         // `genmove` plays the move as well.
         self.told = game.actions.len() + 1;

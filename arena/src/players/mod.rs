@@ -4,151 +4,169 @@
 //! |---|---|
 //! | [`spec`] | the text that describes a player |
 //! | [`networks`] | the networks of all players, each opened once |
+//! | [`searches`] | searches of any game that share the batches of one network |
 //! | [`thinker`] | one search that can be stopped, prolonged and inspected at any time |
-//! | [`many`] | many positions searched at once, each by itself |
-//! | [`seat`] | a player in one game; random moves |
-//! | [`solo`] | a player who plays one game alone, not in a match |
+//! | [`chooser`] | players that choose in one call; random moves; a player in a single game outside a match |
 //! | [`solver`] | problems of the generator game, solved side by side |
 //! | [`perfect`] | perfect play in Connect Four |
 //! | [`engine`], [`uci`], [`gtp`] | programs of others |
 
+pub mod chooser;
 pub mod engine;
 mod error;
 pub mod gtp;
-pub mod many;
 pub mod networks;
 pub mod perfect;
-pub mod seat;
-pub mod solo;
+pub mod searches;
 pub mod solver;
 pub mod spec;
 pub mod thinker;
 pub mod uci;
 
-use std::{
-    any::{Any, TypeId},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use games::{
-    Game, MoverValue, chess::Chess, connect_four::ConnectFour, othello::Othello, paco_sako::PacoSako,
+    Game as _, Notation,
+    chess::Chess,
+    connect_four::ConnectFour,
+    erased::{AnyGame, AnyState, Typed},
+    othello::Othello,
+    paco_sako::PacoSako,
 };
-use network::batched::{BatchedEvaluator, EvaluationSource};
-use search::{GameKey, Search, Settings};
+use network::batched::EvaluationSource;
+use search::{GameKey, Settings};
 
+pub use chooser::Solo;
 pub use error::PlayerError;
 pub use networks::{NetworkOptions, Networks, OpenedNetwork};
-pub use seat::{Chooser, Progress, Seat};
-pub use solo::Solo;
 
+use chooser::{Chooser, Random};
 use engine::Engines;
 use perfect::{Perfect, Solvers};
-use seat::Random;
+use searches::{Searches, searches};
 use spec::{GtpSpec, Kind, SearchSpec, Spec, UciSpec};
 
-/// A player that is ready to play. Threads may share one.
+/// A player of a game that is ready to play. Threads may share one.
 #[derive(Debug)]
-pub struct Player<G: Game> {
+pub struct Player {
     name: String,
-    method: Method<G>,
+    /// Description, as a person writes it.
+    written: String,
+    game: &'static AnyGame,
+    method: Method,
 }
 
 /// The way in which a player chooses its actions.
 #[derive(Debug)]
-enum Method<G: Game> {
-    Search {
-        settings: Settings,
-        temperature: f32,
-        /// `None`: uniform evaluations.
-        network: Option<Arc<OpenedNetwork>>,
-        /// Values of uniform evaluations; `None`: 0.
-        values: Option<fn(&G) -> MoverValue>,
-        encoding: G::Encoding,
-    },
+enum Method {
+    Search(SearchMethod),
     Random,
     Perfect(Solvers),
     Uci(Arc<Engines<UciSpec>>),
     Gtp(Arc<Engines<GtpSpec>>),
 }
 
-impl<G: Game> Player<G> {
-    /// Opens a player. Networks are opened once for all players that share `networks`.
+/// A search as the way in which a player chooses its actions.
+#[derive(Debug)]
+struct SearchMethod {
+    settings: Settings,
+    temperature: f32,
+    /// `None`: uniform evaluations.
+    network: Option<Arc<OpenedNetwork>>,
+    values: Values,
+}
+
+/// Origin of the values of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// The network; without one every value is 0.
+    Network,
+    /// Wins within a turn, in Paco Ŝako without a network.
+    Threats,
+}
+
+impl Player {
+    /// Opens a player of a game. Networks are opened once for all players that share `networks`.
     ///
     /// # Errors
     /// [`PlayerError`] if the network is missing, damaged or for another game, or if the engine does not start.
-    pub fn open(spec: &Spec, networks: &mut Networks) -> Result<Self, PlayerError> {
+    pub fn open(game: &'static AnyGame, spec: &Spec, networks: &mut Networks) -> Result<Self, PlayerError> {
+        let only = |player: &str, plays: &str| match game.name == plays {
+            true => Ok(()),
+            false => Err(PlayerError::failed(format!(
+                "{player} plays {plays} only, not {}",
+                game.name
+            ))),
+        };
+        let without_network = |search: &SearchSpec, values: Values| {
+            Method::Search(SearchMethod {
+                settings: search.settings(usual_search(game).as_ref()),
+                temperature: search.temperature,
+                network: None,
+                values,
+            })
+        };
         let method = match &spec.kind {
             Kind::Model(name, search) => {
                 let network = networks.open(name)?;
-                let encoding =
-                    network::file::encoding_of::<G>(&network.description().layout, &name.to_string())?;
-                Method::Search {
-                    settings: search.settings(network.search().or(usual_search::<G>().as_ref())),
-                    temperature: search.temperature,
-                    network: Some(network),
-                    values: None,
-                    encoding,
+                let usual = usual_search(game);
+                let settings = search.settings(network.search().or(usual.as_ref()));
+                let mut player = Self::searching(game, name.to_string(), network, settings)?;
+                if let Method::Search(method) = &mut player.method {
+                    method.temperature = search.temperature;
                 }
+                player.method
             }
-            Kind::Uct(search) => Self::without_network(search, None)?,
+            Kind::Uct(search) => without_network(search, Values::Network),
             Kind::Luna(search) => {
-                only::<G, PacoSako>("luna")?;
-                Self::without_network(search, Some(threat_value))?
+                only("luna", PacoSako::NAME)?;
+                without_network(search, Values::Threats)
             }
             Kind::Random => Method::Random,
             Kind::Perfect => {
-                only::<G, ConnectFour>("a perfect player")?;
+                only("a perfect player", ConnectFour::NAME)?;
                 Method::Perfect(Solvers::default())
             }
             Kind::Uci(engine) => {
-                only::<G, Chess>("a UCI engine")?;
+                only("a UCI engine", Chess::NAME)?;
                 Method::Uci(Arc::new(Engines::start(engine.clone())?))
             }
             Kind::Gtp(engine) => {
-                only::<G, Othello>("a GTP engine")?;
+                only("a GTP engine", Othello::NAME)?;
                 Method::Gtp(Arc::new(Engines::start(engine.clone())?))
             }
         };
         Ok(Self {
             name: spec.name.clone(),
+            written: spec.written.clone(),
+            game,
             method,
         })
     }
 
-    /// Returns a player that searches with a network that is open already.
+    /// Returns a player of a game that searches with a network that is open already.
     ///
     /// # Errors
     /// [`PlayerError`] if the network is for another game.
     pub fn searching(
+        game: &'static AnyGame,
         name: String,
         network: Arc<OpenedNetwork>,
         settings: Settings,
     ) -> Result<Self, PlayerError> {
-        let description = network.description();
-        let encoding = network::file::encoding_of::<G>(&description.layout, &description.version)?;
-        Ok(Self {
+        let player = Self {
+            written: name.clone(),
             name,
-            method: Method::Search {
+            game,
+            method: Method::Search(SearchMethod {
                 settings,
                 temperature: 0.0,
                 network: Some(network),
-                values: None,
-                encoding,
-            },
-        })
-    }
-
-    fn without_network(
-        search: &SearchSpec,
-        values: Option<fn(&G) -> MoverValue>,
-    ) -> Result<Method<G>, PlayerError> {
-        Ok(Method::Search {
-            settings: search.settings(usual_search::<G>().as_ref()),
-            temperature: search.temperature,
-            network: None,
-            values,
-            encoding: uniform_encoding::<G>()?,
-        })
+                values: Values::Network,
+            }),
+        };
+        player.searches(0)?;
+        Ok(player)
     }
 
     /// Name of the player.
@@ -156,20 +174,31 @@ impl<G: Game> Player<G> {
         &self.name
     }
 
+    /// Description of the player, as a person writes it.
+    pub fn written(&self) -> &str {
+        &self.written
+    }
+
     /// The player's network, if it has one.
     pub fn network(&self) -> Option<&Arc<OpenedNetwork>> {
-        match &self.method {
-            Method::Search { network, .. } => network.as_ref(),
-            _ => None,
-        }
+        self.search().and_then(|search| search.network.as_ref())
     }
 
     /// The player's search settings, if it searches.
     pub fn settings(&self) -> Option<&Settings> {
+        self.search().map(|search| &search.settings)
+    }
+
+    fn search(&self) -> Option<&SearchMethod> {
         match &self.method {
-            Method::Search { settings, .. } => Some(settings),
+            Method::Search(search) => Some(search),
             _ => None,
         }
+    }
+
+    /// Temperature of the choice of actions, if the player searches; else 0.
+    pub fn temperature(&self) -> f32 {
+        self.search().map_or(0.0, |search| search.temperature)
     }
 
     /// True if choosing an action blocks the thread, so that several games at once bring no speed.
@@ -177,95 +206,48 @@ impl<G: Game> Player<G> {
         matches!(self.method, Method::Uci(_) | Method::Gtp(_))
     }
 
-    /// Returns the settings of the player's searches, and an evaluator as [`Self::evaluator`] does.
+    /// Returns the player's settings, and [`Searches`] with its network; `thread` selects the copy of the network.
     ///
     /// # Errors
     /// [`PlayerError`] if the player does not search.
-    pub fn search(&self, thread: usize) -> Result<(&Settings, BatchedEvaluator<G>), PlayerError> {
-        let found = self.settings().zip(self.evaluator(thread));
-        found.ok_or_else(|| PlayerError::failed(format!("{} does not search", self.name)))
+    pub fn searches(&self, thread: usize) -> Result<(&Settings, Box<dyn Searches>), PlayerError> {
+        let search = self.search();
+        let search = search.ok_or_else(|| PlayerError::failed(format!("{} does not search", self.name)))?;
+        let network = search.network.as_ref();
+        let source = network.map_or(EvaluationSource::Uniform, |network| network.source(thread));
+        let searches = searches(self.game, source, search.values, &self.name)?;
+        Ok((&search.settings, searches))
     }
 
-    /// Returns an evaluator for the player's searches; `thread` selects the copy of the network. `None` if the player does not search.
-    pub fn evaluator(&self, thread: usize) -> Option<BatchedEvaluator<G>> {
-        let Method::Search {
-            network,
-            values,
-            encoding,
-            ..
-        } = &self.method
-        else {
-            return None;
-        };
-        let source = network
-            .as_ref()
-            .map_or(EvaluationSource::Uniform, |network| network.source(thread));
-        Some(BatchedEvaluator::new(source, *encoding).with_values(*values))
-    }
-
-    /// Returns the player's seat in a game that begins at `start`. `key` determines all random draws.
+    /// Returns a player that does not search, in one game. `key` determines all random draws. `None` if the player searches.
     ///
     /// # Errors
     /// [`PlayerError`] if an engine does not start.
-    pub fn seat(&self, start: &G, key: GameKey) -> Result<Seat<G>, PlayerError> {
+    pub fn chooser(&self, key: GameKey) -> Result<Option<Box<dyn Chooser>>, PlayerError> {
         Ok(match &self.method {
-            Method::Search {
-                settings,
-                temperature,
-                ..
-            } => Seat::Search {
-                search: Box::new(Search::new(start.clone(), settings.clone(), key)),
-                temperature: *temperature,
-            },
-            Method::Random => Seat::Chooser(Box::new(Random::new(key))),
-            Method::Perfect(solvers) => seat_of("a perfect player", Perfect::new(solvers.clone(), key))?,
-            Method::Uci(engines) => seat_of("a UCI engine", uci::UciPlayer::new(Arc::clone(engines))?)?,
-            Method::Gtp(engines) => seat_of("a GTP engine", gtp::GtpPlayer::new(Arc::clone(engines))?)?,
+            Method::Search(_) => None,
+            Method::Random => Some(Box::new(Random(key))),
+            Method::Perfect(solvers) => Some(Box::new(Perfect::new(solvers.clone(), key))),
+            Method::Uci(engines) => Some(Box::new(uci::UciPlayer::new(Arc::clone(engines))?)),
+            Method::Gtp(engines) => Some(Box::new(gtp::GtpPlayer::new(Arc::clone(engines))?)),
         })
     }
 }
 
 /// Returns the search settings on which those of a player are based if its network is of no run: in games of one player those of
 /// [`solver`]. `None`: the defaults.
-pub fn usual_search<G: Game>() -> Option<Settings> {
-    (G::PLAYERS == 1).then(|| solver::settings(Settings::default().visits))
+pub fn usual_search(game: &AnyGame) -> Option<Settings> {
+    (game.players == 1).then(|| solver::settings(Settings::default().visits))
 }
 
-/// Returns any representation of the game, for uniform evaluations, which ignore it.
-fn uniform_encoding<G: Game>() -> Result<G::Encoding, PlayerError> {
-    (0..8)
-        .find_map(|options| G::encoding(options).ok())
-        .ok_or_else(|| other_game::<G>("uniform UCT", "games with a representation"))
-}
-
-/// Returns the value of a position of Paco Ŝako by wins within a turn alone ([`PacoSako::threat_value`]); 0 in other games.
-fn threat_value<G: Game>(state: &G) -> MoverValue {
-    let state: &dyn Any = state;
-    state
-        .downcast_ref::<PacoSako>()
-        .map_or(MoverValue::new(0.0), PacoSako::threat_value)
-}
-
-/// The seat of a player of `Other` in a game of the same type.
-fn seat_of<G: Game, Other: Game>(
-    player: &str,
-    chooser: impl Chooser<Other> + 'static,
-) -> Result<Seat<G>, PlayerError> {
-    let chooser: Box<dyn Chooser<Other>> = Box::new(chooser);
-    let chooser: Box<dyn Any> = Box::new(chooser);
-    match chooser.downcast::<Box<dyn Chooser<G>>>() {
-        Ok(chooser) => Ok(Seat::Chooser(*chooser)),
-        Err(_) => Err(other_game::<G>(player, Other::NAME)),
-    }
-}
-
-fn only<G: Game, Other: Game>(player: &str) -> Result<(), PlayerError> {
-    if TypeId::of::<G>() == TypeId::of::<Other>() {
-        return Ok(());
-    }
-    Err(other_game::<G>(player, Other::NAME))
-}
-
-fn other_game<G: Game>(player: &str, plays: &str) -> PlayerError {
-    PlayerError::failed(format!("{player} plays {plays} only, not {}", G::NAME))
+/// Returns a state with its type.
+fn typed<G: Notation>(state: &dyn AnyState) -> Result<&G, PlayerError> {
+    let found = Typed::<G>::find(state).map(|typed| &typed.state);
+    found.ok_or_else(|| {
+        PlayerError::failed(format!(
+            "a player of {} cannot play {}",
+            G::NAME,
+            state.game().name
+        ))
+    })
 }

@@ -14,8 +14,9 @@ use parking_lot::Mutex;
 use search::{Draws, GameKey, Purpose};
 
 use super::{
+    chooser::{Chooser, GameSoFar},
     error::PlayerError,
-    seat::{Chooser, Progress},
+    typed,
 };
 
 /// Memory of each solver's table in bytes.
@@ -89,10 +90,11 @@ impl Perfect {
     }
 }
 
-impl Chooser<ConnectFour> for Perfect {
-    fn choose(&mut self, game: Progress<'_, ConnectFour>) -> Result<Action, PlayerError> {
+impl Chooser for Perfect {
+    fn choose(&mut self, game: GameSoFar<'_>) -> Result<Action, PlayerError> {
         let never = Arc::default();
-        let values = self.solvers.values(game.state, game.stop.unwrap_or(&never));
+        let state: &ConnectFour = typed(game.state)?;
+        let values = self.solvers.values(state, game.stop.unwrap_or(&never));
         let values = values.unwrap_or_default();
         let best = values.iter().flatten().max();
         let optimal: Vec<Action> = (0..)

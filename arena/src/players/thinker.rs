@@ -1,9 +1,9 @@
 //! One search that can be stopped, continued and inspected at any time: [`Thinker`].
 //!
 //! ```text
-//! let mut thinker = Thinker::new(state, settings, key, evaluator);
-//! thinker.think(&Limits { visits: Some(800), ..Limits::default() }, &stop, |thinker| say(thinker.line(None)))?;
-//! let action = thinker.best();
+//! let mut thinker = Thinker::new(&state, settings, key, searches)?;
+//! thinker.think(&Limits { visits: Some(800), ..Limits::default() }, &stop, |thinker| say(thinker.search().principal_variation(None)))?;
+//! let action = thinker.search().choose(0.0);
 //! thinker.advance(action)?;
 //! ```
 
@@ -12,11 +12,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use games::{Action, Game, IllegalAction};
-use network::batched::{BatchedEvaluator, EvaluationCounts};
-use search::{Counters, Decision, Depths, GameKey, Root, Search, Settings};
+use games::{Action, IllegalAction, erased::AnyState};
+use search::{GameKey, Root, Settings};
 
-use super::PlayerError;
+use super::{
+    PlayerError,
+    searches::{AnySearch, Searches},
+};
 
 /// Largest number of traversals between two checks of the limits. Gray and terminal traversals need no network and would otherwise
 /// run without a check.
@@ -42,35 +44,50 @@ pub enum Ended {
     Stopped,
 }
 
-/// A search with its evaluator.
+/// A search with its network.
 #[derive(Debug)]
-pub struct Thinker<G: Game> {
-    search: Search<G>,
-    evaluator: BatchedEvaluator<G>,
+pub struct Thinker {
+    searches: Box<dyn Searches>,
+    slot: usize,
+    state: Box<dyn AnyState>,
 }
 
-impl<G: Game> Thinker<G> {
+impl Thinker {
     /// Begins at `state`. [`Limits`] replace the number of traversals in `settings`. The search can be continued, so PUCT chooses at
     /// its root: sequential halving needs a number of traversals to divide.
-    pub fn new(state: G, settings: Settings, key: GameKey, evaluator: BatchedEvaluator<G>) -> Self {
+    ///
+    /// # Errors
+    /// [`PlayerError`] if the state is of another game than `searches`.
+    pub fn new(
+        state: &dyn AnyState,
+        settings: Settings,
+        key: GameKey,
+        mut searches: Box<dyn Searches>,
+    ) -> Result<Self, PlayerError> {
         let settings = Settings {
             root: Root::Puct,
             ..settings
         };
-        Self {
-            search: Search::new(state, settings, key),
-            evaluator,
-        }
+        Ok(Self {
+            slot: searches.begin(state, settings, key)?,
+            searches,
+            state: state.copy(),
+        })
     }
 
     /// State in which the search decides.
-    pub fn state(&self) -> &G {
-        self.search.state()
+    pub fn state(&self) -> &dyn AnyState {
+        &*self.state
     }
 
-    /// The search itself, to look into its tree.
-    pub fn search(&self) -> &Search<G> {
-        &self.search
+    /// The search itself, with its decision and its tree.
+    pub fn search(&self) -> &dyn AnySearch {
+        self.searches.search(self.slot)
+    }
+
+    /// The search and its network.
+    pub fn searches(&self) -> &dyn Searches {
+        &*self.searches
     }
 
     /// Searches until a limit is reached or `stop` is set. A later call continues the same search. `look` is called after every batch.
@@ -86,19 +103,18 @@ impl<G: Game> Thinker<G> {
     ) -> Result<Ended, PlayerError> {
         let most = limits.visits.unwrap_or(Settings::MAX_VISITS);
         loop {
-            let done = self.search.visits_done();
-            self.search.set_visits(most.min(done.saturating_add(SLICE)));
-            if self.search.is_decided() {
+            let search = self.searches.search_mut(self.slot);
+            let done = search.visits_done();
+            search.set_visits(most.min(done.saturating_add(SLICE)));
+            if search.is_decided() {
                 return Ok(Ended::Visits);
             }
-            if let Err(error) = self.step() {
-                self.evaluator.clear();
-                self.search.abandon();
-                return Err(error);
+            if self.searches.gather(self.slot)? {
+                self.searches.evaluate()?;
             }
             look(self);
             // The first batch evaluates the root only and gives no visits, so the search does not end here.
-            if self.search.visits_done() == 0 {
+            if self.search().visits_done() == 0 {
                 continue;
             }
             if stop.load(Ordering::Relaxed) {
@@ -110,47 +126,9 @@ impl<G: Game> Thinker<G> {
         }
     }
 
-    /// Gathers and evaluates one batch.
-    fn step(&mut self) -> Result<(), PlayerError> {
-        let Self { search, evaluator } = self;
-        search.gather(|leaf| evaluator.add(0, &leaf));
-        evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation))?;
-        evaluator.flush(|_, leaf, evaluation| search.apply(leaf, evaluation).map_err(PlayerError::from))
-    }
-
-    /// The decision so far.
-    pub fn decision(&self) -> Decision {
-        self.search.decision()
-    }
-
-    /// Number of traversals of this decision.
-    pub fn visits(&self) -> u32 {
-        self.search.visits_done()
-    }
-
-    /// Depths of this decision's traversals.
-    pub fn depths(&self) -> Depths {
-        self.search.depths()
-    }
-
-    /// The principal variation: the most visited line, or, with `first`, the most visited line that begins with that action.
-    pub fn line(&self, first: Option<Action>) -> Vec<Action> {
-        self.search.principal_variation(first)
-    }
-
-    /// The most visited action; ties are drawn at random. `None` if the game is over or there are no visits.
-    pub fn best(&self) -> Option<Action> {
-        self.search.choose(0.0)
-    }
-
-    /// An action drawn in proportion to `visits^(1/temperature)`.
-    pub fn draw(&self, temperature: f32) -> Option<Action> {
-        self.search.choose(temperature)
-    }
-
-    /// Limits this decision to some of the legal actions; see [`Search::restrict_root`].
+    /// Limits this decision to some of the legal actions; see [`Search::restrict_root`](search::Search::restrict_root).
     pub fn restrict_root(&mut self, allowed: &[Action]) {
-        self.search.restrict_root(allowed);
+        self.searches.search_mut(self.slot).restrict_root(allowed);
     }
 
     /// Plays an action of either player and keeps the subtree below it.
@@ -158,17 +136,8 @@ impl<G: Game> Thinker<G> {
     /// # Errors
     /// [`IllegalAction`] if the rules forbid the action. Nothing has changed then.
     pub fn advance(&mut self, action: Action) -> Result<(), IllegalAction> {
-        self.search.advance(action)
-    }
-
-    /// Counters of the search since its beginning, and the size of the tree.
-    pub fn counters(&self) -> Counters {
-        self.search.counters()
-    }
-
-    /// Numbers of evaluations, by where they came from.
-    pub fn counts(&self) -> EvaluationCounts {
-        self.evaluator.counts()
+        self.searches.search_mut(self.slot).advance(action)?;
+        self.state.play(action)
     }
 }
 

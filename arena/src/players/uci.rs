@@ -2,14 +2,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use games::{Action, Game, chess::Chess};
+use games::{Action, Game as _, chess::Chess};
 
 use super::{
+    chooser::{Chooser, GameSoFar},
     engine::{Engines, Loan, MOVE, Process, Protocol, READY},
     error::PlayerError,
-    seat::{Chooser, Progress},
+    spec::{Go, UciSpec},
+    typed,
 };
-use crate::players::spec::{Go, UciSpec};
 
 impl Protocol for UciSpec {
     fn command(&self) -> &[String] {
@@ -58,9 +59,9 @@ impl UciPlayer {
     }
 }
 
-fn ask(process: &mut Process, go: Go, game: Progress<'_, Chess>) -> Result<Action, PlayerError> {
+fn ask(process: &mut Process, go: Go, game: GameSoFar<'_>) -> Result<Action, PlayerError> {
     let mut position = format!("position fen {}", game.start.position());
-    let mut replayed = game.start.clone();
+    let mut replayed = typed::<Chess>(game.start)?.clone();
     for (number, &action) in game.actions.iter().enumerate() {
         position += if number == 0 { " moves " } else { " " };
         position += &replayed.uci(action);
@@ -76,7 +77,7 @@ fn ask(process: &mut Process, go: Go, game: Progress<'_, Chess>) -> Result<Actio
     let given = Duration::from_millis(given);
     let answer = wait_for(process, "bestmove", given + MOVE)?;
     let chosen = answer.split_whitespace().next().unwrap_or_default();
-    game.state
+    typed::<Chess>(game.state)?
         .action_of_uci(chosen)
         .map_err(|_| PlayerError::Illegal {
             program: process.program.clone(),
@@ -85,8 +86,8 @@ fn ask(process: &mut Process, go: Go, game: Progress<'_, Chess>) -> Result<Actio
         })
 }
 
-impl Chooser<Chess> for UciPlayer {
-    fn choose(&mut self, game: Progress<'_, Chess>) -> Result<Action, PlayerError> {
+impl Chooser for UciPlayer {
+    fn choose(&mut self, game: GameSoFar<'_>) -> Result<Action, PlayerError> {
         let go = self.0.protocol().go;
         self.0.talk(|process| ask(process, go, game))
     }

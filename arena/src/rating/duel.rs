@@ -8,10 +8,7 @@ use std::{
 
 use checkpoints::{Version, version::sha256_hex};
 use config::{RatingConfig, RunConfig};
-use games::{
-    Notation,
-    registry::{self, Visitor},
-};
+use games::registry;
 
 use super::RatingError;
 use network::ModelName;
@@ -21,9 +18,7 @@ use crate::{
     matches::{
         Conduct, MatchFolder, Plan,
         conduct::Ended,
-        notation, openings,
-        plan::{Entrant, SCHEMA},
-        play,
+        notation, openings, play,
         standing::{PairingStanding, Tested},
     },
     players::{NetworkOptions, Networks, spec::SearchSpec},
@@ -149,105 +144,45 @@ impl Duel<'_> {
         stop: &AtomicBool,
         report: &mut (dyn FnMut(&Live) + Send),
     ) -> Result<Finished, RatingError> {
-        let playing = Playing {
-            duel: self,
-            networks,
-            stop,
-            report,
-        };
-        let played =
-            registry::visit(&self.config.game.name, playing).map_err(RatingError::of_key("`game.name`"))?;
+        let played = self.play_with(networks, stop, report);
         networks.forget();
         played
     }
 
-    fn player<G: Notation>(
+    fn play_with(
         &self,
-        contender: &Contender,
         networks: &mut Networks,
-    ) -> Result<Player<G>, RatingError> {
-        let spec = SearchSpec::with_visits(self.config.rating.visits).map_err(RatingError::Config)?;
-        let settings = spec.settings(Some(&self.config.search));
-        networks
-            .open(&contender.network)
-            .and_then(|network| Player::searching(contender.name.clone(), network, settings))
-            .map_err(|source| RatingError::Player {
-                version: contender.name.clone(),
-                source: Box::new(source),
-            })
-    }
-
-    fn plan<G: Notation>(&self, rules: &G::Rules, players: &[Player<G>]) -> Result<Plan, RatingError> {
-        let rating = &self.config.rating;
-        let names = players.iter().map(Player::name).collect::<Vec<_>>().join(" ");
-        // Every match draws different openings.
-        let own = u64::from_str_radix(&sha256_hex(names.as_bytes())[..16], 16).unwrap_or_default();
-        let seed = self.config.run.seed ^ own;
-        let pairs = rating.max_games / 2;
-        // Problems are the same in every match, so that solve rates can be compared over the run.
-        let openings_seed = if G::PLAYERS == 1 { PROBLEMS_SEED } else { seed };
-        let plan = Plan {
-            schema: SCHEMA,
-            game: G::NAME.into(),
-            rules: serde_json::to_value(rules).map_err(RatingError::of_key("`game.rules`"))?,
-            players: players
-                .iter()
-                .map(|player| Entrant::of(player, player.name()))
-                .collect(),
-            pairs,
-            seed,
-            openings: openings::usual::<G>(rules, openings_seed, G::OPENING_PLIES, pairs)
-                .map_err(RatingError::of_key("`game.rules`"))?,
-            max_actions: self.config.search.max_actions as usize,
-        };
-        plan.check().map_err(RatingError::of_key("`[rating]`"))?;
-        Ok(plan)
-    }
-}
-
-struct Playing<'a, 'b> {
-    duel: &'a Duel<'b>,
-    networks: &'a mut Networks,
-    stop: &'a AtomicBool,
-    report: &'a mut (dyn FnMut(&Live) + Send),
-}
-
-impl Visitor for Playing<'_, '_> {
-    type Output = Result<Finished, RatingError>;
-
-    fn visit<G: Notation>(self) -> Self::Output {
-        let duel = self.duel;
-        let config = duel.config;
-        let rules = serde_json::to_value(&config.game.rules).and_then(serde_json::from_value);
-        let rules: G::Rules = rules.map_err(RatingError::of_key("`game.rules`"))?;
+        stop: &AtomicBool,
+        report: &mut (dyn FnMut(&Live) + Send),
+    ) -> Result<Finished, RatingError> {
+        let config = self.config;
         let mut players = Vec::new();
-        for contender in &duel.contenders {
-            players.push(duel.player::<G>(contender, self.networks)?);
+        for contender in &self.contenders {
+            players.push(self.player(contender, networks)?);
         }
-        let plan = duel.plan::<G>(&rules, &players)?;
-        let [first, second] = &duel.contenders;
+        let plan = self.plan(&players)?;
+        let [first, second] = &self.contenders;
         let name = folder_prefix(&first.name, &second.name) + &plan.identity();
-        let path = duel.matches.join(name);
-        let mut folder = MatchFolder::open::<G>(&path, &plan, &rules)?;
+        let path = self.matches.join(name);
+        let mut folder = MatchFolder::open(&path, &plan)?;
         let conduct = Conduct {
             threads: config.rating.threads,
             games: config.rating.games_per_thread,
-            sprt: Some(&duel.sprt),
-            stop: self.stop,
+            sprt: Some(&self.sprt),
+            stop,
         };
-        let report = self.report;
-        report(&live(&plan, &folder, &duel.sprt).0);
+        report(&live(&plan, &folder, &self.sprt).0);
         let mut last: Option<Instant> = None;
-        let ended = play(&plan, &rules, &players, &mut folder, conduct, &mut |progress| {
+        let ended = play(&plan, &players, &mut folder, conduct, &mut |folder| {
             // Each report counts all games anew, so reports are rare.
             if last.is_none_or(|last| last.elapsed() >= REPORT_INTERVAL) {
-                report(&live(&plan, progress.folder, &duel.sprt).0);
+                report(&live(&plan, folder, &self.sprt).0);
                 last = Some(Instant::now());
             }
         })?;
-        let (live, verdict) = live(&plan, &folder, &duel.sprt);
+        let (live, verdict) = live(&plan, &folder, &self.sprt);
         if ended != Ended::Stopped {
-            notation::write::<G>(&folder, &plan, &rules)?;
+            notation::write(&folder, &plan)?;
         }
         Ok(Finished {
             ended,
@@ -255,6 +190,40 @@ impl Visitor for Playing<'_, '_> {
             live,
             folder: path,
         })
+    }
+
+    fn player(&self, contender: &Contender, networks: &mut Networks) -> Result<Player, RatingError> {
+        let game = registry::find(&self.config.game.name).map_err(RatingError::of_key("`game.name`"))?;
+        let spec = SearchSpec::with_visits(self.config.rating.visits).map_err(RatingError::Config)?;
+        let settings = spec.settings(Some(&self.config.search));
+        networks
+            .open(&contender.network)
+            .and_then(|network| Player::searching(game, contender.name.clone(), network, settings))
+            .map_err(|source| RatingError::Player {
+                version: contender.name.clone(),
+                source: Box::new(source),
+            })
+    }
+
+    fn plan(&self, players: &[Player]) -> Result<Plan, RatingError> {
+        let rating = &self.config.rating;
+        let game = &self.config.game;
+        let own = registry::find(&game.name).map_err(RatingError::of_key("`game.name`"))?;
+        let rules = serde_json::to_value(&game.rules).map_err(RatingError::of_key("`game.rules`"))?;
+        let variant = own.variant(&rules, None);
+        let variant = variant.map_err(RatingError::of_key("`game.rules`"))?;
+        let names = players.iter().map(Player::name).collect::<Vec<_>>().join(" ");
+        // Every match draws different openings.
+        let digest = u64::from_str_radix(&sha256_hex(names.as_bytes())[..16], 16).unwrap_or_default();
+        let seed = self.config.run.seed ^ digest;
+        let pairs = rating.max_games / 2;
+        // Problems are the same in every match, so that solve rates can be compared over the run.
+        let openings_seed = if own.players == 1 { PROBLEMS_SEED } else { seed };
+        let openings = openings::usual(&*variant, openings_seed, own.opening_plies, pairs)
+            .map_err(RatingError::of_key("`game.rules`"))?;
+        let max_actions = self.config.search.max_actions as usize;
+        Plan::new(&*variant, players, pairs, seed, openings, max_actions)
+            .map_err(RatingError::of_key("`[rating]`"))
     }
 }
 

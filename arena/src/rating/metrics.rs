@@ -9,8 +9,44 @@ use checkpoints::Version;
 use metrics::{Counter, Gauge, counter, describe_counter, describe_gauge, gauge};
 use service::figures::EventFile;
 
-use super::results::{Line, Outcome};
+use super::results::{Outcome, RatedMatch};
 use crate::statistics::Rating;
+
+/// Counters and their descriptions.
+const COUNTERS: [(&str, &str); 3] = [
+    (
+        "minuet_rating_games_total",
+        "Games played since the start of the process.",
+    ),
+    (
+        "minuet_rating_matches_total",
+        "Matches finished since the start of the process.",
+    ),
+    (
+        "minuet_rating_promotions_total",
+        "Promotions since the start of the process.",
+    ),
+];
+/// Gauges and their descriptions.
+const GAUGES: [(&str, &str); 5] = [
+    (
+        "minuet_rating_log_likelihood_ratio",
+        "Log-likelihood ratio of the present match, or of the last one.",
+    ),
+    ("minuet_rating_step", "Training steps of the checkpoint."),
+    (
+        "minuet_rating_elo",
+        "Elo above the first checkpoint; NaN without a rating.",
+    ),
+    (
+        "minuet_rating_elo_low",
+        "Lower end of the 95 % interval of the Elo rating.",
+    ),
+    (
+        "minuet_rating_elo_high",
+        "Upper end of the 95 % interval of the Elo rating.",
+    ),
+];
 
 /// Metrics of the rating role. Every metric is on the page from the start, so that an alert sees the first event as a rise.
 #[derive(Debug)]
@@ -27,78 +63,50 @@ pub struct Metrics {
 #[derive(Debug)]
 struct RatingGauges {
     step: Gauge,
-    elo: Gauge,
-    low: Gauge,
-    high: Gauge,
+    /// Rating, and the ends of its interval.
+    elo: [Gauge; 3],
 }
 
 impl RatingGauges {
     fn new(checkpoint: &'static str) -> Self {
         Self {
             step: gauge!("minuet_rating_step", "checkpoint" => checkpoint),
-            elo: gauge!("minuet_rating_elo", "checkpoint" => checkpoint),
-            low: gauge!("minuet_rating_elo_low", "checkpoint" => checkpoint),
-            high: gauge!("minuet_rating_elo_high", "checkpoint" => checkpoint),
+            elo: [
+                "minuet_rating_elo",
+                "minuet_rating_elo_low",
+                "minuet_rating_elo_high",
+            ]
+            .map(|name| gauge!(name, "checkpoint" => checkpoint)),
         }
     }
 
     fn set(&self, version: &Version, rating: Option<Rating>) {
-        let Rating { elo, low, high } = rating.unwrap_or(Rating {
-            elo: f64::NAN,
-            low: f64::NAN,
-            high: f64::NAN,
-        });
+        let figures = rating.map_or([f64::NAN; 3], |rating| [rating.elo, rating.low, rating.high]);
         self.step.set(version.step() as f64);
-        self.elo.set(elo);
-        self.low.set(low);
-        self.high.set(high);
+        for (gauge, figure) in self.elo.iter().zip(figures) {
+            gauge.set(figure);
+        }
     }
 }
 
 impl Metrics {
     /// Describes and registers the metrics with the recorder that is installed by now.
     pub fn register() -> Self {
-        describe_counter!(
-            "minuet_rating_games_total",
-            "Games played since the start of the process."
-        );
-        describe_counter!(
-            "minuet_rating_matches_total",
-            "Matches finished since the start of the process."
-        );
-        describe_counter!(
-            "minuet_rating_promotions_total",
-            "Promotions since the start of the process."
-        );
-        describe_gauge!(
-            "minuet_rating_log_likelihood_ratio",
-            "Log-likelihood ratio of the present match, or of the last one."
-        );
-        describe_gauge!("minuet_rating_step", "Training steps of the checkpoint.");
-        describe_gauge!(
-            "minuet_rating_elo",
-            "Elo above the first checkpoint; NaN without a rating."
-        );
-        describe_gauge!(
-            "minuet_rating_elo_low",
-            "Lower end of the 95 % interval of the Elo rating."
-        );
-        describe_gauge!(
-            "minuet_rating_elo_high",
-            "Upper end of the 95 % interval of the Elo rating."
-        );
-        let metrics = Self {
+        for (name, description) in COUNTERS {
+            describe_counter!(name, description);
+            counter!(name).increment(0);
+        }
+        for (name, description) in GAUGES {
+            describe_gauge!(name, description);
+        }
+        Self {
             games: counter!("minuet_rating_games_total"),
             matches: counter!("minuet_rating_matches_total"),
             promotions: counter!("minuet_rating_promotions_total"),
             log_likelihood_ratio: gauge!("minuet_rating_log_likelihood_ratio"),
             best: RatingGauges::new("best"),
             latest: RatingGauges::new("latest"),
-        };
-        for counter in [&metrics.games, &metrics.matches, &metrics.promotions] {
-            counter.increment(0);
         }
-        metrics
     }
 
     /// Shows the best checkpoint and its rating.
@@ -147,7 +155,7 @@ impl Reporter {
     }
 
     /// Reports a finished match. If the disk is full, only the scalars are missing; the rating continues.
-    pub fn finished(&mut self, line: &Line) {
+    pub fn finished(&mut self, line: &RatedMatch) {
         tracing::info!(
             candidate = %line.candidate,
             opponent = %line.opponent,

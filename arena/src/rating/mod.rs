@@ -51,7 +51,7 @@ use metrics::Metrics;
 use rater::{Rater, wait};
 
 pub use error::RatingError;
-pub use results::{Line, MATCHES, Outcome};
+pub use results::{MATCHES, Outcome, RatedMatch};
 
 /// Rates until `shutdown`. A match that is interrupted continues after the next start.
 ///

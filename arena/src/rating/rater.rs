@@ -22,7 +22,7 @@ use super::{
     duel::{self, Contender, Duel, Finished, Live},
     metrics::{Metrics, Reporter},
     ratings::{self, Ratings},
-    results::{Line, MATCHES, Outcome, Results, keep_newest},
+    results::{MATCHES, Outcome, RatedMatch, Results, keep_newest},
 };
 use network::ModelName;
 
@@ -77,21 +77,13 @@ pub struct Rater {
 
 /// State of the present match, shared with the thread that plays it.
 #[derive(Debug)]
-struct Progress {
+struct MatchUnderWay {
     metrics: Arc<Metrics>,
     live: Mutex<Option<Live>>,
     stop: AtomicBool,
 }
 
-impl Progress {
-    fn new(metrics: Arc<Metrics>) -> Self {
-        Self {
-            metrics,
-            live: Mutex::default(),
-            stop: AtomicBool::new(false),
-        }
-    }
-
+impl MatchUnderWay {
     /// Notes the state of the match. Games of the first state were counted when they were played.
     fn update(&self, live: &Live) {
         let before = self.live.lock().replace(live.clone());
@@ -282,7 +274,11 @@ impl Rater {
             candidate, opponent, ..
         } = pairing;
         tracing::info!(%candidate, %opponent, "rating a checkpoint");
-        let progress = Arc::new(Progress::new(Arc::clone(&self.metrics)));
+        let progress = Arc::new(MatchUnderWay {
+            metrics: Arc::clone(&self.metrics),
+            live: Mutex::default(),
+            stop: AtomicBool::new(false),
+        });
         let mut playing = tokio::task::spawn_blocking({
             let (config, networks) = (self.config.clone(), self.networks.clone());
             let progress = Arc::clone(&progress);
@@ -316,7 +312,7 @@ impl Rater {
     }
 
     /// Shows the ratings during the match. Returns when the match should be stopped.
-    async fn watch(&self, pairing: &Pairing, progress: &Progress) {
+    async fn watch(&self, pairing: &Pairing, progress: &MatchUnderWay) {
         let poll = Duration::from_millis(self.config.checkpoints.poll_ms);
         let mut polls = tokio::time::interval(poll);
         let mut shows = tokio::time::interval(SHOW_INTERVAL);
@@ -335,7 +331,7 @@ impl Rater {
         }
     }
 
-    async fn show(&self, pairing: &Pairing, progress: &Progress) {
+    async fn show(&self, pairing: &Pairing, progress: &MatchUnderWay) {
         let Some(live) = progress.live.lock().clone() else {
             return;
         };
@@ -362,7 +358,7 @@ impl Rater {
             (_, Purpose::Challenge, Verdict::Elo0) => Outcome::Kept,
             (_, Purpose::Challenge, Verdict::Undecided) => Outcome::Undecided,
         };
-        let line = Line::new(&pairing.candidate, &pairing.opponent, outcome, &finished.live);
+        let line = RatedMatch::new(&pairing.candidate, &pairing.opponent, outcome, &finished.live);
         if outcome == Outcome::Promoted {
             self.results.lock().intend(&line)?;
             self.promote(line).await
@@ -372,8 +368,8 @@ impl Rater {
     }
 
     /// Completes a promotion: moves `best` to the candidate, provided that the label still names its opponent, and saves the result.
-    async fn promote(&mut self, mut line: Line) -> Result<(), RatingError> {
-        let Line {
+    async fn promote(&mut self, mut line: RatedMatch) -> Result<(), RatingError> {
+        let RatedMatch {
             candidate, opponent, ..
         } = &line;
         let is_best = match self.repository.swap_label(BEST, Some(opponent), candidate).await {
@@ -390,7 +386,7 @@ impl Rater {
     }
 
     /// Saves and reports a result.
-    async fn keep(&mut self, line: Line) -> Result<(), RatingError> {
+    async fn keep(&mut self, line: RatedMatch) -> Result<(), RatingError> {
         let line = self.of_results(|results| results.add(line).cloned()).await??;
         self.metrics.match_finished(line.outcome);
         self.reporter.finished(&line);

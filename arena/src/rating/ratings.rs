@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use checkpoints::Version;
 
-use super::results::Line;
+use super::results::RatedMatch;
 use crate::statistics::{BradleyTerry, Encounter, Pentanomial, Rating};
 
 /// A match: candidate, opponent, and pairs of games counted by the candidate's points.
@@ -26,7 +26,7 @@ pub struct Ratings<'a> {
 
 impl<'a> Ratings<'a> {
     /// Computes the ratings from the finished matches and the present one.
-    pub fn of(lines: &'a [Line], live: Option<Played<'a>>) -> Self {
+    pub fn of(lines: &'a [RatedMatch], live: Option<Played<'a>>) -> Self {
         let played = present(lines, live);
         let mut numbers = HashMap::new();
         let mut encounters = Vec::new();
@@ -51,7 +51,7 @@ impl<'a> Ratings<'a> {
 }
 
 /// The checkpoints that have a rating; the ones that played last come first.
-pub fn members(lines: &[Line]) -> Vec<&Version> {
+pub fn members(lines: &[RatedMatch]) -> Vec<&Version> {
     let mut seen = HashSet::new();
     let latest = present(lines, None).into_iter().rev();
     latest
@@ -61,7 +61,7 @@ pub fn members(lines: &[Line]) -> Vec<&Version> {
 }
 
 /// The matches of the present scale.
-fn present<'a>(lines: &'a [Line], live: Option<Played<'a>>) -> Vec<Played<'a>> {
+fn present<'a>(lines: &'a [RatedMatch], live: Option<Played<'a>>) -> Vec<Played<'a>> {
     let finished = lines
         .iter()
         .map(|line| (&line.candidate, &line.opponent, line.pairs));
@@ -88,9 +88,9 @@ mod tests {
         tests::{live, version},
     };
 
-    fn line(candidate: u64, opponent: u64, pairs: [u64; 5]) -> Line {
+    fn line(candidate: u64, opponent: u64, pairs: [u64; 5]) -> RatedMatch {
         let (candidate, opponent) = (version(candidate), version(opponent));
-        Line::new(&candidate, &opponent, Outcome::Kept, &live(pairs))
+        RatedMatch::new(&candidate, &opponent, Outcome::Kept, &live(pairs))
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Finished matches: [`Line`] is one of them, [`Results`] are all of them on disk, one line of `metrics.jsonl` each. The ratings are
+//! Finished matches: [`RatedMatch`] is one of them, [`Results`] are all of them on disk, one line of `metrics.jsonl` each. The ratings are
 //! computed from them.
 //!
 //! A promotion takes two steps, moving the label and writing the line, and a process may end between them. So the line is saved
@@ -48,7 +48,7 @@ const SCHEMA: u64 = 1;
 
 /// A rated match. Elo differences are those of the candidate to its opponent; Elo ratings are relative to the first checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct RatedMatch {
     /// Schema number of the line.
     pub schema: u64,
     /// Time of the end, in milliseconds since the Unix epoch.
@@ -90,7 +90,7 @@ pub struct Line {
     pub best_elo_interval: Option<[f64; 2]>,
 }
 
-impl Line {
+impl RatedMatch {
     /// Returns the line of a match that ends now, without ratings.
     pub fn new(candidate: &Version, opponent: &Version, outcome: Outcome, live: &Live) -> Self {
         let standing = &live.standing;
@@ -145,7 +145,7 @@ impl Line {
 pub struct Results {
     path: PathBuf,
     file: LineFile,
-    lines: Vec<Line>,
+    lines: Vec<RatedMatch>,
     promotion: PathBuf,
 }
 
@@ -186,13 +186,13 @@ impl Results {
     }
 
     /// The matches, oldest first.
-    pub fn lines(&self) -> &[Line] {
+    pub fn lines(&self) -> &[RatedMatch] {
         &self.lines
     }
 
     /// True if these two have finished a match.
     pub fn has(&self, candidate: &Version, opponent: &Version) -> bool {
-        let is_it = |line: &&Line| line.candidate == *candidate && line.opponent == *opponent;
+        let is_it = |line: &&RatedMatch| line.candidate == *candidate && line.opponent == *opponent;
         // The match is usually among the last ones.
         self.lines.iter().rev().find(is_it).is_some()
     }
@@ -201,7 +201,7 @@ impl Results {
     ///
     /// # Errors
     /// [`RatingError::Io`] if the line cannot be written. Nothing is saved then, and the caller may try again.
-    pub fn add(&mut self, mut line: Line) -> Result<&Line, RatingError> {
+    pub fn add(&mut self, mut line: RatedMatch) -> Result<&RatedMatch, RatingError> {
         let best = line.best().clone();
         self.lines.push(line.clone());
         let ratings = Ratings::of(&self.lines, None);
@@ -223,7 +223,7 @@ impl Results {
     ///
     /// # Errors
     /// [`RatingError::Io`] if the file cannot be written. The promotion has not begun then.
-    pub fn intend(&self, line: &Line) -> Result<(), RatingError> {
+    pub fn intend(&self, line: &RatedMatch) -> Result<(), RatingError> {
         serde_json::to_vec(line)
             .map_err(io::Error::from)
             .and_then(|text| durable::write(&self.promotion, &text))
@@ -235,13 +235,13 @@ impl Results {
     ///
     /// # Errors
     /// [`RatingError::Io`] if the file cannot be read or removed.
-    pub fn intended(&self) -> Result<Option<Line>, RatingError> {
+    pub fn intended(&self) -> Result<Option<RatedMatch>, RatingError> {
         let bytes = match fs::read(&self.promotion) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(RatingError::io(&self.promotion)(error)),
         };
-        match serde_json::from_slice::<Line>(&bytes) {
+        match serde_json::from_slice::<RatedMatch>(&bytes) {
             Ok(line) if !self.has(&line.candidate, &line.opponent) => return Ok(Some(line)),
             Ok(_) => {}
             Err(error) => {
@@ -343,35 +343,33 @@ pub(super) mod tests {
         }
     }
 
+    /// Everything on which ratings rest.
+    fn gist(line: &RatedMatch) -> (Version, Version, Outcome, Pentanomial) {
+        (
+            line.candidate.clone(),
+            line.opponent.clone(),
+            line.outcome,
+            line.pairs,
+        )
+    }
+
     #[test]
     fn elo_rises_along_the_promotions_and_survives_a_restart_and_a_torn_line() {
         let home = tempfile::tempdir().unwrap();
         let mut results = Results::open(home.path()).unwrap();
         let (zero, one, two) = (version(0), version(1), version(2));
-        let first = Line::new(&one, &zero, Outcome::Promoted, &live([0, 0, 10, 0, 30]));
+        let first = RatedMatch::new(&one, &zero, Outcome::Promoted, &live([0, 0, 10, 0, 30]));
         let added = results.add(first).unwrap().clone();
         assert_eq!(added.best_elo, added.elo);
         assert!(added.elo.unwrap() > 100.0);
-        let second = Line::new(&two, &one, Outcome::Kept, &live([20, 0, 10, 0, 10]));
+        let second = RatedMatch::new(&two, &one, Outcome::Kept, &live([20, 0, 10, 0, 10]));
         let added = results.add(second).unwrap().clone();
         assert!(added.elo.unwrap() < added.best_elo.unwrap());
         let [low, high] = added.best_elo_interval.unwrap();
         assert!(low < added.best_elo.unwrap() && added.best_elo.unwrap() < high);
         assert!(results.has(&two, &one) && !results.has(&two, &zero));
         // What ratings rest on; numbers of the text may differ in their last digit.
-        let gist = |results: &Results| -> Vec<_> {
-            let lines = results.lines().iter();
-            lines
-                .map(|line| {
-                    (
-                        line.candidate.clone(),
-                        line.opponent.clone(),
-                        line.outcome,
-                        line.pairs,
-                    )
-                })
-                .collect()
-        };
+        let gist = |results: &Results| -> Vec<_> { results.lines().iter().map(gist).collect() };
         let kept = gist(&results);
         drop(results);
 
@@ -385,7 +383,7 @@ pub(super) mod tests {
         let mut results = results;
         fs::write(&path, format!("{whole}{{\"candidate\":\"0000")).unwrap();
         let three = version(3);
-        let third = Line::new(&three, &one, Outcome::Kept, &live([1, 0, 1, 0, 1]));
+        let third = RatedMatch::new(&three, &one, Outcome::Kept, &live([1, 0, 1, 0, 1]));
         results.add(third).unwrap();
         drop(results);
         let longer = fs::read_to_string(&path).unwrap();
@@ -402,7 +400,7 @@ pub(super) mod tests {
     fn a_match_of_another_schema_is_refused_and_left_alone() {
         let home = tempfile::tempdir().unwrap();
         let mut results = Results::open(home.path()).unwrap();
-        let line = Line::new(&version(1), &version(0), Outcome::Kept, &live([1, 0, 1, 0, 1]));
+        let line = RatedMatch::new(&version(1), &version(0), Outcome::Kept, &live([1, 0, 1, 0, 1]));
         results.add(line).unwrap();
         drop(results);
         let (path, promotion) = (home.path().join(FILE), home.path().join(PROMOTION));
@@ -441,11 +439,11 @@ pub(super) mod tests {
             let folder = new_golden(CRATE, "rating");
             let mut results = Results::open(&folder).unwrap();
             let (zero, one, two) = (version(0), version(1), version(2));
-            let line = Line::new(&one, &zero, Outcome::Promoted, &live([0, 0, 10, 0, 30]));
+            let line = RatedMatch::new(&one, &zero, Outcome::Promoted, &live([0, 0, 10, 0, 30]));
             results.add(line).unwrap();
-            let line = Line::new(&two, &one, Outcome::Kept, &live([20, 0, 10, 0, 10]));
+            let line = RatedMatch::new(&two, &one, Outcome::Kept, &live([20, 0, 10, 0, 10]));
             results.add(line).unwrap();
-            let line = Line::new(&version(3), &one, Outcome::Promoted, &live([1, 2, 3, 4, 9]));
+            let line = RatedMatch::new(&version(3), &one, Outcome::Promoted, &live([1, 2, 3, 4, 9]));
             results.intend(&line).unwrap();
         }
 
@@ -457,21 +455,20 @@ pub(super) mod tests {
                     fs::copy(golden.join(file), folder.path().join(file)).unwrap();
                 }
                 let mut results = Results::open(folder.path()).unwrap();
-                let found: Vec<_> = results
-                    .lines()
-                    .iter()
-                    .map(|line| {
-                        (
-                            line.candidate.step(),
-                            line.opponent.step(),
-                            line.outcome,
-                            line.pairs,
-                        )
-                    })
-                    .collect();
+                let found: Vec<_> = results.lines().iter().map(gist).collect();
                 let expected = [
-                    (1, 0, Outcome::Promoted, Pentanomial([0, 0, 10, 0, 30])),
-                    (2, 1, Outcome::Kept, Pentanomial([20, 0, 10, 0, 10])),
+                    (
+                        version(1),
+                        version(0),
+                        Outcome::Promoted,
+                        Pentanomial([0, 0, 10, 0, 30]),
+                    ),
+                    (
+                        version(2),
+                        version(1),
+                        Outcome::Kept,
+                        Pentanomial([20, 0, 10, 0, 10]),
+                    ),
                 ];
                 assert_eq!(found, expected, "{}", golden.display());
                 let begun = results.intended().unwrap().unwrap();
@@ -479,7 +476,7 @@ pub(super) mod tests {
                     (begun.candidate, begun.pairs),
                     (version(3), Pentanomial([1, 2, 3, 4, 9]))
                 );
-                let line = Line::new(&version(4), &version(1), Outcome::Kept, &live([1, 0, 1, 0, 1]));
+                let line = RatedMatch::new(&version(4), &version(1), Outcome::Kept, &live([1, 0, 1, 0, 1]));
                 assert!(results.add(line).unwrap().elo.is_some());
             }
         }
@@ -491,14 +488,11 @@ pub(super) mod tests {
         let mut results = Results::open(home.path()).unwrap();
         let (zero, one) = (version(0), version(1));
         assert_eq!(results.intended().unwrap(), None);
-        let line = Line::new(&one, &zero, Outcome::Promoted, &live([0, 0, 10, 0, 30]));
+        let line = RatedMatch::new(&one, &zero, Outcome::Promoted, &live([0, 0, 10, 0, 30]));
         results.intend(&line).unwrap();
         // Killed here: the next process finds it.
         let found = Results::open(home.path()).unwrap().intended().unwrap().unwrap();
-        assert_eq!(
-            (&found.candidate, &found.opponent, found.outcome, found.pairs),
-            (&line.candidate, &line.opponent, line.outcome, line.pairs)
-        );
+        assert_eq!(gist(&found), gist(&line));
         results.add(found).unwrap();
         assert_eq!(results.intended().unwrap(), None);
         // Killed between the line and this.

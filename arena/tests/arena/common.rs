@@ -1,13 +1,19 @@
 //! Small networks of random weights, published as a run publishes them.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use arena::players::{NetworkOptions, Networks};
 use bytes::Bytes;
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
 use config::{Provider, RunConfig, template};
-use games::Game;
+use games::{Game, erased::Variant, registry};
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
+
+/// The game with the rules of self-play.
+pub fn variant(game: &str) -> Arc<dyn Variant> {
+    let game = registry::find(game).unwrap();
+    game.variant(&game.rules(), None).unwrap()
+}
 
 /// The file of a network for `G`.
 pub fn file<G: Game>(seed: u64) -> Vec<u8> {

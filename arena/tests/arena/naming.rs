@@ -3,7 +3,7 @@
 use std::fs;
 
 use arena::{Player, Spec};
-use games::{connect_four::ConnectFour, othello::Othello};
+use games::{connect_four::ConnectFour, registry};
 use network::{ModelFile, ModelName};
 
 use super::common;
@@ -91,7 +91,8 @@ fn a_player_of_another_game_is_refused() {
     let mut networks = common::networks();
     let mut says = |text: &str, words: &str| {
         let spec: Spec = text.parse().unwrap();
-        let said = Player::<Othello>::open(&spec, &mut networks)
+        let othello = registry::find("othello").unwrap();
+        let said = Player::open(othello, &spec, &mut networks)
             .unwrap_err()
             .to_string();
         assert!(said.contains(words), "{said}");

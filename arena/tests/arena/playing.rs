@@ -7,74 +7,51 @@ use std::{
 };
 
 use arena::{
-    Player, Spec,
+    Player,
     matches::{
-        Conduct, GameRecord, MatchError, MatchFolder, Opening, Plan, Standing,
-        conduct::Ended,
-        notation, openings,
-        plan::{Entrant, SCHEMA},
-        play,
+        Conduct, GameRecord, MatchError, MatchFolder, Opening, Plan, Standing, conduct::Ended, notation,
+        openings, play,
     },
     players::Networks,
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
 };
 use games::{
-    Game,
+    Game as _,
     connect_four::{ConnectFour, solver::Solver},
+    erased::{Typed, Variant},
     othello::Othello,
     paco_sako::PacoSako,
+    registry,
 };
-use search::{GameKey, Search, Settings};
+use search::{GameKey, Settings, look::Stage};
 
 use super::common;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
-pub struct Match<G: Game> {
+pub struct Match {
     plan: Plan,
-    rules: G::Rules,
-    players: Vec<Player<G>>,
+    players: Vec<Player>,
 }
 
-impl<G: Game> Match<G> {
-    pub fn new(written: &[&str], pairs: u64, plies: u32, networks: &mut Networks) -> Self {
-        let rules = G::Rules::default();
-        let openings = openings::random::<G>(&rules, 9, plies, pairs).unwrap();
-        Self::from_openings(written, rules, openings, networks)
+impl Match {
+    pub fn new(game: &str, written: &[&str], pairs: u64, plies: u32, networks: &mut Networks) -> Self {
+        let variant = common::variant(game);
+        let openings = openings::random(&*variant, 9, plies, pairs).unwrap();
+        Self::from_openings(&*variant, written, openings, networks)
     }
 
     pub fn from_openings(
+        variant: &dyn Variant,
         written: &[&str],
-        rules: G::Rules,
         openings: Vec<Opening>,
         networks: &mut Networks,
     ) -> Self {
-        let specs: Vec<Spec> = written.iter().map(|text| text.parse().unwrap()).collect();
-        let plan = Plan {
-            schema: SCHEMA,
-            game: G::NAME.into(),
-            rules: serde_json::to_value(&rules).unwrap(),
-            players: specs
-                .iter()
-                .map(|spec| Entrant {
-                    name: spec.name.clone(),
-                    written: spec.written.clone(),
-                    version: None,
-                    digest: None,
-                    search: None,
-                })
-                .collect(),
-            pairs: openings.len() as u64,
-            seed: 9,
-            openings,
-            max_actions: 200,
-        };
-        plan.check().unwrap();
-        let players = specs
-            .iter()
-            .map(|spec| Player::open(spec, networks).unwrap())
-            .collect();
-        Self { plan, rules, players }
+        let open = |text: &&str| Player::open(variant.game(), &text.parse().unwrap(), networks).unwrap();
+        let players: Vec<Player> = written.iter().map(open).collect();
+        let pairs = openings.len() as u64;
+        let plan = Plan::new(variant, &players, pairs, 9, openings, 200).unwrap();
+        Self { plan, players }
     }
 
     pub fn plan(&self) -> &Plan {
@@ -82,7 +59,7 @@ impl<G: Game> Match<G> {
     }
 
     pub fn folder(&self, path: &Path) -> Result<MatchFolder, MatchError> {
-        MatchFolder::open::<G>(path, &self.plan, &self.rules)
+        MatchFolder::open(path, &self.plan)
     }
 
     pub fn play(&self, path: &Path, threads: usize, games: usize) -> Vec<GameRecord> {
@@ -93,14 +70,7 @@ impl<G: Game> Match<G> {
             stop: &GO_ON,
         };
         let mut folder = self.folder(path).unwrap();
-        let ended = play(
-            &self.plan,
-            &self.rules,
-            &self.players,
-            &mut folder,
-            conduct,
-            &mut |_| {},
-        );
+        let ended = play(&self.plan, &self.players, &mut folder, conduct, &mut |_| {});
         assert_eq!(ended.unwrap(), Ended::Complete);
         timeless(&folder)
     }
@@ -125,13 +95,19 @@ fn games_do_not_depend_on_the_number_of_threads_and_of_games_at_once() {
     let network = format!("{},visits=12", run.to_str().unwrap());
     let wider = format!("{},visits=20,leaves=4,name=wider", run.to_str().unwrap());
     let mut networks = common::networks();
-    let three = Match::<Othello>::new(&[&network, &wider, "uct,visits=15"], 2, 6, &mut networks);
+    let three = Match::new(
+        Othello::NAME,
+        &[&network, &wider, "uct,visits=15"],
+        2,
+        6,
+        &mut networks,
+    );
     let alone = three.play(&home.path().join("alone"), 1, 1);
     let together = three.play(&home.path().join("together"), 2, 5);
     assert_eq!(alone.len(), 12);
     assert_eq!(alone, together);
     for record in &alone {
-        let end = record.replay::<Othello>(&three.rules).unwrap();
+        let end = record.replay(&*three.plan.variant().unwrap()).unwrap();
         assert!(end.outcome().is_some());
         assert_eq!(record.opening, 6);
     }
@@ -147,7 +123,13 @@ fn games_do_not_depend_on_the_number_of_threads_and_of_games_at_once() {
 fn an_interrupted_match_continues_and_counts_no_game_twice() {
     let home = tempfile::tempdir().unwrap();
     let mut networks = common::networks();
-    let pair = Match::<ConnectFour>::new(&["uct,visits=40", "random"], 15, 4, &mut networks);
+    let pair = Match::new(
+        ConnectFour::NAME,
+        &["uct,visits=40", "random"],
+        15,
+        4,
+        &mut networks,
+    );
     let whole = pair.play(&home.path().join("whole"), 2, 4);
 
     let path = home.path().join("interrupted");
@@ -164,18 +146,11 @@ fn an_interrupted_match_continues_and_counts_no_game_twice() {
             sprt: None,
             stop: &stop,
         };
-        let ended = play(
-            &pair.plan,
-            &pair.rules,
-            &pair.players,
-            &mut folder,
-            conduct,
-            &mut |progress| {
-                if progress.folder.records().len() >= begun + 5 {
-                    stop.store(true, Ordering::Relaxed);
-                }
-            },
-        );
+        let ended = play(&pair.plan, &pair.players, &mut folder, conduct, &mut |folder| {
+            if folder.records().len() >= begun + 5 {
+                stop.store(true, Ordering::Relaxed);
+            }
+        });
         assert_eq!(ended.unwrap(), Ended::Stopped);
         drop(folder);
         // As after a kill in the middle of a line.
@@ -189,11 +164,23 @@ fn an_interrupted_match_continues_and_counts_no_game_twice() {
     assert_eq!(lines.lines().count(), 30);
 
     // A longer match of the same players continues with the existing games.
-    let longer = Match::<ConnectFour>::new(&["uct,visits=40", "random"], 20, 4, &mut networks);
+    let longer = Match::new(
+        ConnectFour::NAME,
+        &["uct,visits=40", "random"],
+        20,
+        4,
+        &mut networks,
+    );
     let more = longer.play(&path, 1, 4);
     assert_eq!((more.len(), &more[..30]), (40, whole.as_slice()));
 
-    let another = Match::<ConnectFour>::new(&["uct,visits=41", "random"], 20, 4, &mut networks);
+    let another = Match::new(
+        ConnectFour::NAME,
+        &["uct,visits=41", "random"],
+        20,
+        4,
+        &mut networks,
+    );
     let said = another.folder(&path).unwrap_err().to_string();
     assert!(said.contains("holds another match"), "{said}");
     let damaged = lines.replacen("\"opening\":4", "\"opening\":400", 1);
@@ -209,7 +196,13 @@ fn an_interrupted_match_continues_and_counts_no_game_twice() {
 fn a_test_ends_a_match_and_the_results_add_up() {
     let home = tempfile::tempdir().unwrap();
     let mut networks = common::networks();
-    let pair = Match::<ConnectFour>::new(&["uct,visits=60", "random"], 500, 4, &mut networks);
+    let pair = Match::new(
+        ConnectFour::NAME,
+        &["uct,visits=60", "random"],
+        500,
+        4,
+        &mut networks,
+    );
     let sprt = Sprt::new(SprtSettings {
         elo0: 0.0,
         elo1: 100.0,
@@ -225,15 +218,7 @@ fn a_test_ends_a_match_and_the_results_add_up() {
         stop: &GO_ON,
     };
     let mut folder = pair.folder(home.path()).unwrap();
-    let ended = play(
-        &pair.plan,
-        &pair.rules,
-        &pair.players,
-        &mut folder,
-        conduct,
-        &mut |_| {},
-    )
-    .unwrap();
+    let ended = play(&pair.plan, &pair.players, &mut folder, conduct, &mut |_| {}).unwrap();
     assert_eq!(ended, Ended::Decided);
     let standing = Standing::of(&pair.plan, folder.records(), Some(&sprt));
     let test = standing.sprt.as_ref().unwrap();
@@ -249,15 +234,7 @@ fn a_test_ends_a_match_and_the_results_add_up() {
     assert!(standing.players[0].rating > standing.players[1].rating + 100.0);
     assert_eq!(standing.endings.values().sum::<u64>(), standing.games[0]);
     // The match stays decided.
-    let ended = play(
-        &pair.plan,
-        &pair.rules,
-        &pair.players,
-        &mut folder,
-        conduct,
-        &mut |_| {},
-    )
-    .unwrap();
+    let ended = play(&pair.plan, &pair.players, &mut folder, conduct, &mut |_| {}).unwrap();
     assert_eq!(ended, Ended::Decided);
 }
 
@@ -265,48 +242,55 @@ fn a_test_ends_a_match_and_the_results_add_up() {
 #[test]
 fn luna_has_equal_priors_and_the_values_of_wins_within_a_turn() {
     let mut networks = common::networks();
-    let mut open =
-        |written: &str| Player::<PacoSako>::open(&written.parse().unwrap(), &mut networks).unwrap();
-    let (luna, uniform) = (open("luna,visits=20"), open("uct,visits=20"));
+    let game = registry::find(PacoSako::NAME).unwrap();
     let mut found = [0; 3];
-    for game in 0..6 {
-        let key = GameKey { run_seed: 3, game };
+    for written in ["luna,visits=20", "uct,visits=20"] {
+        let player = Player::open(game, &written.parse().unwrap(), &mut networks).unwrap();
+        let (settings, mut searches) = player.searches(0).unwrap();
         let settings = Settings {
             exact_leaves: false,
-            ..luna.settings().unwrap().clone()
+            ..settings.clone()
         };
-        let start = PacoSako::start(&Default::default(), None).unwrap();
-        let mut search = Search::new(start, settings, key);
-        let mut evaluators = [luna.evaluator(0).unwrap(), uniform.evaluator(0).unwrap()];
-        while search.state().outcome().is_none() && search.state().action_count() < 200 {
-            while !search.is_decided() {
-                let mut expected = Vec::new();
-                search.gather(|leaf| {
-                    evaluators
-                        .iter_mut()
-                        .for_each(|evaluator| evaluator.add(0, &leaf));
-                    expected.push((leaf.legal.len(), leaf.state.threat_value()));
-                });
-                let [luna, uniform] = &mut evaluators;
-                let mut leaves = expected.iter();
-                uniform
-                    .take_known(|_, _, evaluation| {
-                        assert_eq!(evaluation.value.get(), 0.0);
-                        Ok::<_, arena::PlayerError>(())
-                    })
-                    .unwrap();
-                luna.take_known(|_, leaf, evaluation| {
-                    let &(legal, value) = leaves.next().unwrap();
-                    assert_eq!(evaluation.priors, vec![1.0 / legal as f32; legal]);
-                    assert_eq!(evaluation.value, value);
-                    let seen = [0.0, 1.0, -0.5].iter().position(|&seen| seen == value.get());
-                    found[seen.unwrap()] += 1;
-                    search.apply(leaf, evaluation)
-                })
-                .unwrap();
+        for game in 0..6 {
+            let key = GameKey { run_seed: 3, game };
+            let mut root = common::variant(PacoSako::NAME).start(None).unwrap();
+            let slot = searches.begin(&*root, settings.clone(), key).unwrap();
+            for _ in 0..200 {
+                if root.outcome().is_some() {
+                    break;
+                }
+                while !searches.search(slot).is_decided() {
+                    assert!(!searches.gather(slot).unwrap(), "no network is asked");
+                }
+                let mut paths = vec![Vec::new()];
+                while let Some(path) = paths.pop() {
+                    let Some(look) = searches.search(slot).look(&path) else {
+                        continue;
+                    };
+                    if look.stage == Stage::Terminal {
+                        continue;
+                    }
+                    let mut state = root.copy();
+                    path.iter().for_each(|&action| state.play_legal(action));
+                    let state = &Typed::<PacoSako>::find(&*state).unwrap().state;
+                    let value = look.evaluation.unwrap();
+                    if written.starts_with("uct") {
+                        assert_eq!(value.get(), 0.0);
+                    } else {
+                        assert_eq!(value, state.threat_value());
+                        let seen = [0.0, 1.0, -0.5].iter().position(|&seen| seen == value.get());
+                        found[seen.unwrap()] += 1;
+                    }
+                    for child in &look.children {
+                        assert_eq!(child.prior, 1.0 / look.children.len() as f32);
+                        paths.push([&path[..], &[child.action]].concat());
+                    }
+                }
+                let action = searches.search(slot).choose(1.0).unwrap();
+                searches.search_mut(slot).advance(action).unwrap();
+                root.play(action).unwrap();
             }
-            let action = search.choose(1.0).unwrap();
-            search.advance(action).unwrap();
+            searches.end(slot);
         }
     }
     assert!(found.iter().all(|&count| count > 20), "{found:?}");
@@ -316,7 +300,13 @@ fn luna_has_equal_priors_and_the_values_of_wins_within_a_turn() {
 fn a_perfect_player_never_loses_value_and_its_games_can_be_read_back() {
     let home = tempfile::tempdir().unwrap();
     let mut networks = common::networks();
-    let pair = Match::<ConnectFour>::new(&["perfect", "uct,visits=50"], 10, 16, &mut networks);
+    let pair = Match::new(
+        ConnectFour::NAME,
+        &["perfect", "uct,visits=50"],
+        10,
+        16,
+        &mut networks,
+    );
     let records = pair.play(home.path(), 1, 4);
     let mut solver = Solver::new(8 << 20);
     let mut lost = 0;

@@ -8,7 +8,9 @@ use arena::{
 };
 use games::{
     Game as _,
+    erased::Typed,
     generator::{End, GeneratorGame, Problem, Rules},
+    registry,
 };
 
 use super::playing::Match;
@@ -28,7 +30,10 @@ const PROBLEMS: u64 = 12;
 #[test]
 fn both_players_get_the_same_held_out_problems_and_a_search_solves_more_than_random_moves() {
     let home = tempfile::tempdir().unwrap();
-    let problems = openings::usual::<GeneratorGame>(&rules(), 1, 8, PROBLEMS).unwrap();
+    let game = registry::find(GeneratorGame::NAME).unwrap();
+    let rules_in_json = serde_json::to_value(rules()).unwrap();
+    let variant = &*game.variant(&rules_in_json, None).unwrap();
+    let problems = openings::usual(variant, 1, 8, PROBLEMS).unwrap();
     let mut classes: BTreeMap<(String, u32), u64> = BTreeMap::new();
     for opening in &problems {
         let class = opening.problem.clone().unwrap();
@@ -45,7 +50,7 @@ fn both_players_get_the_same_held_out_problems_and_a_search_solves_more_than_ran
     assert_eq!(classes, expected);
 
     // Problems that a uniform search solves.
-    let mut easy = openings::usual::<GeneratorGame>(&rules(), 1, 8, 2 * PROBLEMS).unwrap();
+    let mut easy = openings::usual(variant, 1, 8, 2 * PROBLEMS).unwrap();
     easy.retain(|opening| {
         opening
             .problem
@@ -54,9 +59,9 @@ fn both_players_get_the_same_held_out_problems_and_a_search_solves_more_than_ran
     });
     let count = easy.len() as u64;
     assert_eq!(count, 4);
-    let played = Match::<GeneratorGame>::from_openings(
+    let played = Match::from_openings(
+        variant,
         &["uct,visits=10000", "random"],
-        rules(),
         easy,
         &mut Networks::new(NetworkOptions::default()),
     );
@@ -64,7 +69,8 @@ fn both_players_get_the_same_held_out_problems_and_a_search_solves_more_than_ran
     assert_eq!(records.len() as u64, 2 * count);
     let mut solved = [0; 2];
     for record in &records {
-        let end = record.replay::<GeneratorGame>(&rules()).unwrap();
+        let end = record.replay(variant).unwrap();
+        let end = &Typed::<GeneratorGame>::find(&*end).unwrap().state;
         let is_solved = end.end() == Some(End::Solved);
         assert_eq!(record.result == record::Result::First, is_solved);
         // Only the player whose game it is searches.
@@ -83,5 +89,5 @@ fn both_players_get_the_same_held_out_problems_and_a_search_solves_more_than_ran
     // A pair's score is 1 if only the first player solves the problem, 0 if only the second does.
     let score = 0.5 + (solved[0] as f64 - solved[1] as f64) / (2 * count) as f64;
     assert!((pairing.estimate.unwrap().score - score).abs() < 1e-9);
-    notation::write::<GeneratorGame>(&folder, played.plan(), &rules()).unwrap();
+    notation::write(&folder, played.plan()).unwrap();
 }

@@ -5,9 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arena::{Limits, Player, Spec, Thinker, players::Networks, players::thinker::Ended};
+use arena::{
+    Limits, Player, Spec, Thinker,
+    players::{Networks, thinker::Ended},
+};
 use config::{Provider, RunConfig};
-use games::{Game, connect_four::ConnectFour, othello::Othello};
+use games::{Game as _, connect_four::ConnectFour, othello::Othello, registry};
 use search::{Decision, GameKey};
 use tokio_util::sync::CancellationToken;
 
@@ -16,21 +19,25 @@ use super::common;
 const KEY: GameKey = GameKey { run_seed: 3, game: 4 };
 static GO_ON: AtomicBool = AtomicBool::new(false);
 
-fn thinker<G: Game>(text: &str, networks: &mut Networks) -> Thinker<G> {
-    let spec: Spec = text.parse().unwrap();
-    let player = Player::<G>::open(&spec, networks).unwrap();
-    let start = G::start(&G::Rules::default(), None).unwrap();
-    let settings = player.settings().unwrap().clone();
-    Thinker::new(start, settings, KEY, player.evaluator(0).unwrap())
+fn open(game: &str, text: &str, networks: &mut Networks) -> Result<Player, String> {
+    let game = registry::find(game).unwrap();
+    Player::open(game, &text.parse::<Spec>().unwrap(), networks).map_err(|error| error.to_string())
 }
 
-fn decide<G: Game>(text: &str, visits: u32, networks: &mut Networks) -> Decision {
-    let mut thinker = thinker::<G>(text, networks);
+fn thinker(game: &str, text: &str, networks: &mut Networks) -> Thinker {
+    let player = open(game, text, networks).unwrap();
+    let (settings, searches) = player.searches(0).unwrap();
+    let start = common::variant(game).start(None).unwrap();
+    Thinker::new(&*start, settings.clone(), KEY, searches).unwrap()
+}
+
+fn decide(game: &str, text: &str, visits: u32, networks: &mut Networks) -> Decision {
+    let mut thinker = thinker(game, text, networks);
     assert_eq!(
         thinker.think(&Limits::visits(visits), &GO_ON, |_| {}).unwrap(),
         Ended::Visits
     );
-    thinker.decision()
+    thinker.search().decision()
 }
 
 #[test]
@@ -40,20 +47,24 @@ fn a_search_can_be_continued_stopped_and_inspected() {
     common::run::<Othello>(&run, 2);
     let place = run.to_str().unwrap();
     let mut networks = common::networks();
-    let whole = decide::<Othello>(place, 300, &mut networks);
+    let whole = decide(Othello::NAME, place, 300, &mut networks);
     assert_eq!(whole.visits.iter().sum::<u32>(), 300);
 
-    let mut thinker = thinker::<Othello>(place, &mut networks);
+    let mut thinker = thinker(Othello::NAME, place, &mut networks);
     let mut batches = 0;
     thinker
         .think(&Limits::visits(120), &GO_ON, |_| batches += 1)
         .unwrap();
     assert!(batches > 1);
-    assert_eq!(thinker.visits(), 120);
+    assert_eq!(thinker.search().visits_done(), 120);
     thinker.think(&Limits::visits(300), &GO_ON, |_| {}).unwrap();
-    assert_eq!(thinker.decision(), whole, "prolonged, it is the longer search");
     assert_eq!(
-        thinker.counts().fresh,
+        thinker.search().decision(),
+        whole,
+        "prolonged, it is the longer search"
+    );
+    assert_eq!(
+        thinker.searches().counts().fresh,
         0,
         "the cache of the first search knew everything"
     );
@@ -70,50 +81,39 @@ fn a_search_can_be_continued_stopped_and_inspected() {
     });
     let (ended, mut thinker) = ended;
     assert_eq!(ended, Ended::Stopped);
-    let line = thinker.line(None);
-    assert_eq!(line.first().copied(), thinker.best());
-    let mut state = *thinker.state();
+    let line = thinker.search().principal_variation(None);
+    assert_eq!(line.first().copied(), thinker.search().choose(0.0));
+    let mut state = thinker.state().copy();
     for action in line {
         state.play(action).unwrap();
     }
 
     // A search without any time still finds a move, and keeps the tree below it.
-    thinker.advance(thinker.best().unwrap()).unwrap();
+    let best = thinker.search().choose(0.0).unwrap();
+    thinker.advance(best).unwrap();
     let now = Limits {
         until: Some(Instant::now() - Duration::from_secs(1)),
         visits: None,
     };
     assert_eq!(thinker.think(&now, &GO_ON, |_| {}).unwrap(), Ended::Time);
-    assert!(thinker.best().is_some());
+    assert!(thinker.search().choose(0.0).is_some());
 }
 
+/// Every traversal of the won position is terminal, so the search never waits for a network.
 #[test]
-fn a_finished_game_needs_no_search() {
+fn the_clock_is_checked_without_a_network_and_a_finished_game_needs_no_search() {
     let mut networks = common::networks();
-    let mut thinker = thinker::<ConnectFour>("uct", &mut networks);
-    for column in [0, 1, 0, 1, 0, 1, 0] {
-        thinker.advance(column).unwrap();
-    }
-    assert_eq!(
-        thinker.think(&Limits::default(), &GO_ON, |_| {}).unwrap(),
-        Ended::Visits
-    );
-    assert_eq!(thinker.best(), None);
-}
-
-/// Every traversal of this won position is terminal, so the search never waits for a network.
-#[test]
-fn the_clock_is_checked_when_no_traversal_needs_a_network() {
-    let mut networks = common::networks();
-    let mut thinker = thinker::<ConnectFour>("uct", &mut networks);
+    let mut thinker = thinker(ConnectFour::NAME, "uct", &mut networks);
     for column in [0, 1, 0, 1, 0, 1] {
         thinker.advance(column).unwrap();
     }
-    let ended = thinker
-        .think(&Limits::time(Duration::from_millis(1)), &GO_ON, |_| {})
-        .unwrap();
-    assert_eq!(ended, Ended::Time);
-    assert_eq!(thinker.best(), Some(0));
+    let soon = Limits::time(Duration::from_millis(1));
+    assert_eq!(thinker.think(&soon, &GO_ON, |_| {}).unwrap(), Ended::Time);
+    assert_eq!(thinker.search().choose(0.0), Some(0));
+    thinker.advance(0).unwrap();
+    let ended = thinker.think(&Limits::default(), &GO_ON, |_| {});
+    assert_eq!(ended.unwrap(), Ended::Visits);
+    assert_eq!(thinker.search().choose(0.0), None);
 }
 
 #[test]
@@ -142,12 +142,11 @@ fn a_search_through_a_server_gives_the_same_result() {
     config.inference.max_queue = 256;
     let serving = runtime.spawn(inference_server::serve(listener, config, shutdown.clone()));
 
-    let spec: Spec = address.parse().unwrap();
     // Before the model is published, the server reports that it has none.
     let began = Instant::now();
     let mut networks = common::networks();
     let player = loop {
-        match Player::<ConnectFour>::open(&spec, &mut networks) {
+        match open(ConnectFour::NAME, &address, &mut networks) {
             Ok(player) => break player,
             Err(error) => assert!(began.elapsed() < Duration::from_secs(60), "{error}"),
         }
@@ -160,8 +159,18 @@ fn a_search_through_a_server_gives_the_same_result() {
     );
 
     let search = "leaves=4,exploration=2.75";
-    let here = decide::<ConnectFour>(&format!("{},{search}", run.to_str().unwrap()), 200, &mut networks);
-    let there = decide::<ConnectFour>(&format!("{address},{search}"), 200, &mut networks);
+    let here = decide(
+        ConnectFour::NAME,
+        &format!("{},{search}", run.to_str().unwrap()),
+        200,
+        &mut networks,
+    );
+    let there = decide(
+        ConnectFour::NAME,
+        &format!("{address},{search}"),
+        200,
+        &mut networks,
+    );
     // Priors travel in half precision, so visits may differ by a few.
     let apart: u32 = here
         .visits
@@ -172,20 +181,14 @@ fn a_search_through_a_server_gives_the_same_result() {
     assert!(apart <= 20, "{:?} {:?}", here.visits, there.visits);
     assert!((here.value.get() - there.value.get()).abs() < 0.02);
 
-    let wrong: Spec = address.parse().unwrap();
-    let said = Player::<Othello>::open(&wrong, &mut networks)
-        .unwrap_err()
-        .to_string();
+    let said = open(Othello::NAME, &address, &mut networks).unwrap_err();
     assert!(said.contains("plays connect-four, not othello"), "{said}");
-    let missing: Spec = format!("{address}@best").parse().unwrap();
-    let said = Player::<ConnectFour>::open(&missing, &mut networks)
-        .unwrap_err()
-        .to_string();
+    let said = open(ConnectFour::NAME, &format!("{address}@best"), &mut networks).unwrap_err();
     assert!(said.contains("best"), "{said}");
     shutdown.cancel();
     runtime.block_on(serving).unwrap().unwrap();
 
-    let mut thinker = thinker::<ConnectFour>(&address, &mut networks);
+    let mut thinker = thinker(ConnectFour::NAME, &address, &mut networks);
     let said = thinker
         .think(&Limits::visits(10_000), &GO_ON, |_| {})
         .unwrap_err()

@@ -5,16 +5,15 @@
 use std::fs;
 
 use arena::matches::{MatchFolder, Plan};
-use games::{Game, connect_four::ConnectFour};
 use test_support::{all_golden, new_golden};
 
 use super::playing::Match;
 
 const CRATE: &str = env!("CARGO_MANIFEST_DIR");
 
-fn small_match() -> Match<ConnectFour> {
+fn small_match() -> Match {
     let players = ["random", "random,name=other"];
-    Match::new(&players, 2, 2, &mut super::common::networks())
+    Match::new("connect-four", &players, 2, 2, &mut super::common::networks())
 }
 
 #[test]
@@ -33,8 +32,7 @@ fn every_golden_match_is_read() {
             fs::copy(golden.join(file), folder.path().join(file)).unwrap();
         }
         let plan: Plan = serde_json::from_slice(&fs::read(golden.join("match.json")).unwrap()).unwrap();
-        let rules = <ConnectFour as Game>::Rules::default();
-        let opened = MatchFolder::open::<ConnectFour>(folder.path(), &plan, &rules).unwrap();
+        let opened = MatchFolder::open(folder.path(), &plan).unwrap();
         let games: Vec<u64> = opened.records().keys().copied().collect();
         assert_eq!(games, [0, 1, 2, 3], "{}", golden.display());
         let lines = fs::read_to_string(golden.join("games.jsonl")).unwrap();

@@ -14,13 +14,20 @@ use std::time::Instant;
 use anyhow::{Context as _, ensure};
 use arena::{
     Player, Spec,
-    players::many::decide_all,
-    players::spec::{Kind, SearchSpec},
-    players::{NetworkOptions, Networks},
+    players::{
+        NetworkOptions, Networks,
+        searches::decide_all,
+        spec::{Kind, SearchSpec},
+    },
 };
 use clap::builder::PossibleValuesParser;
 use config::Provider;
-use games::{Game, connect_four::ConnectFour};
+use games::{
+    Game as _,
+    connect_four::ConnectFour,
+    erased::{AnyGame, AnyState},
+    registry,
+};
 use search::{Decision, Settings};
 use serde::Serialize;
 
@@ -94,8 +101,16 @@ struct Measured {
     margin: f64,
 }
 
+/// Number of searches side by side.
+const AT_ONCE: usize = 64;
+
+fn game() -> anyhow::Result<&'static AnyGame> {
+    Ok(registry::find(ConnectFour::NAME)?)
+}
+
 /// Runs the benchmark.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let game = game()?;
     let mut networks = Networks::new(NetworkOptions {
         provider: arguments.provider,
         ..NetworkOptions::default()
@@ -109,11 +124,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
                 "--model {}: not a checkpoint",
                 spec.name
             );
-            Player::<ConnectFour>::open(spec, &mut networks).with_context(|| format!("--model {}", spec.name))
+            Player::open(game, spec, &mut networks).with_context(|| format!("--model {}", spec.name))
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
     let began = Instant::now();
-    let positions = positions::draw(arguments.seed, arguments.positions as usize);
+    let positions = positions::draw(game, arguments.seed, arguments.positions as usize)?;
     let solver_seconds = began.elapsed().as_secs_f64();
 
     let mut measured = vec![Measured::new("random", None, 0, &positions, |(_, test)| {
@@ -124,7 +139,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         written: "uct".into(),
         kind: Kind::Uct(SearchSpec::default()),
     };
-    let uct = Player::open(&uct, &mut networks)?;
+    let uct = Player::open(game, &uct, &mut networks)?;
     for player in players.iter().chain([&uct]) {
         let alone = player.network().map(|_| 0);
         for &visits in alone.iter().chain(&arguments.visits) {
@@ -164,19 +179,14 @@ pub fn of_network(
     positions: u32,
     networks: &mut Networks,
 ) -> anyhow::Result<[f64; 2]> {
-    let player = Player::<ConnectFour>::open(model, networks)?;
-    let positions = positions::draw(SEED, positions as usize);
+    let player = Player::open(game()?, model, networks)?;
+    let positions = positions::draw(game()?, SEED, positions as usize)?;
     let measure = |visits| measure(&player, visits, SEED, &positions).map(|measured| measured.all);
     Ok([measure(0)?, measure(visits)?])
 }
 
 /// Returns the share of optimal moves of a player with `visits` visits per move.
-fn measure(
-    player: &Player<ConnectFour>,
-    visits: u32,
-    seed: u64,
-    positions: &[Vec<Position>],
-) -> anyhow::Result<Measured> {
+fn measure(player: &Player, visits: u32, seed: u64, positions: &[Vec<Position>]) -> anyhow::Result<Measured> {
     let decisions = decide(player, visits, seed, positions)?;
     let mut chosen = decisions.iter().map(|decision| best(decision, visits));
     let share = |(_, test): &Position| {
@@ -192,13 +202,14 @@ fn measure(
 }
 
 fn decide(
-    player: &Player<ConnectFour>,
+    player: &Player,
     visits: u32,
     seed: u64,
     positions: &[Vec<Position>],
 ) -> anyhow::Result<Vec<Decision>> {
-    let states: Vec<ConnectFour> = positions.iter().flatten().map(|(state, _)| *state).collect();
-    let settings = player.settings().cloned().unwrap_or_default();
+    let states = positions.iter().flatten().map(|(state, _)| state.clone());
+    let states: Vec<Box<dyn AnyState>> = states.collect();
+    let (settings, mut searches) = player.searches(0)?;
     let settings = Settings {
         visits: visits.max(1),
         leaves: 1,
@@ -206,10 +217,9 @@ fn decide(
         random_symmetry: settings.random_symmetry && visits > 0,
         solver: settings.solver && visits > 0,
         exact_leaves: settings.exact_leaves && visits > 0,
-        ..settings
+        ..settings.clone()
     };
-    let mut evaluator = player.evaluator(0).context("it does not search")?;
-    Ok(decide_all(&states, &settings, seed, &mut evaluator)?)
+    Ok(decide_all(&mut *searches, &states, &settings, seed, AT_ONCE)?)
 }
 
 /// Returns the action that a proof or a Gumbel root chose, or else the most visited action, ties broken by the highest prior; with 0

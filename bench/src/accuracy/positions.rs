@@ -7,7 +7,7 @@ use std::{
 };
 
 use arena::solver_test::SolverTest;
-use games::connect_four::ConnectFour;
+use games::erased::{AnyGame, AnyState};
 use parking_lot::Mutex;
 use search::{Draws, GameKey, Purpose};
 
@@ -43,13 +43,18 @@ pub const PHASES: [Phase; 4] = [
 ];
 
 /// A position and its optimal moves.
-pub type Position = (ConnectFour, SolverTest);
+pub type Position = (Box<dyn AnyState>, SolverTest);
 
 /// Draws `count` positions of every phase in parallel. The positions depend on the seed alone.
-pub fn draw(seed: u64, count: usize) -> Vec<Vec<Position>> {
-    (0..PHASES.len())
+///
+/// # Errors
+/// The game has no start under its rules.
+pub fn draw(game: &AnyGame, seed: u64, count: usize) -> anyhow::Result<Vec<Vec<Position>>> {
+    let start = game.variant(&game.rules(), None)?.start(None)?;
+    let drawn = (0..PHASES.len())
         .map(|phase| {
             let search = Search {
+                start: &*start,
                 seed,
                 phase,
                 count,
@@ -64,11 +69,13 @@ pub fn draw(seed: u64, count: usize) -> Vec<Vec<Position>> {
             // Every number below the last one was examined, so the first positions do not depend on the threads.
             search.found.into_inner().into_values().take(count).collect()
         })
-        .collect()
+        .collect();
+    Ok(drawn)
 }
 
 /// State shared by the threads that search positions of one phase.
-struct Search {
+struct Search<'a> {
+    start: &'a dyn AnyState,
     seed: u64,
     phase: usize,
     count: usize,
@@ -76,7 +83,7 @@ struct Search {
     found: Mutex<BTreeMap<u64, Position>>,
 }
 
-impl Search {
+impl Search<'_> {
     fn work(&self) {
         while self.found.lock().len() < self.count {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -87,7 +94,7 @@ impl Search {
             let mut draws = Draws::new(key, self.phase as u32, Purpose::Choice);
             let [least, most] = PHASES[self.phase].discs.map(|discs| discs as usize);
             let moves = least + draws.below(most - least + 1);
-            if let Some(position) = SolverTest::draw(&ConnectFour::EMPTY, &mut draws, moves) {
+            if let Some(position) = SolverTest::draw(self.start, &mut draws, moves) {
                 self.found.lock().insert(number, position);
             }
         }

@@ -94,7 +94,7 @@ impl Visitor for Cell<'_> {
             let is_over = spent.evaluations >= budget.evaluations || spent.samples >= budget.samples;
             let mark = self.experiment.rating.every * (self.state.ratings.len() as u64 + 1);
             if is_over || spent.evaluations >= mark {
-                let rated = rating::measure::<G>(
+                let rated = rating::measure(
                     self.experiment,
                     (self.folder, self.control.filter(|_| is_over)),
                     inference.provider,

@@ -5,11 +5,11 @@ use std::{path::Path, sync::atomic::AtomicBool};
 use anyhow::{Context as _, ensure};
 use arena::{
     Player, Spec,
-    matches::{self, Conduct, MatchFolder, Plan, Standing, openings, plan},
+    matches::{self, Conduct, MatchFolder, Plan, Standing, openings},
     players::{NetworkOptions, Networks},
 };
 use config::Provider;
-use games::Notation;
+use games::{erased::AnyGame, registry};
 
 use super::{
     experiment::Experiment,
@@ -32,7 +32,7 @@ pub const CONTROL: &str = "control";
 ///
 /// # Errors
 /// The network or an opponent cannot be opened, or a match cannot continue.
-pub fn measure<G: Notation>(
+pub fn measure(
     experiment: &Experiment,
     (folder, control): (&Path, Option<&Path>),
     provider: Provider,
@@ -40,6 +40,7 @@ pub fn measure<G: Notation>(
     spent: Spent,
 ) -> anyhow::Result<Rated> {
     let rating = &experiment.rating;
+    let game = registry::find(&experiment.game)?;
     let model = own_spec(folder, version, rating.visits)?;
     let mut networks = Networks::new(NetworkOptions {
         provider,
@@ -49,7 +50,7 @@ pub fn measure<G: Notation>(
     for (number, against) in rating.against.iter().enumerate() {
         let folder = folder.join("matches").join(format!("{version}-{number}"));
         let players = [&model, &spec(against)?];
-        matches.push(play::<G>(rating.games, players, &mut networks, &folder)?);
+        matches.push(play(game, rating.games, players, &mut networks, &folder)?);
     }
     if let Some(control) = control {
         let state = State::read(control)?;
@@ -61,7 +62,7 @@ pub fn measure<G: Notation>(
         let folder = folder.join("matches").join(format!("{version}-{CONTROL}"));
         matches.push(Match {
             against: CONTROL.into(),
-            ..play::<G>(rating.control_games, players, &mut networks, &folder)?
+            ..play(game, rating.control_games, players, &mut networks, &folder)?
         });
     }
     let optimal = match rating.solver_positions {
@@ -96,43 +97,34 @@ fn spec(text: &str) -> anyhow::Result<Spec> {
 }
 
 /// Plays a match, or the rest of it.
-fn play<G: Notation>(
+fn play(
+    game: &'static AnyGame,
     games: u32,
     [own, other]: [&Spec; 2],
     networks: &mut Networks,
     folder: &Path,
 ) -> anyhow::Result<Match> {
     ensure!(
-        G::PLAYERS == 2,
+        game.players == 2,
         "{} has one player: `rating.against` must be empty",
-        G::NAME
+        game.name
     );
-    let rules = G::Rules::default();
+    let variant = game.variant(&game.rules(), None)?;
     let pairs = u64::from(games / 2);
-    let players = [Player::<G>::open(own, networks)?, Player::open(other, networks)?];
-    let plan = Plan {
-        schema: plan::SCHEMA,
-        game: G::NAME.into(),
-        rules: serde_json::to_value(&rules)?,
-        players: players
-            .iter()
-            .zip([own, other])
-            .map(|(player, spec)| plan::Entrant::of(player, &spec.written))
-            .collect(),
-        pairs,
-        seed: SEED,
-        openings: openings::random::<G>(&rules, SEED, G::OPENING_PLIES, pairs)?,
-        max_actions: MAX_ACTIONS,
-    };
-    plan.check()?;
-    let mut folder = MatchFolder::open::<G>(folder, &plan, &rules)?;
+    let players = [
+        Player::open(game, own, networks)?,
+        Player::open(game, other, networks)?,
+    ];
+    let openings = openings::random(&*variant, SEED, game.opening_plies, pairs)?;
+    let plan = Plan::new(&*variant, &players, pairs, SEED, openings, MAX_ACTIONS)?;
+    let mut folder = MatchFolder::open(folder, &plan)?;
     let conduct = Conduct {
         threads: 1,
         games: GAMES,
         sprt: None,
         stop: &AtomicBool::new(false),
     };
-    matches::play(&plan, &rules, &players, &mut folder, conduct, &mut |_| {})?;
+    matches::play(&plan, &players, &mut folder, conduct, &mut |_| {})?;
     let standing = Standing::of(&plan, folder.records(), None);
     let pairing = standing.pairings.first().context("the match has no result")?;
     let estimate = pairing.estimate.as_ref().context("the match has no result")?;

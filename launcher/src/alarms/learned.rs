@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arena::rating::{Line as Match, Outcome};
+use arena::rating::{Outcome, RatedMatch};
 use config::RunConfig;
 use proto::v1::{ExportRequest, Game, GameResult, StatsRequest, replay_store_client::ReplayStoreClient};
 use service::figures::Tail;
@@ -95,7 +95,7 @@ impl Progress {
         let surplus = self.gaps.len().saturating_sub(VALIDATIONS);
         self.gaps.drain(..surplus);
         self.learned.gaps = self.gaps.iter().copied().collect();
-        for line in self.rating.read_all::<Match>() {
+        for line in self.rating.read_all::<RatedMatch>() {
             let since = &mut self.learned.matches_since_best;
             match line.outcome {
                 Outcome::Promoted | Outcome::Overtaken => *since = 0,

@@ -14,10 +14,7 @@ pub mod stop;
 
 use anyhow::Context as _;
 use arena::matches::{self, Conduct, MatchFolder, Standing, conduct::Ended, notation};
-use games::{
-    Notation,
-    registry::{self, Visitor},
-};
+use games::registry;
 use indicatif::{ProgressBar, ProgressStyle};
 
 pub use arguments::Arguments;
@@ -26,49 +23,37 @@ use setup::Setup;
 
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let game = arguments.game.clone();
-    registry::visit(&game, Match(arguments))?
-}
-
-struct Match(Arguments);
-
-impl Visitor for Match {
-    type Output = anyhow::Result<()>;
-
-    fn visit<G: Notation>(self) -> anyhow::Result<()> {
-        let arguments = self.0;
-        let Setup {
-            plan,
-            rules,
-            players,
-            threads,
-            games_at_once,
-            path,
-        } = Setup::<G>::new(&arguments)?;
-        let mut folder = MatchFolder::open::<G>(&path, &plan, &rules)?;
-        let stop = stop::on_signals().context("cannot listen for Ctrl-C")?;
-        let bar = progress_bar(plan.games(), Standing::of(&plan, folder.records(), None).games[0]);
-        let sprt = arguments.sprt.map(|SprtArgument(sprt)| sprt);
-        let conduct = Conduct {
-            threads,
-            games: games_at_once,
-            sprt: sprt.as_ref(),
-            stop,
-        };
-        let ended = matches::play(&plan, &rules, &players, &mut folder, conduct, &mut |progress| {
-            bar.inc(1);
-            bar.set_message(report::running(&plan, progress.folder.records(), G::PLAYERS));
-        });
-        bar.finish_and_clear();
-        let ended = ended.with_context(|| format!("the finished games are kept in {}", path.display()))?;
-        let standing = Standing::of(&plan, folder.records(), sprt.as_ref());
-        let games = notation::write::<G>(&folder, &plan, &rules)?;
-        report::print(&plan, &standing, ended, &path, &games, arguments.json)?;
-        if ended == Ended::Stopped && !arguments.json {
-            println!("stopped; the same command continues the match");
-        }
-        Ok(())
+    let game = registry::find(&arguments.game)?;
+    let Setup {
+        plan,
+        players,
+        threads,
+        games_at_once,
+        path,
+    } = Setup::new(game, &arguments)?;
+    let mut folder = MatchFolder::open(&path, &plan)?;
+    let stop = stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let bar = progress_bar(plan.games(), Standing::of(&plan, folder.records(), None).games[0]);
+    let sprt = arguments.sprt.map(|SprtArgument(sprt)| sprt);
+    let conduct = Conduct {
+        threads,
+        games: games_at_once,
+        sprt: sprt.as_ref(),
+        stop,
+    };
+    let ended = matches::play(&plan, &players, &mut folder, conduct, &mut |folder| {
+        bar.inc(1);
+        bar.set_message(report::running(&plan, folder.records(), game.players));
+    });
+    bar.finish_and_clear();
+    let ended = ended.with_context(|| format!("the finished games are kept in {}", path.display()))?;
+    let standing = Standing::of(&plan, folder.records(), sprt.as_ref());
+    let games = notation::write(&folder, &plan)?;
+    report::print(&plan, &standing, ended, &path, &games, arguments.json)?;
+    if ended == Ended::Stopped && !arguments.json {
+        println!("stopped; the same command continues the match");
     }
+    Ok(())
 }
 
 fn progress_bar(games: u64, done: u64) -> ProgressBar {

@@ -5,13 +5,10 @@ use std::{path::PathBuf, thread};
 use anyhow::Context as _;
 use arena::{
     Player,
-    matches::{
-        Plan, openings,
-        plan::{Entrant, SCHEMA},
-    },
+    matches::{Plan, openings},
     players::{NetworkOptions, Networks},
 };
-use games::Notation;
+use games::erased::AnyGame;
 
 use super::arguments::Arguments;
 use crate::usage::BadUsage;
@@ -22,18 +19,17 @@ const GAMES_AT_ONCE: u64 = 32;
 const LARGEST_BATCH: usize = 256;
 
 /// A match that is ready to begin.
-pub struct Setup<G: Notation> {
+pub struct Setup {
     pub plan: Plan,
-    pub rules: G::Rules,
-    pub players: Vec<Player<G>>,
+    pub players: Vec<Player>,
     pub threads: usize,
     pub games_at_once: usize,
     pub path: PathBuf,
 }
 
-impl<G: Notation> Setup<G> {
+impl Setup {
     /// Opens all players.
-    pub fn new(arguments: &Arguments) -> anyhow::Result<Self> {
+    pub fn new(game: &'static AnyGame, arguments: &Arguments) -> anyhow::Result<Self> {
         let threads = match arguments.threads {
             Some(threads) => threads.into(),
             None => thread::available_parallelism().map_or(1, usize::from),
@@ -50,22 +46,24 @@ impl<G: Notation> Setup<G> {
             batch: (games_at_once * leaves as usize).clamp(1, LARGEST_BATCH),
             cache_mib: arguments.cache_mib,
         });
-        let mut players: Vec<Player<G>> = Vec::new();
+        let mut players: Vec<Player> = Vec::new();
         for spec in &arguments.players {
             let player =
-                Player::open(spec, &mut networks).with_context(|| format!("player {}", spec.name))?;
+                Player::open(game, spec, &mut networks).with_context(|| format!("player {}", spec.name))?;
             players.push(player);
         }
         if arguments.games_at_once.is_none() && players.iter().any(Player::is_blocking) {
             games_at_once = 1;
         }
         // The rules of a new run, in which a game of one player has all its kinds of problems.
-        let rules: G::Rules = launcher::new_run(Some(G::NAME), &[])?.game.rules.try_into()?;
+        let rules = launcher::new_run(Some(game.name), &[])?.game.rules;
+        let variant = game.variant(&serde_json::to_value(rules)?, None)?;
+        let variant = &*variant;
         let pairs = arguments.games / 2;
-        if G::PLAYERS == 1 && arguments.opening_plies.is_some() {
+        if game.players == 1 && arguments.opening_plies.is_some() {
             let reason = format!(
                 "--opening-plies: games of {} begin with held-out problems",
-                G::NAME
+                game.name
             );
             return Err(BadUsage(reason).into());
         }
@@ -73,36 +71,27 @@ impl<G: Notation> Setup<G> {
             Some(file) => {
                 let text = std::fs::read_to_string(file)
                     .with_context(|| format!("cannot read {}", file.display()))?;
-                openings::read::<G>(&rules, &text).with_context(|| file.display().to_string())?
+                openings::read(variant, &text).with_context(|| file.display().to_string())?
             }
             None => {
-                let usual = || G::OPENING_PLIES;
-                let plies = arguments.opening_plies.unwrap_or_else(usual);
-                openings::usual::<G>(&rules, arguments.seed, plies, pairs)?
+                let plies = arguments.opening_plies.unwrap_or(game.opening_plies);
+                openings::usual(variant, arguments.seed, plies, pairs)?
             }
         };
-        let plan = Plan {
-            schema: SCHEMA,
-            game: G::NAME.into(),
-            rules: serde_json::to_value(&rules)?,
-            players: players
-                .iter()
-                .zip(&arguments.players)
-                .map(|(player, spec)| Entrant::of(player, &spec.written))
-                .collect(),
+        let plan = Plan::new(
+            variant,
+            &players,
             pairs,
-            seed: arguments.seed,
+            arguments.seed,
             openings,
-            max_actions: arguments.max_actions,
-        };
-        plan.check()?;
+            arguments.max_actions,
+        )?;
         let path = match &arguments.folder {
             Some(folder) => folder.clone(),
             None => PathBuf::from("matches").join(format!("{}-{}", plan.game, plan.identity())),
         };
         Ok(Self {
             plan,
-            rules,
             players,
             threads,
             games_at_once,

@@ -23,11 +23,7 @@ use arena::{
     matches::problems,
     players::{NetworkOptions, Networks},
 };
-use games::{
-    Notation, Player,
-    registry::{self, Visitor},
-    terminal::Style,
-};
+use games::{Player, erased::AnyGame, registry, terminal::Style};
 
 use network::shipped::{self, Level};
 
@@ -84,8 +80,8 @@ const HELP: &str = "Examples:
 
 /// Plays one game.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let game = arguments.game.clone();
-    match registry::visit(&game, arguments)? {
+    let game = registry::find(&arguments.game)?;
+    match play(game, arguments) {
         // The reader of the output has closed the pipe.
         Err(error)
             if error
@@ -98,76 +94,72 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
 }
 
-impl Visitor for Arguments {
-    type Output = anyhow::Result<()>;
-
-    fn visit<G: Notation>(self) -> anyhow::Result<()> {
-        let people = people::<G>(&self.side)?;
-        let play = match &self.load {
-            Some(file) => Play::<G>::load(file)?,
-            None => {
-                let drawn = self
-                    .level
-                    .map(|level| problem::<G>(level, self.seed))
-                    .transpose()?;
-                Play::<G>::new(drawn.as_deref().or(self.start.as_deref()))?
-            }
-        };
-        let opponent = self
-            .opponent
-            .unwrap_or_else(|| match shipped::folder(G::NAME, Level::Strong) {
-                Ok(_) => G::NAME.into(),
-                Err(_) => WITHOUT_NETWORK.into(),
-            });
-        let spec: Spec = opponent.parse()?;
-        let mut networks = Networks::new(NetworkOptions {
-            provider: self.provider,
-            batch: 16,
-            ..NetworkOptions::default()
+fn play(game: &'static AnyGame, arguments: Arguments) -> anyhow::Result<()> {
+    let people = people(game, &arguments.side)?;
+    let play = match &arguments.load {
+        Some(file) => Play::load(game, file)?,
+        None => {
+            let drawn = arguments
+                .level
+                .map(|level| problem(game, level, arguments.seed))
+                .transpose()?;
+            Play::new(game, drawn.as_deref().or(arguments.start.as_deref()))?
+        }
+    };
+    let opponent = arguments
+        .opponent
+        .unwrap_or_else(|| match shipped::folder(game.name, Level::Strong) {
+            Ok(_) => game.name.into(),
+            Err(_) => WITHOUT_NETWORK.into(),
         });
-        let computer =
-            Opponent::open(&spec, &mut networks).with_context(|| format!("the opponent {opponent}"))?;
-        let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        let mut session = Session {
-            play,
-            computer: &computer,
-            style: Style {
-                ascii: self.ascii,
-                colour,
-                flipped: people == [Player::Second],
-            },
-            people,
-            seed: self.seed,
-            input: io::stdin().lock(),
-            out: io::stdout().lock(),
-        };
-        session.run()
-    }
+    let spec: Spec = opponent.parse()?;
+    let mut networks = Networks::new(NetworkOptions {
+        provider: arguments.provider,
+        batch: 16,
+        ..NetworkOptions::default()
+    });
+    let computer =
+        Opponent::open(game, &spec, &mut networks).with_context(|| format!("the opponent {opponent}"))?;
+    let colour = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let mut session = Session {
+        play,
+        computer: &computer,
+        style: Style {
+            ascii: arguments.ascii,
+            colour,
+            flipped: people == [Player::Second],
+        },
+        people,
+        seed: arguments.seed,
+        input: io::stdin().lock(),
+        out: io::stdout().lock(),
+    };
+    session.run()
 }
 
 /// Position of a drawn problem, as text.
-fn problem<G: Notation>(level: u32, seed: u64) -> anyhow::Result<String> {
-    if !(1..=G::LEVELS).contains(&level) {
-        let reason = match G::LEVELS {
-            0 => format!("--level: {} is not about problems", G::NAME),
+fn problem(game: &AnyGame, level: u32, seed: u64) -> anyhow::Result<String> {
+    if !(1..=game.levels).contains(&level) {
+        let reason = match game.levels {
+            0 => format!("--level: {} is not about problems", game.name),
             highest => format!("--level {level}: write 1 to {highest}"),
         };
         return Err(BadUsage(reason).into());
     }
-    let drawn = problems::draw::<G>(&G::people_rules(), level, seed);
+    let variant = game.variant(&game.people_rules(), None)?;
+    let drawn = problems::draw(&*variant, level, seed);
     let drawn = drawn.with_context(|| format!("no problem of level {level} was found"))?;
     Ok(drawn.position())
 }
 
-fn people<G: Notation>(side: &str) -> anyhow::Result<Vec<Player>> {
+fn people(game: &AnyGame, side: &str) -> anyhow::Result<Vec<Player>> {
     Ok(match side.to_lowercase().as_str() {
         "both" => vec![Player::First, Player::Second],
         "none" => Vec::new(),
-        _ => match G::player_named(side) {
+        _ => match game.player_named(side) {
             Some(player) => vec![player],
             None => {
-                let [first, second] =
-                    [Player::First, Player::Second].map(|player| G::player_name(player).to_lowercase());
+                let [first, second] = game.player_names().map(str::to_lowercase);
                 let reason = format!("--side {side}: write {first}, {second}, both or none");
                 return Err(BadUsage(reason).into());
             }
@@ -177,19 +169,22 @@ fn people<G: Notation>(side: &str) -> anyhow::Result<Vec<Player>> {
 
 #[cfg(test)]
 mod tests {
-    use games::{chess::Chess, connect_four::ConnectFour, generator::GeneratorGame, paco_sako::PacoSako};
-
     use super::*;
 
+    fn game(name: &str) -> &'static AnyGame {
+        registry::find(name).unwrap()
+    }
+
     /// Output for a person who types these lines against an opponent that plays at random.
-    fn seen<G: Notation>(lines: &str, side: &str) -> String {
+    fn seen(name: &str, lines: &str, side: &str) -> String {
         let spec: Spec = "random".parse().unwrap();
-        let computer = Opponent::open(&spec, &mut Networks::new(NetworkOptions::default())).unwrap();
+        let computer =
+            Opponent::open(game(name), &spec, &mut Networks::new(NetworkOptions::default())).unwrap();
         let mut out = Vec::new();
         let mut session = Session {
-            play: Play::<G>::new(None).unwrap(),
+            play: Play::new(game(name), None).unwrap(),
             computer: &computer,
-            people: people::<G>(side).unwrap(),
+            people: people(game(name), side).unwrap(),
             style: Style {
                 ascii: true,
                 ..Style::default()
@@ -204,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_whole_game_of_two_people() {
-        let seen = seen::<Chess>("f3\ne5\ng4\nQd8\nQh4\n", "both");
+        let seen = seen("chess", "f3\ne5\ng4\nQd8\nQh4\n", "both");
         assert!(seen.contains("Qd8 is not legal"));
         assert!(
             seen.ends_with("Black has won (mate).\n") || seen.ends_with("Black has won.\n"),
@@ -214,7 +209,7 @@ mod tests {
 
     #[test]
     fn the_computer_answers_and_is_taken_back() {
-        let seen = seen::<ConnectFour>("4\nundo\nundo\nhint\nmoves\nresign\n", "x");
+        let seen = seen("connect-four", "4\nundo\nundo\nhint\nmoves\nresign\n", "x");
         assert_eq!(seen.matches("O (random) plays").count(), 1);
         assert!(seen.contains("There is nothing of yours to take back."));
         assert!(seen.contains("1  2  3  4  5  6  7"));
@@ -223,35 +218,35 @@ mod tests {
 
     #[test]
     fn a_turn_of_paco_sako_in_two_lines() {
-        let seen = seen::<PacoSako>("e2\nundo\ne2\ne4\nquit\n", "white");
+        let seen = seen("paco-sako", "e2\nundo\ne2\ne4\nquit\n", "white");
         assert_eq!(seen.matches("Place the pawn from e2").count(), 2);
         assert_eq!(seen.matches("Black (random) plays").count(), 1);
     }
 
     #[test]
     fn a_game_without_people_plays_itself() {
-        let seen = seen::<ConnectFour>("", "none");
+        let seen = seen("connect-four", "", "none");
         assert!(seen.contains("has won.") || seen.contains("draw"));
     }
 
     #[test]
     fn a_level_draws_a_problem_in_games_that_have_them() {
-        let position = problem::<GeneratorGame>(3, 1).unwrap();
+        let position = problem(game("generator"), 3, 1).unwrap();
         assert!(position.contains("\"target\""), "{position}");
-        assert_eq!(problem::<GeneratorGame>(3, 1).unwrap(), position);
-        assert_ne!(problem::<GeneratorGame>(3, 2).unwrap(), position);
+        assert_eq!(problem(game("generator"), 3, 1).unwrap(), position);
+        assert_ne!(problem(game("generator"), 3, 2).unwrap(), position);
         let said = |error: anyhow::Error| error.downcast::<BadUsage>().unwrap().0;
         assert_eq!(
-            said(problem::<GeneratorGame>(49, 1).unwrap_err()),
+            said(problem(game("generator"), 49, 1).unwrap_err()),
             "--level 49: write 1 to 48"
         );
-        assert!(said(problem::<Chess>(1, 1).unwrap_err()).contains("not about problems"));
+        assert!(said(problem(game("chess"), 1, 1).unwrap_err()).contains("not about problems"));
     }
 
     #[test]
     fn sides_are_named_as_the_game_names_its_players() {
-        assert_eq!(people::<Chess>("Black").unwrap(), [Player::Second]);
-        assert_eq!(people::<Chess>("second").unwrap(), [Player::Second]);
-        assert!(people::<ConnectFour>("black").is_err());
+        assert_eq!(people(game("chess"), "Black").unwrap(), [Player::Second]);
+        assert_eq!(people(game("chess"), "second").unwrap(), [Player::Second]);
+        assert!(people(game("connect-four"), "black").is_err());
     }
 }

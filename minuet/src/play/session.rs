@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context as _;
 use arena::{Player as Opponent, players::Solo};
-use games::{Action, Notation, Player, terminal::Style};
+use games::{Action, Player, erased::AnyGame, terminal::Style};
 use search::GameKey;
 
 use super::{
@@ -20,11 +20,11 @@ use super::{
 const MAX_LINE: u64 = 4096;
 
 /// A game at a terminal, of one person, two, or none.
-pub struct Session<'a, G: Notation, In, Out> {
+pub struct Session<'a, In, Out> {
     /// Game under way.
-    pub play: Play<G>,
+    pub play: Play,
     /// Player of the sides that no person plays. Also gives hints.
-    pub computer: &'a Opponent<G>,
+    pub computer: &'a Opponent,
     /// Sides that people play.
     pub people: Vec<Player>,
     /// Look of the board.
@@ -45,13 +45,17 @@ enum Next {
     End,
 }
 
-impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
+impl<In: BufRead, Out: Write> Session<'_, In, Out> {
     /// Plays until the game is over, a person quits or resigns, or the input ends.
     ///
     /// # Errors
     /// The computer cannot choose a move, or the output cannot be written.
     pub fn run(&mut self) -> anyhow::Result<()> {
-        writeln!(self.out, "{}\n`help` shows what else can be typed.\n", G::HELP)?;
+        writeln!(
+            self.out,
+            "{}\n`help` shows what else can be typed.\n",
+            self.game().help
+        )?;
         let mut solo = self.computer_here()?;
         self.show()?;
         loop {
@@ -75,10 +79,10 @@ impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
         }
     }
 
-    fn execute(&mut self, command: Command, mover: Player, solo: &mut Solo<G>) -> anyhow::Result<Next> {
+    fn execute(&mut self, command: Command, mover: Player, solo: &mut Solo) -> anyhow::Result<Next> {
         match command {
             Command::Nothing => {}
-            Command::Help => writeln!(self.out, "{}\n{}", G::HELP, command::HELP)?,
+            Command::Help => writeln!(self.out, "{}\n{}", self.game().help, command::HELP)?,
             Command::Board => self.show()?,
             Command::Moves => writeln!(self.out, "{}", self.play.state().legal_text())?,
             Command::Position => writeln!(self.out, "{}", self.play.state().position())?,
@@ -92,12 +96,15 @@ impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
                 }
             }
             Command::Resign => {
-                let (loser, winner) = (G::player_name(mover), G::player_name(mover.other()));
+                let (loser, winner) = (
+                    self.game().player_name(mover),
+                    self.game().player_name(mover.other()),
+                );
                 writeln!(self.out, "{loser} resigns. {winner} has won.")?;
                 return Ok(Next::End);
             }
             Command::Save(file) => {
-                let file = file.unwrap_or_else(|| PathBuf::from(format!("{}.json", G::NAME)));
+                let file = file.unwrap_or_else(|| PathBuf::from(format!("{}.json", self.game().name)));
                 match self.play.save(&file) {
                     Ok(()) => writeln!(self.out, "Saved as {}.", file.display())?,
                     Err(error) => writeln!(self.out, "{error:#}")?,
@@ -111,7 +118,7 @@ impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
                     }
                     if self.play.state().is_mid_turn() && self.play.state().to_move() == mover {
                         // The board lacks the piece in the hand, so the remark says more.
-                        writeln!(self.out, "{}", self.play.state().remark())?;
+                        writeln!(self.out, "{}", self.play.state().scene(&[]).remark)?;
                     } else {
                         self.show()?;
                     }
@@ -122,16 +129,16 @@ impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
         Ok(Next::Continue)
     }
 
-    fn play(&mut self, action: Action, solo: &mut Solo<G>) -> anyhow::Result<()> {
+    fn play(&mut self, action: Action, solo: &mut Solo) -> anyhow::Result<()> {
         self.play.play(action)?;
         solo.play(action).context("the computer refuses a legal action")
     }
 
     /// Plays a whole turn of the computer.
-    fn let_computer_play(&mut self, solo: &mut Solo<G>) -> anyhow::Result<()> {
-        let before = self.play.state().clone();
+    fn let_computer_play(&mut self, solo: &mut Solo) -> anyhow::Result<()> {
+        let before = self.play.state().copy();
         let (actions, value) = self.turn_of(solo)?;
-        let mover = G::player_name(before.to_move());
+        let mover = self.game().player_name(before.to_move());
         let turn = before.write_turn(&actions);
         let name = self.computer.name();
         match value {
@@ -146,7 +153,7 @@ impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
 
     /// Lets `solo` choose and play until its turn is over. Returns the actions, and the value of its first search if it
     /// searches.
-    fn turn_of(&self, solo: &mut Solo<G>) -> anyhow::Result<(Vec<Action>, Option<f32>)> {
+    fn turn_of(&self, solo: &mut Solo) -> anyhow::Result<(Vec<Action>, Option<f32>)> {
         let mover = solo.state().to_move();
         let never = Arc::new(AtomicBool::new(false));
         let mut actions = Vec::new();
@@ -154,7 +161,9 @@ impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
         loop {
             let action = solo.choose(&never)?;
             if value.is_none() {
-                value = solo.thinker().map(|thinker| thinker.decision().value.get());
+                value = solo
+                    .thinker()
+                    .map(|thinker| thinker.search().decision().value.get());
             }
             solo.play(action)?;
             actions.push(action);
@@ -168,7 +177,7 @@ impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
 
     fn hint(&mut self) -> anyhow::Result<()> {
         let mut helper = self.computer_here()?;
-        let before = self.play.state().clone();
+        let before = self.play.state().copy();
         let (actions, value) = self.turn_of(&mut helper)?;
         let turn = before.write_turn(&actions);
         match value {
@@ -179,7 +188,7 @@ impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
     }
 
     /// The computer in the present position of the game.
-    fn computer_here(&self) -> anyhow::Result<Solo<G>> {
+    fn computer_here(&self) -> anyhow::Result<Solo> {
         let key = GameKey {
             run_seed: self.seed,
             game: self.play.actions().len() as u64,
@@ -191,10 +200,14 @@ impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
         Ok(solo)
     }
 
+    fn game(&self) -> &'static AnyGame {
+        self.play.game()
+    }
+
     fn show(&mut self) -> io::Result<()> {
         let state = self.play.state();
         let board = state.draw(self.style);
-        let remark = state.remark();
+        let remark = state.scene(&[]).remark;
         write!(self.out, "\n{board}")?;
         if !remark.is_empty() {
             writeln!(self.out, "{remark}")?;
@@ -204,7 +217,7 @@ impl<G: Notation, In: BufRead, Out: Write> Session<'_, G, In, Out> {
 
     /// Reads a line from the person. `None` if the input has ended.
     fn ask(&mut self, mover: Player) -> io::Result<Option<String>> {
-        write!(self.out, "{}> ", G::player_name(mover))?;
+        write!(self.out, "{}> ", self.game().player_name(mover))?;
         self.out.flush()?;
         let mut line = Vec::new();
         let read = io::Read::take(&mut self.input, MAX_LINE).read_until(b'\n', &mut line)?;

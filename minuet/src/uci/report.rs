@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use arena::Thinker;
+use arena::players::searches::AnySearch;
 use games::{Action, Game as _, chess::Chess};
 
 /// Constants of Leela Chess Zero's formula, in common use for networks: a value of 0.5 is 89 centipawns, a certain win 12,780.
@@ -11,8 +11,10 @@ const STEEPNESS: f64 = 1.563_754_189_7;
 
 /// State of a search at one moment, and what to report of it.
 pub struct Snapshot<'a> {
+    /// State in which the search decides.
+    pub root: &'a Chess,
     /// The search.
-    pub thinker: &'a Thinker<Chess>,
+    pub search: &'a dyn AnySearch,
     /// Time since the search was requested.
     pub elapsed: Duration,
     /// Number of lines to report.
@@ -26,10 +28,9 @@ pub struct Snapshot<'a> {
 /// Returns the lines, best first, each with a line break. `proven` returns the proven mate distance of a line that ends in
 /// mate.
 pub fn lines(snapshot: &Snapshot<'_>, mut proven: impl FnMut(&[Action]) -> Option<i32>) -> String {
-    let thinker = snapshot.thinker;
-    let decision = thinker.decision();
-    let root = thinker.state();
-    let best = thinker.line(None).first().copied();
+    let (root, search) = (snapshot.root, snapshot.search);
+    let decision = search.decision();
+    let best = search.principal_variation(None).first().copied();
     let mut order: Vec<usize> = (0..decision.visits.len()).collect();
     // The best line comes first, also among moves of equal visits.
     order.sort_by_key(|&index| {
@@ -37,13 +38,13 @@ pub fn lines(snapshot: &Snapshot<'_>, mut proven: impl FnMut(&[Action]) -> Optio
         (std::cmp::Reverse((decision.visits[index], is_best)), index)
     });
     let millis = snapshot.elapsed.as_millis().max(1);
-    let nodes = thinker.visits();
+    let nodes = search.visits_done();
     let rate = u128::from(nodes) * 1000 / millis;
-    let depths = thinker.depths();
-    let full = (thinker.counters().bytes_used * 1000 / snapshot.hash_bytes.max(1)).min(1000);
+    let depths = search.depths();
+    let full = (search.counters().bytes_used * 1000 / snapshot.hash_bytes.max(1)).min(1000);
     let mut text = String::new();
     for (number, &index) in order.iter().take(snapshot.multi_pv.max(1)).enumerate() {
-        let line = thinker.line(Some(decision.actions[index]));
+        let line = search.principal_variation(Some(decision.actions[index]));
         let value = decision.values[index].get();
         let _ = write!(
             text,

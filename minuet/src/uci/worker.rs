@@ -10,9 +10,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ::network::batched::{BatchedEvaluator, EvaluationSource};
-use arena::{Thinker, players::NetworkOptions, players::thinker::Limits as ThinkLimits};
-use games::{Action, chess::Chess};
+use ::network::batched::EvaluationSource;
+use arena::{
+    PlayerError, Thinker,
+    players::{
+        NetworkOptions, Values,
+        searches::{AnySearch, searches},
+        thinker::Limits as ThinkLimits,
+    },
+};
+use games::{Action, Game as _, chess::Chess, erased::Typed, registry};
 use parking_lot::Mutex;
 use search::{GameKey, Settings};
 
@@ -123,7 +130,9 @@ struct Worker {
 
 /// A tree that may be used again.
 struct Tree {
-    thinker: Thinker<Chess>,
+    thinker: Thinker,
+    /// State in which the search decides.
+    root: Chess,
     setup: Setup,
     /// True if the tree contains all moves of the root.
     is_whole: bool,
@@ -193,8 +202,9 @@ impl Worker {
             // A tree whose root lacks moves can be reused below the root.
             && (tree.is_whole || !moves.is_empty())
             && moves.iter().all(|&action| tree.thinker.advance(action).is_ok())
-            && *tree.thinker.state() == root
+            && Typed::<Chess>::find(tree.thinker.state()).is_some_and(|found| found.state == root)
         {
+            tree.root = root;
             tree.setup = task.setup.clone();
             tree.is_whole = true;
             return Ok(tree);
@@ -203,13 +213,20 @@ impl Worker {
             run_seed: task.began.elapsed().as_nanos() as u64,
             game: task.id,
         };
-        let evaluator = BatchedEvaluator::new(source, ());
-        let mut thinker = Thinker::new(root, settings.clone(), key, evaluator);
+        let chess = registry::find(Chess::NAME).map_err(|error| error.to_string())?;
+        let state = Typed {
+            state: root.clone(),
+            encoding: (),
+        };
+        let said = |error: PlayerError| service::chain(&error).to_string();
+        let searches = searches(chess, source, Values::Network, &task.options.model).map_err(said)?;
+        let mut thinker = Thinker::new(&state, settings.clone(), key, searches).map_err(said)?;
         if !task.only.is_empty() {
             thinker.restrict_root(&task.only);
         }
         Ok(Tree {
             thinker,
+            root,
             setup: task.setup.clone(),
             is_whole: task.only.is_empty(),
             settings,
@@ -228,8 +245,11 @@ fn network_options(options: &Options) -> NetworkOptions {
 }
 
 fn search(tree: &mut Tree, task: &Task, events: &SyncSender<Event>) -> Result<Best, String> {
+    let Tree { thinker, root, .. } = tree;
+    let root = &*root;
     let mut monitor = SearchMonitor {
         task,
+        root,
         events,
         shown: task.began,
         shown_best: None,
@@ -247,27 +267,26 @@ fn search(tree: &mut Tree, task: &Task, events: &SyncSender<Event>) -> Result<Be
         until: None,
     };
     let halt = AtomicBool::new(false);
-    let ended = tree.thinker.think(&limits, &halt, |thinker| {
-        if monitor.update(thinker) {
+    let ended = thinker.think(&limits, &halt, |thinker| {
+        if monitor.update(thinker.search()) {
             halt.store(true, Ordering::Relaxed);
         }
     });
     if let Err(error) = ended {
         return Err(service::chain(&error).to_string());
     }
-    monitor.show(&tree.thinker);
-    let chosen = if task.options.temperature > 0.0 {
-        tree.thinker.draw(task.options.temperature)
-    } else {
-        None
+    let search = thinker.search();
+    monitor.show(search);
+    let chosen = match task.options.temperature > 0.0 {
+        true => search.choose(task.options.temperature),
+        false => None,
     };
-    let line = tree
-        .thinker
-        .line(chosen.or_else(|| tree.thinker.line(None).first().copied()));
+    let best_move = chosen.or_else(|| search.principal_variation(None).first().copied());
+    let line = search.principal_variation(best_move);
     if line.is_empty() {
         return Err("the search found no move".into());
     }
-    Ok(best(tree.thinker.state(), &line))
+    Ok(best(root, &line))
 }
 
 /// Returns the first two moves of a line: best move and expected reply.
@@ -282,6 +301,7 @@ fn best(root: &Chess, line: &[Action]) -> Best {
 /// Called after each batch of a search: reports the results so far and decides when the search ends.
 struct SearchMonitor<'a> {
     task: &'a Task,
+    root: &'a Chess,
     events: &'a SyncSender<Event>,
     shown: Instant,
     shown_best: Option<Action>,
@@ -292,19 +312,19 @@ struct SearchMonitor<'a> {
 
 impl SearchMonitor<'_> {
     /// Reports the results so far. Returns true if the search should end.
-    fn update(&mut self, thinker: &Thinker<Chess>) -> bool {
-        if thinker.visits() == 0 {
+    fn update(&mut self, search: &dyn AnySearch) -> bool {
+        if search.visits_done() == 0 {
             return false;
         }
-        let line = thinker.line(None);
+        let line = search.principal_variation(None);
         let first = line.first().copied();
         if first.is_some() {
-            *self.task.best.lock() = Some(best(thinker.state(), &line));
+            *self.task.best.lock() = Some(best(self.root, &line));
         }
         let is_new = first != self.shown_best || line.len() > self.shown_depth;
         let pause = if is_new { INFO_PAUSE } else { INFO_INTERVAL };
         if self.shown.elapsed() >= pause {
-            self.show(thinker);
+            self.show(search);
         }
         self.task.stop.load(Ordering::Relaxed)
             || self
@@ -312,20 +332,21 @@ impl SearchMonitor<'_> {
                 .limits
                 .depth
                 .is_some_and(|depth| line.len() >= depth as usize)
-            || self.has_found_mate(thinker, &line)
-            || self.is_time_up(thinker)
+            || self.has_found_mate(&line)
+            || self.is_time_up(search)
     }
 
-    fn show(&mut self, thinker: &Thinker<Chess>) {
-        let line = thinker.line(None);
+    fn show(&mut self, search: &dyn AnySearch) {
+        let line = search.principal_variation(None);
         self.shown = Instant::now();
         self.shown_best = line.first().copied();
         self.shown_depth = line.len();
-        let root = thinker.state();
+        let root = self.root;
         let mates = &mut self.mates;
         let lines = report::lines(
             &Snapshot {
-                thinker,
+                root,
+                search,
                 elapsed: self.task.began.elapsed(),
                 multi_pv: self.task.options.multi_pv as usize,
                 show_wdl: self.task.options.show_wdl,
@@ -341,15 +362,15 @@ impl SearchMonitor<'_> {
         let _ = self.events.send(Event::Info(self.task.id, lines));
     }
 
-    fn has_found_mate(&self, thinker: &Thinker<Chess>, line: &[Action]) -> bool {
+    fn has_found_mate(&self, line: &[Action]) -> bool {
         let Some(moves) = self.task.limits.mate else {
             return false;
         };
         line.len().div_ceil(2) <= moves as usize
-            && mate::score(thinker.state(), line).is_some_and(|found| found > 0)
+            && mate::score(self.root, line).is_some_and(|found| found > 0)
     }
 
-    fn is_time_up(&self, thinker: &Thinker<Chess>) -> bool {
+    fn is_time_up(&self, search: &dyn AnySearch) -> bool {
         let Some((began, budget)) = *self.task.clock.lock() else {
             return false;
         };
@@ -360,7 +381,7 @@ impl SearchMonitor<'_> {
         if !budget.may_save {
             return false;
         }
-        let decision = thinker.decision();
+        let decision = search.decision();
         if decision.actions.len() == 1 {
             return true;
         }
@@ -374,7 +395,7 @@ impl SearchMonitor<'_> {
         if elapsed >= budget.soft {
             return !is_doubtful(&decision.visits, &decision.values);
         }
-        let rate = f64::from(thinker.visits()) / elapsed.as_secs_f64().max(1e-3);
+        let rate = f64::from(search.visits_done()) / elapsed.as_secs_f64().max(1e-3);
         lead > rate * (budget.soft - elapsed).as_secs_f64()
     }
 }

@@ -6,7 +6,7 @@
 mod overlay;
 mod pieces;
 
-pub use overlay::{Shown, overlay, share, share_of};
+pub use overlay::{Figures, overlay, share};
 pub use pieces::pieces;
 
 use games::{

@@ -1,7 +1,8 @@
 //! Figures of an analysis, drawn over the board.
 
 use games::{
-    Action, Game,
+    Action,
+    erased::AnyGame,
     scene::{Board, Clicks},
 };
 use maud::{Markup, html};
@@ -10,7 +11,7 @@ use super::{Geometry, View};
 
 /// Figures of one action, each a share from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shown {
+pub struct Figures {
     /// The action.
     pub action: Action,
     /// Prior of the network.
@@ -27,13 +28,8 @@ const LEAST: f32 = 0.02;
 const ARROWS: usize = 5;
 
 /// A value as a share from 0 to 1: the chance to win of a player of two, the value itself in a game for one.
-pub fn share<G: Game>(value: f32) -> f32 {
-    share_of(G::PLAYERS, value)
-}
-
-/// As [`share`], for a game of this number of players.
-pub fn share_of(players: u8, value: f32) -> f32 {
-    if players == 1 {
+pub fn share(game: &AnyGame, value: f32) -> f32 {
+    if game.players == 1 {
         value.clamp(0.0, 1.0)
     } else {
         ((value + 1.0) / 2.0).clamp(0.0, 1.0)
@@ -43,15 +39,15 @@ pub fn share_of(players: u8, value: f32) -> f32 {
 /// Marks for the prior, the visits and the value of actions, one group for each. The actions are in the order of their importance:
 /// of those that take two clicks the first few are drawn. `clicks` says where an action is played; actions without a cell are
 /// left out.
-pub fn overlay(clicks: impl Fn(Action) -> Clicks, board: &Board, view: View, shown: &[Shown]) -> Markup {
+pub fn overlay(clicks: impl Fn(Action) -> Clicks, board: &Board, view: View, shown: &[Figures]) -> Markup {
     let geometry = Geometry::new(board, view);
-    let is_arrow = |first: &Shown| clicks(first.action).cells.len() > 1;
+    let is_arrow = |first: &Figures| clicks(first.action).cells.len() > 1;
     let most = match shown.first().is_some_and(is_arrow) {
         true => ARROWS,
         false => shown.len(),
     };
     // Each figure comes with the share by which its mark is large.
-    let marks = |figure: fn(&Shown) -> Option<(f32, f32)>| {
+    let marks = |figure: fn(&Figures) -> Option<(f32, f32)>| {
         html! {
             @for shown in shown.iter().take(most) {
                 @if let Some((share, weight)) = figure(shown).filter(|(_, weight)| *weight >= LEAST) {

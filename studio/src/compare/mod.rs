@@ -8,7 +8,7 @@
 pub mod runs;
 pub mod timeline;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use anyhow::Context as _;
 use axum::{Router, extract::State, routing::get};
@@ -27,12 +27,9 @@ use crate::{
         words::{count, unknown},
     },
     form::Parameters,
-    page::{Section, page},
+    page::{Section, columns, page},
     settings::list::{self, Setting},
 };
-
-/// Looks of the curves: this run, then the others.
-const LOOKS: [Look; 4] = [Look::First, Look::Second, Look::Third, Look::Fourth];
 
 /// Parameters of the page's address.
 #[derive(Debug, Default, Deserialize)]
@@ -65,7 +62,7 @@ async fn show(State(app): State<App>, Parameters(asked): Parameters<Asked>) -> R
 }
 
 fn body(app: &App, asked: &Asked) -> Result<Markup, Failure> {
-    let run = app.run();
+    let run = &app.run;
     let own = list::read(&run.folder).map_err(|error| {
         Failure::Unavailable(format!(
             "The settings cannot be read: {}.",
@@ -74,7 +71,7 @@ fn body(app: &App, asked: &Asked) -> Result<Markup, Failure> {
     })?;
     let siblings = Siblings::of(&run.folder, &own.game.name);
     let chosen = chosen(&siblings.same_game, asked)?;
-    let figures: &Arc<runs::Runs> = app.compared();
+    let figures = &app.compared;
     let mut shown = vec![Shown {
         name: run.name.clone(),
         config: own,
@@ -171,13 +168,9 @@ fn totals(shown: &[Shown]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Totals, scrollable" {
             table.games.figures {
-                thead {
-                    tr {
-                        th scope="col" { "Run" } th scope="col" { "Steps" } th scope="col" { "Minutes at work" } th scope="col" { "Games" }
-                        th scope="col" { "Evaluations" } th scope="col" { "Policy loss, held out" } th scope="col" { "Value loss, held out" }
-                        th scope="col" { "Elo" }
-                    }
-                }
+                (columns(&[
+                    "Run", "Steps", "Minutes at work", "Games", "Evaluations", "Policy loss, held out", "Value loss, held out", "Elo",
+                ]))
                 tbody {
                     @for run in shown {
                         @let curves = &run.curves;
@@ -224,7 +217,7 @@ fn card(shown: &[Shown], by: Axis, title: &str, points: impl Fn(&Curves) -> Vec<
     let curves: Vec<Curve<'_>> = shown
         .iter()
         .zip(&points)
-        .zip(LOOKS)
+        .zip(Look::ALL)
         .map(|((run, points), look)| Curve {
             name: &run.name,
             points,

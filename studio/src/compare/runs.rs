@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use arena::rating::Line;
+use arena::rating::RatedMatch;
 use config::RunConfig;
 use parking_lot::Mutex;
 use service::figures::Tail;
@@ -87,7 +87,7 @@ struct Figures {
     learning: Learning,
     timeline: Timeline,
     matches: Tail,
-    rated: Vec<Line>,
+    rated: Vec<RatedMatch>,
 }
 
 impl Siblings {
@@ -173,7 +173,7 @@ impl Figures {
     fn refresh(&mut self) {
         self.learning.refresh();
         self.timeline.refresh();
-        self.rated.extend(self.matches.read_all::<Line>());
+        self.rated.extend(self.matches.read_all::<RatedMatch>());
     }
 
     fn curves(&self, axis: Axis) -> Curves {

@@ -7,9 +7,15 @@ use std::{
 
 use arena::{
     PlayerError,
-    players::thinker::{Limits, Thinker},
+    players::{
+        searches::AnySearch,
+        thinker::{Limits, Thinker},
+    },
 };
-use games::{Action, Notation};
+use games::{
+    Action,
+    erased::{AnyGame, AnyState},
+};
 use maud::Markup;
 use parking_lot::Mutex;
 use search::{Reuse, Settings};
@@ -23,39 +29,24 @@ const MOST: usize = 4;
 const TREE: usize = 64 << 20;
 
 /// A search of one position.
-pub struct Explorer<G: Notation> {
-    pub(super) begin: G,
+pub struct Explorer {
+    pub(super) begin: Box<dyn AnyState>,
     pub(super) by: String,
     /// Most visits.
     pub(super) most: u32,
-    pub(super) inner: Mutex<Inner<G>>,
+    pub(super) inner: Mutex<Inner>,
 }
 
 /// The changing part of an explorer.
-pub(super) struct Inner<G: Notation> {
-    pub thinker: Thinker<G>,
+pub(super) struct Inner {
+    pub thinker: Thinker,
     /// Actions of the last visit, if the last request was for one.
     pub last: Option<Vec<Action>>,
 }
 
-/// An explorer of any game.
-pub trait AnyExplorer: Send + Sync {
-    /// Makes more visits until `stop` is set. Evaluates positions, which blocks.
-    ///
-    /// # Errors
-    /// [`PlayerError`] if the network cannot be asked. Earlier visits are kept.
-    fn visit(&self, count: u32, stop: &AtomicBool) -> Result<(), PlayerError>;
-    /// The tree, opened along a path, and the node at its end. `None` if the tree has no such node. `base` is the page's address.
-    fn page(&self, base: &str, path: &[Action], all: bool) -> Option<Markup>;
-    /// All nodes with visits.
-    fn tree(&self) -> Value;
-    /// Name of the game.
-    fn game(&self) -> &'static str;
-}
-
 /// The open explorers, that of the last use at the end.
 #[derive(Default)]
-pub struct Explorers(Mutex<VecDeque<(String, Arc<dyn AnyExplorer>)>>);
+pub struct Explorers(Mutex<VecDeque<(String, Arc<Explorer>)>>);
 
 impl std::fmt::Debug for Explorers {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -65,7 +56,7 @@ impl std::fmt::Debug for Explorers {
 
 impl Explorers {
     /// Adds an explorer and returns its id.
-    pub fn add(&self, explorer: Arc<dyn AnyExplorer>) -> String {
+    pub fn add(&self, explorer: Arc<Explorer>) -> String {
         let mut open = self.0.lock();
         if open.len() >= MOST {
             open.pop_front();
@@ -76,7 +67,7 @@ impl Explorers {
     }
 
     /// The explorer with this id; `None` if it has made room for others.
-    pub fn find(&self, id: &str) -> Option<Arc<dyn AnyExplorer>> {
+    pub fn find(&self, id: &str) -> Option<Arc<Explorer>> {
         let mut open = self.0.lock();
         let at = open.iter().position(|(known, _)| known == id)?;
         let found = open.remove(at)?;
@@ -102,11 +93,11 @@ pub fn settings(player: &Settings) -> Settings {
     }
 }
 
-impl<G: Notation> Explorer<G> {
+impl Explorer {
     /// An explorer whose search has made no visit. `settings` are those of [`settings`].
-    pub fn new(thinker: Thinker<G>, by: &str, most: u32) -> Self {
+    pub fn new(thinker: Thinker, by: &str, most: u32) -> Self {
         Self {
-            begin: thinker.state().clone(),
+            begin: thinker.state().copy(),
             by: by.into(),
             most,
             inner: Mutex::new(Inner { thinker, last: None }),
@@ -114,31 +105,36 @@ impl<G: Notation> Explorer<G> {
     }
 
     /// State behind a path of legal actions.
-    pub(super) fn state(&self, path: &[Action]) -> Option<G> {
-        let mut state = self.begin.clone();
+    pub(super) fn state(&self, path: &[Action]) -> Option<Box<dyn AnyState>> {
+        let mut state = self.begin.copy();
         for &action in path {
             state.play(action).ok()?;
         }
         Some(state)
     }
-}
 
-impl<G: Notation> AnyExplorer for Explorer<G> {
-    fn visit(&self, count: u32, stop: &AtomicBool) -> Result<(), PlayerError> {
+    /// Makes more visits until `stop` is set. Evaluates positions, which blocks.
+    ///
+    /// # Errors
+    /// [`PlayerError`] if the network cannot be asked. Earlier visits are kept.
+    pub fn visit(&self, count: u32, stop: &AtomicBool) -> Result<(), PlayerError> {
         let inner = &mut *self.inner.lock();
-        let goal = inner.thinker.visits().saturating_add(count).min(self.most);
-        let before = (count == 1 && goal > inner.thinker.visits()).then(|| inner.thinker.search().clone());
+        let done = inner.thinker.search().visits_done();
+        let goal = done.saturating_add(count).min(self.most);
+        let before = (count == 1 && goal > done).then(|| inner.thinker.search().copy());
         inner.last = None;
         inner.thinker.think(&Limits::visits(goal), stop, |_| {})?;
-        inner.last = before.map(|before| grown(&before, inner.thinker.search()));
+        inner.last = before.map(|before| grown(&*before, inner.thinker.search()));
         Ok(())
     }
 
-    fn page(&self, base: &str, path: &[Action], all: bool) -> Option<Markup> {
+    /// The tree, opened along a path, and the node at its end. `None` if the tree has no such node. `base` is the page's address.
+    pub fn page(&self, base: &str, path: &[Action], all: bool) -> Option<Markup> {
         view::page(self, &self.inner.lock(), base, path, all)
     }
 
-    fn tree(&self) -> Value {
+    /// All nodes with visits.
+    pub fn tree(&self) -> Value {
         let inner = self.inner.lock();
         let search = inner.thinker.search();
         let settings = search.settings();
@@ -172,23 +168,24 @@ impl<G: Notation> AnyExplorer for Explorer<G> {
             }));
         }
         json!({
-            "game": G::NAME,
+            "game": self.game().name,
             "position": self.begin.position(),
             "network": self.by,
-            "visits": inner.thinker.visits(),
+            "visits": search.visits_done(),
             "exploration": settings.exploration,
             "first_play": settings.first_play,
             "nodes": nodes,
         })
     }
 
-    fn game(&self) -> &'static str {
-        G::NAME
+    /// The game.
+    pub fn game(&self) -> &'static AnyGame {
+        self.begin.game()
     }
 }
 
 /// Actions along which the visits have grown by one.
-fn grown<G: Notation>(before: &search::Search<G>, after: &search::Search<G>) -> Vec<Action> {
+fn grown(before: &dyn AnySearch, after: &dyn AnySearch) -> Vec<Action> {
     let mut path = Vec::new();
     while let Some(look) = after.look(&path) {
         let earlier = before.look(&path);

@@ -30,7 +30,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use tokio::sync::Semaphore;
 
-use self::explorer::AnyExplorer;
+use self::explorer::Explorer;
 use crate::{
     app::App,
     assets, board,
@@ -78,11 +78,11 @@ struct At {
 }
 
 async fn open(State(app): State<App>, Fields(opened): Fields<Opened>) -> Result<Redirect, Failure> {
-    let table = app.tables().table(&opened.table)?;
+    let table = app.tables.table(&opened.table)?;
     let explorer = tokio::task::spawn_blocking(move || table.explorer());
     let explorer = explorer.await.context("opening the search failed")??;
-    let id = app.explorers().add(Arc::clone(&explorer));
-    search(&app.tables().searches, explorer, FIRST_VISITS).await?;
+    let id = app.explorers.add(Arc::clone(&explorer));
+    search(&app.tables.searches, explorer, FIRST_VISITS).await?;
     Ok(Redirect::to(&format!("/search/{id}")))
 }
 
@@ -91,14 +91,14 @@ async fn visit(
     Path(id): Path<String>,
     Fields(visits): Fields<Visits>,
 ) -> Result<Redirect, Failure> {
-    let most = app.tables().limits.visits;
+    let most = app.tables.limits.visits;
     if !(1..=most).contains(&visits.count) {
         return Err(Failure::BadRequest(format!(
             "The number of visits is from 1 to {most}."
         )));
     }
     let path = parsed(&visits.at)?;
-    search(&app.tables().searches, find(&app, &id)?, visits.count).await?;
+    search(&app.tables.searches, find(&app, &id)?, visits.count).await?;
     Ok(Redirect::to(&format!("/search/{id}?at={}", view::written(&path))))
 }
 
@@ -106,11 +106,7 @@ async fn visit(
 ///
 /// # Errors
 /// [`Failure`] if the network cannot be asked. Earlier visits are kept.
-pub async fn search(
-    searches: &Arc<Semaphore>,
-    explorer: Arc<dyn AnyExplorer>,
-    count: u32,
-) -> Result<(), Failure> {
+pub async fn search(searches: &Arc<Semaphore>, explorer: Arc<Explorer>, count: u32) -> Result<(), Failure> {
     let permit = Arc::clone(searches).acquire_owned().await;
     let permit = permit.context("the studio is closing")?;
     let waiting = Waiting::default();
@@ -148,7 +144,7 @@ async fn show(
     let body = html! {
         link rel="stylesheet" href=(assets::path("explore.css"));
         (board::pieces())
-        h1 { "Search tree of " (explorer.game()) }
+        h1 { "Search tree of " (explorer.game().name) }
         (drawn)
         p.quiet.small { a href=(format!("{base}/tree.json")) { "Save the tree as JSON" } ": every node with visits, and its numbers." }
     };
@@ -157,15 +153,18 @@ async fn show(
 
 async fn save(State(app): State<App>, Path(id): Path<String>) -> Result<Response, Failure> {
     let explorer = find(&app, &id)?;
-    let name = format!("attachment; filename=\"minuet-tree-{}.json\"", explorer.game());
+    let name = format!(
+        "attachment; filename=\"minuet-tree-{}.json\"",
+        explorer.game().name
+    );
     let tree = tokio::task::spawn_blocking(move || explorer.tree());
     let tree = tree.await.context("writing the tree failed")?;
     Ok(([(header::CONTENT_DISPOSITION, name)], Json(tree)).into_response())
 }
 
-fn find(app: &App, id: &str) -> Result<Arc<dyn AnyExplorer>, Failure> {
+fn find(app: &App, id: &str) -> Result<Arc<Explorer>, Failure> {
     let gone = "This search is closed, because others were opened since. Open it again from its game.";
-    app.explorers()
+    app.explorers
         .find(id)
         .ok_or_else(|| Failure::Missing(gone.into()))
 }

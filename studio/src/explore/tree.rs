@@ -1,6 +1,6 @@
 //! The opened tree as a table: the moves of each opened node, and one line for those that few visits took.
 
-use games::{Action, Notation};
+use games::Action;
 use maud::{Markup, html};
 use search::look::{Child, Stage};
 
@@ -13,18 +13,18 @@ const TOP: usize = 8;
 const DEEPEST: usize = 8;
 
 /// The opened tree as a table.
-pub(super) struct Tree<'a, G> {
+pub(super) struct Tree<'a> {
     /// Address of the page.
     pub base: &'a str,
     /// Nodes of the opened path, the position first.
-    pub levels: &'a [Level<G>],
+    pub levels: &'a [Level],
     /// True if all moves of the last node are listed.
     pub all: bool,
     /// Actions of the last visit.
     pub last: Option<&'a [Action]>,
 }
 
-impl<G: Notation> Tree<'_, G> {
+impl Tree<'_> {
     /// Draws the table.
     pub(super) fn table(&self) -> Markup {
         html! {
@@ -32,11 +32,7 @@ impl<G: Notation> Tree<'_, G> {
                 table.nodes {
                     thead { tr {
                         th scope="col" { "Move" }
-                        th.number scope="col" { "P" }
-                        th.number scope="col" { "N" }
-                        th.number scope="col" { "Q" }
-                        th.number scope="col" { "U" }
-                        th.number scope="col" { "V" }
+                        @for name in ["P", "N", "Q", "U", "V"] { th.number scope="col" { (name) } }
                     } }
                     tbody {
                         tr aria-current=[(self.levels.len() == 1).then_some("true")] {
@@ -90,7 +86,7 @@ impl<G: Notation> Tree<'_, G> {
         }
     }
 
-    fn row(&self, depth: usize, level: &Level<G>, child: &Child, is_next: bool) -> Markup {
+    fn row(&self, depth: usize, level: &Level, child: &Child, is_next: bool) -> Markup {
         let path: Vec<Action> = level.path.iter().copied().chain([child.action]).collect();
         let is_current = self.levels.last().is_some_and(|shown| shown.path == path);
         let was_taken = self.last.is_some_and(|last| last.starts_with(&path));

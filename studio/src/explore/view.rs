@@ -1,6 +1,6 @@
 //! Drawing of an explorer: the tree opened along a path, the board at its end, the formula with its numbers.
 
-use games::{Action, Notation};
+use games::{Action, erased::AnyState};
 use maud::{Markup, html};
 use search::look::{Child, Look, Stage, Terms};
 
@@ -9,28 +9,28 @@ use super::{
     tree::Tree,
 };
 use crate::{
-    board::{self, Shown, View, share},
+    board::{self, Figures, View, share},
     figures::words::{count, unknown},
 };
 
 /// A look at one node on the opened path.
-pub(super) struct Level<G> {
+pub(super) struct Level {
     pub path: Vec<Action>,
-    pub state: G,
+    pub state: Box<dyn AnyState>,
     pub look: Look,
     /// Children, most visited first, then those of the largest priors.
     pub children: Vec<Child>,
 }
 
 /// Draws everything. `None` if the tree has no node at `path`.
-pub(super) fn page<G: Notation>(
-    explorer: &Explorer<G>,
-    inner: &Inner<G>,
+pub(super) fn page(
+    explorer: &Explorer,
+    inner: &Inner,
     base: &str,
     path: &[Action],
     all: bool,
 ) -> Option<Markup> {
-    let levels: Vec<Level<G>> = (0..=path.len())
+    let levels: Vec<Level> = (0..=path.len())
         .map(|length| level(explorer, inner, path.get(..length)?))
         .collect::<Option<_>>()?;
     let shown = levels.last()?;
@@ -73,7 +73,7 @@ pub(super) fn page<G: Notation>(
     })
 }
 
-fn level<G: Notation>(explorer: &Explorer<G>, inner: &Inner<G>, path: &[Action]) -> Option<Level<G>> {
+fn level(explorer: &Explorer, inner: &Inner, path: &[Action]) -> Option<Level> {
     let look = inner.thinker.search().look(path)?;
     let mut children = look.children.clone();
     children.sort_by_key(|child| std::cmp::Reverse((child.visits, child.prior.to_bits())));
@@ -86,7 +86,7 @@ fn level<G: Notation>(explorer: &Explorer<G>, inner: &Inner<G>, path: &[Action])
 }
 
 /// The moves that lead to the node.
-fn place<G: Notation>(levels: &[Level<G>]) -> Markup {
+fn place(levels: &[Level]) -> Markup {
     let moves = levels.windows(2).filter_map(|pair| match pair {
         [before, after] => Some(before.state.write_turn(after.path.get(before.path.len()..)?)),
         _ => None,
@@ -95,18 +95,18 @@ fn place<G: Notation>(levels: &[Level<G>]) -> Markup {
     html! { @if moves.is_empty() { "The position" } @else { (moves.join(" · ")) } }
 }
 
-fn drawing<G: Notation>(shown: &Level<G>) -> Markup {
+fn drawing(shown: &Level) -> Markup {
     let last = shown.path.last().map_or(&[][..], std::slice::from_ref);
     let scene = shown.state.scene(last);
     let all = shown.look.visits.max(1) as f32;
-    let figures: Vec<Shown> = shown
+    let figures: Vec<Figures> = shown
         .children
         .iter()
-        .map(|child| Shown {
+        .map(|child| Figures {
             action: child.action,
             prior: child.prior,
             visits: child.visits as f32 / all,
-            value: child.value.map(|value| share::<G>(value.get())),
+            value: child.value.map(|value| share(shown.state.game(), value.get())),
         })
         .collect();
     let over = html! {
@@ -119,7 +119,7 @@ fn drawing<G: Notation>(shown: &Level<G>) -> Markup {
 }
 
 /// Facts about the node itself.
-fn facts<G: Notation>(explorer: &Explorer<G>, shown: &Level<G>) -> Markup {
+fn facts(explorer: &Explorer, shown: &Level) -> Markup {
     let look = &shown.look;
     html! {
         dl.facts {
@@ -128,13 +128,13 @@ fn facts<G: Notation>(explorer: &Explorer<G>, shown: &Level<G>) -> Markup {
                 @match look.stage {
                     Stage::Terminal => { "the game is over" }
                     Stage::Empty => { "waits for its evaluation" }
-                    Stage::Gray | Stage::Active => { (G::player_name(look.mover)) " to move, " (look.children.len()) " legal moves" }
+                    Stage::Gray | Stage::Active => { (explorer.game().player_name(look.mover)) " to move, " (look.children.len()) " legal moves" }
                 }
             }
             dt { @if look.stage == Stage::Terminal { "Result" } @else { (explorer.by) } }
             dd {
                 @match look.evaluation {
-                    Some(value) => { (number(value.get())) @if look.stage != Stage::Terminal { " for " (G::player_name(look.mover)) } }
+                    Some(value) => { (number(value.get())) @if look.stage != Stage::Terminal { " for " (explorer.game().player_name(look.mover)) } }
                     None => { (unknown()) }
                 }
             }
@@ -145,7 +145,7 @@ fn facts<G: Notation>(explorer: &Explorer<G>, shown: &Level<G>) -> Markup {
 }
 
 /// The formula for one action of a node, term by term.
-fn formula<G: Notation>(inner: &Inner<G>, before: &Level<G>, child: &Child) -> Markup {
+fn formula(inner: &Inner, before: &Level, child: &Child) -> Markup {
     let settings = inner.thinker.search().settings();
     let Some(Terms {
         first_play,
@@ -180,14 +180,14 @@ fn formula<G: Notation>(inner: &Inner<G>, before: &Level<G>, child: &Child) -> M
         }
         p.quiet.small {
             var { "F" } " is what a move is worth before its first visit, " var { "W" } " the sum of the values of its " var { "N" }
-            " visits, Σ" var { "N" } " the visits of all moves, for " (G::player_name(before.look.mover)) "."
+            " visits, Σ" var { "N" } " the visits of all moves, for " (before.state.game().player_name(before.look.mover)) "."
         }
     }
 }
 
 /// Buttons that make visits.
-fn visits<G: Notation>(explorer: &Explorer<G>, inner: &Inner<G>, base: &str, path: &[Action]) -> Markup {
-    let done = inner.thinker.visits();
+fn visits(explorer: &Explorer, inner: &Inner, base: &str, path: &[Action]) -> Markup {
+    let done = inner.thinker.search().visits_done();
     html! {
         form.visits method="post" action=(format!("{base}/visit")) {
             input type="hidden" name="at" value=(written(path));
@@ -202,11 +202,11 @@ fn visits<G: Notation>(explorer: &Explorer<G>, inner: &Inner<G>, base: &str, pat
 }
 
 /// The way of the last visit.
-fn last<G: Notation>(levels: &[Level<G>], inner: &Inner<G>, base: &str) -> Markup {
+fn last(levels: &[Level], inner: &Inner, base: &str) -> Markup {
     let Some((last, begin)) = inner.last.as_deref().zip(levels.first()) else {
         return html! { p.last {} };
     };
-    let mut state = begin.state.clone();
+    let mut state = begin.state.copy();
     let mut moves = Vec::new();
     for &action in last {
         moves.push(state.write_turn(&[action]));
@@ -220,7 +220,7 @@ fn last<G: Notation>(levels: &[Level<G>], inner: &Inner<G>, base: &str) -> Marku
     html! {
         p.last {
             "The last visit took " a href=(address(base, last)) { (moves.join(" · ")) }
-            @if let Some((value, mover)) = value { ", which is worth " (number(value.get())) " to " (G::player_name(mover)) }
+            @if let Some((value, mover)) = value { ", which is worth " (number(value.get())) " to " (state.game().player_name(mover)) }
             "."
         }
     }

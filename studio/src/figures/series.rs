@@ -72,6 +72,11 @@ impl Series {
 }
 
 impl Point {
+    /// A single value.
+    pub fn single(x: f64, value: f64) -> Self {
+        Self::with_interval(x, value, value, value)
+    }
+
     /// A point with an interval of its own, e.g. a rating.
     pub fn with_interval(x: f64, mean: f64, low: f64, high: f64) -> Self {
         Self {

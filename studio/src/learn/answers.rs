@@ -6,7 +6,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, OnceLock, atomic::AtomicBool},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -14,24 +14,23 @@ use arena::{
     Player, Spec,
     players::{
         NetworkOptions, Networks,
+        searches::decide_all,
         spec::{Kind, SearchSpec},
-        thinker::{Limits, Thinker},
     },
     solver_test::SolverTest,
 };
 use checkpoints::Version;
 use config::Provider;
 use games::{
-    Notation,
-    erased::{AnyState, Typed},
+    erased::{AnyState, Variant},
     probes::Probe,
-    registry::{self, UnknownGame, Visitor},
+    registry::{self, UnknownGame},
 };
 use parking_lot::Mutex;
-use search::{Decision, Draws, GameKey, Purpose, Reuse, Settings};
+use search::{Decision, Draws, GameKey, Purpose, Reuse, Root, Settings};
 use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
 
-use super::optimal::{self, SolverTests, has_solver};
+use super::optimal::{solver_tests, states};
 use crate::run::{self, Kept, Run};
 
 /// Visits of the search on each position.
@@ -129,7 +128,7 @@ impl Answers {
             run: run.clone(),
             listed: tokio::sync::Mutex::default(),
             inner: Mutex::new(Inner {
-                has_solver: has_solver(&run.config.game.name),
+                has_solver: has_solver(run),
                 ..Inner::default()
             }),
             questions: OnceLock::new(),
@@ -199,7 +198,7 @@ impl Answers {
                         Task::Search(visits) => visits,
                         Task::SolverTests => GLANCE,
                     };
-                    let decisions = self.ask(checkpoint, Positions::Probes(visits));
+                    let decisions = self.decide_probes(checkpoint, visits);
                     Answer {
                         step: checkpoint.step,
                         visits,
@@ -223,9 +222,9 @@ impl Answers {
 
     /// Share of optimal moves of a checkpoint's network alone; `None` if the game has no solver.
     fn share_of_optimal(&self, checkpoint: &Kept) -> anyhow::Result<Option<f64>> {
-        let draw = || registry::visit(&self.run.config.game.name, SolverTests(&self.run)).unwrap_or_default();
-        let questions = self.questions.get_or_init(draw);
-        let decisions = self.ask(checkpoint, Positions::SolverTests(questions))?;
+        let variant = variant(&self.run)?;
+        let questions = self.questions.get_or_init(|| solver_tests(&*variant));
+        let decisions = self.decide(checkpoint, &states(&*variant, questions), GLANCE)?;
         let right = decisions.iter().zip(questions).filter(|(decision, question)| {
             let moves = decision.actions.iter().zip(&decision.priors);
             let best = moves.max_by(|one, other| one.1.total_cmp(other.1));
@@ -235,7 +234,19 @@ impl Answers {
         Ok((!questions.is_empty()).then(|| right as f64 / questions.len() as f64))
     }
 
-    fn ask(&self, checkpoint: &Kept, positions: Positions<'_>) -> anyhow::Result<Vec<Decision>> {
+    fn decide_probes(&self, checkpoint: &Kept, visits: u32) -> anyhow::Result<Vec<Decision>> {
+        let probes = probes(&self.run)?.into_iter();
+        let states: Vec<Box<dyn AnyState>> = probes.map(|probe| probe.state).collect();
+        self.decide(checkpoint, &states, visits)
+    }
+
+    /// Decisions of a checkpoint on positions, with a search of `visits` visits on each.
+    fn decide(
+        &self,
+        checkpoint: &Kept,
+        states: &[Box<dyn AnyState>],
+        visits: u32,
+    ) -> anyhow::Result<Vec<Decision>> {
         let mut networks = self.networks.lock();
         // Only one network is open at a time.
         networks.forget();
@@ -244,13 +255,21 @@ impl Answers {
             written: checkpoint.version.to_string(),
             kind: Kind::Model(checkpoint.model(&self.run), SearchSpec::default()),
         };
-        let asking = Ask {
-            run: &self.run,
-            spec: &spec,
-            positions,
-            networks: &mut networks,
+        let game = registry::find(&self.run.config.game.name)?;
+        let player = Player::open(game, &spec, &mut networks)?;
+        let (settings, mut searches) = player.searches(0)?;
+        let settings = Settings {
+            visits,
+            root: Root::Puct,
+            leaves: LEAVES,
+            reuse: Reuse::Drop,
+            random_symmetry: false,
+            // Moves are compared with each other, also where one is proven.
+            solver: false,
+            exact_leaves: false,
+            ..settings.clone()
         };
-        registry::visit(&self.run.config.game.name, asking)?
+        Ok(decide_all(&mut *searches, states, &settings, 0, 1)?)
     }
 }
 
@@ -290,58 +309,14 @@ impl Inner {
     }
 }
 
-/// Positions on which a checkpoint is asked.
-#[derive(Clone, Copy, Debug)]
-enum Positions<'a> {
-    /// The probes, each with a search of this number of visits.
-    Probes(u32),
-    /// The solver tests, for the network alone.
-    SolverTests(&'a [SolverTest]),
-}
-
-/// Asks one checkpoint about positions.
-struct Ask<'a> {
-    run: &'a Run,
-    spec: &'a Spec,
-    positions: Positions<'a>,
-    networks: &'a mut Networks,
-}
-
-impl Visitor for Ask<'_> {
-    type Output = anyhow::Result<Vec<Decision>>;
-
-    fn visit<G: Notation>(self) -> Self::Output {
-        let player = Player::<G>::open(self.spec, self.networks)?;
-        let settings = Settings {
-            leaves: LEAVES,
-            reuse: Reuse::Drop,
-            random_symmetry: false,
-            // Moves are compared with each other, also where one is proven.
-            solver: false,
-            exact_leaves: false,
-            ..player.search(0)?.0.clone()
-        };
-        let (states, visits): (Vec<G>, u32) = match self.positions {
-            Positions::Probes(visits) => {
-                let probes = probes(self.run)?;
-                let states = probes.iter().filter_map(|probe| Typed::<G>::find(&*probe.state));
-                (states.map(|typed| typed.state.clone()).collect(), visits)
-            }
-            Positions::SolverTests(questions) => (optimal::states(self.run, questions), GLANCE),
-        };
-        let mut decisions = Vec::new();
-        for (number, state) in states.into_iter().enumerate() {
-            let (_, evaluator) = player.search(0)?;
-            let key = GameKey {
-                run_seed: 0,
-                game: number as u64,
-            };
-            let mut thinker = Thinker::new(state, settings.clone(), key, evaluator);
-            thinker.think(&Limits::visits(visits), &AtomicBool::new(false), |_| {})?;
-            decisions.push(thinker.decision());
-        }
-        Ok(decisions)
-    }
+/// The run's game under the run's rules; under the usual ones, if this build knows no such rules.
+fn variant(run: &Run) -> Result<Arc<dyn Variant>, UnknownGame> {
+    let config = &run.config.game;
+    let game = registry::find(&config.name)?;
+    let rules = serde_json::to_value(&config.rules).unwrap_or_default();
+    let variant = game.variant(&rules, Some(config.options));
+    let variant = variant.or_else(|_| game.variant(&game.rules(), None));
+    variant.map_err(|_| UnknownGame::new(&config.name))
 }
 
 /// Probes of the run's game, under the run's rules: the same at each call.
@@ -349,16 +324,14 @@ impl Visitor for Ask<'_> {
 /// # Errors
 /// [`UnknownGame`] if this build does not know the game.
 pub fn probes(run: &Run) -> Result<Vec<Probe<Box<dyn AnyState>>>, UnknownGame> {
-    let config = &run.config.game;
-    let game = registry::find(&config.name)?;
-    let rules = serde_json::to_value(&config.rules).unwrap_or_default();
-    let variant = game
-        .variant(&rules, Some(config.options))
-        .or_else(|_| game.variant(&game.rules(), None));
     let key = GameKey { run_seed: 0, game: 0 };
     let mut draws = Draws::new(key, 0, Purpose::Problem);
-    let probes = variant.map(|variant| variant.probes(&mut |below| draws.below(below)));
-    Ok(probes.unwrap_or_default())
+    Ok(variant(run)?.probes(&mut |below| draws.below(below)))
+}
+
+/// True if a run's game has an exact solver.
+pub fn has_solver(run: &Run) -> bool {
+    registry::find(&run.config.game.name).is_ok_and(|game| game.has_solver)
 }
 
 /// Leaves out checkpoints of a long list at equal distances.

@@ -18,7 +18,7 @@ use maud::{Markup, html};
 use serde::Deserialize;
 
 use self::{
-    answers::{Answer, VISITS},
+    answers::{Answer, VISITS, has_solver},
     optimal::{POSITIONS, at_random},
 };
 use crate::{
@@ -93,7 +93,7 @@ async fn show(State(app): State<App>, Parameters(at): Parameters<At>) -> Result<
                     label { input type="radio" name="show" value="visits"; (VISITS) " visits" }
                 }
             }
-            @if optimal::has_solver(&app.run().config.game.name) {
+            @if has_solver(&app.run) {
                 section.card aria-labelledby="optimal" {
                     h2 #optimal { "Optimal moves" }
                     (slots.show("optimal"))
@@ -140,7 +140,7 @@ struct Looked {
 }
 
 async fn look(app: &App, at: Option<&Version>) -> Result<Looked, Failure> {
-    let listed = app.answers().kept().await;
+    let listed = app.answers.kept().await;
     let (kept, mut trouble) = match listed {
         Ok(kept) => (kept, None),
         Err(sentence) => (Arc::default(), Some(sentence)),
@@ -151,12 +151,12 @@ async fn look(app: &App, at: Option<&Version>) -> Result<Looked, Failure> {
     };
     let chosen = chosen.cloned();
     let answers = match chosen.as_ref().map(|chosen| &chosen.version).or(at) {
-        Some(version) => app.answers().look(&kept, version, &app.tables().searches),
+        Some(version) => app.answers.look(&kept, version, &app.tables.searches),
         None => BTreeMap::new(),
     };
     let answer = chosen.as_ref().and_then(|chosen| answers.get(&chosen.version));
     let all: Vec<Arc<Answer>> = answers.values().cloned().collect();
-    let drawn = view::draw(app.run(), answer.map(Arc::as_ref), &all)
+    let drawn = view::draw(&app.run, answer.map(Arc::as_ref), &all)
         .map_err(|error| Failure::Missing(error.to_string()))?;
     if let Some(Err(reason)) = answer.map(|answer| &answer.decisions) {
         trouble = Some(format!("The network cannot be used: {reason}."));
@@ -199,7 +199,7 @@ impl Looked {
                     p.chosen {
                         b { (chosen.name()) }
                         span.quiet { "published " (moment(chosen.created_at_ms)) }
-                        a href=(format!("/play?game={}&opponent={}", app.run().config.game.name, chosen.version)) { "Play against it" }
+                        a href=(format!("/play?game={}&opponent={}", app.run.config.game.name, chosen.version)) { "Play against it" }
                         span.quiet.small.asked { (asked) " of " (all) " checkpoints asked" }
                     }
                 }
@@ -216,15 +216,10 @@ impl Looked {
             .values()
             .filter_map(|answer| {
                 let percent = 100.0 * answer.optimal?;
-                Some(Point::with_interval(
-                    answer.step as f64,
-                    percent,
-                    percent,
-                    percent,
-                ))
+                Some(Point::single(answer.step as f64, percent))
             })
             .collect();
-        let random = app.answers().questions().map(at_random);
+        let random = app.answers.questions().map(at_random);
         html! {
             p.quiet.small {
                 "The share of " (POSITIONS) " random positions, in which a mistake is possible, where the network’s first choice keeps the best "
@@ -236,7 +231,7 @@ impl Looked {
                 across: "step",
                 range: Some([0.0, 100.0]),
                 figure: |share| percent(share / 100.0),
-                curves: &[Curve { name: "network alone", points: &points, look: Look::Second }],
+                curves: &[Curve { name: "network alone", points: &points, look: Look::SECOND }],
                 empty: "The milestones are asked after the positions below.",
             }))
         }

@@ -1,11 +1,9 @@
-//! [`SolverTests`]: positions whose best moves an exact solver knows, always the same, and the share of them that a network finds.
+//! Solver tests: positions whose best moves an exact solver knows, always the same, and the share of them that a network finds.
 //! `minuet bench accuracy` measures the same with more positions.
 
 use arena::solver_test::SolverTest;
-use games::{Notation, registry::Visitor};
+use games::erased::{AnyState, Variant};
 use search::{Draws, GameKey, Purpose};
-
-use crate::{play::tables::Facts, run::Run};
 
 /// Number of positions.
 pub const POSITIONS: usize = 100;
@@ -16,24 +14,13 @@ const RANGE: usize = 16;
 /// Most positions that are drawn.
 const ATTEMPTS: u64 = 2_000;
 
-/// True if a game has an exact solver.
-pub fn has_solver(game: &str) -> bool {
-    Facts::of(game).is_ok_and(|facts| facts.has_solver)
-}
-
-/// Beginning of the run's games.
-fn start<G: Notation>(run: &Run) -> Option<G> {
-    let rules = run.config.game.rules.clone().try_into::<G::Rules>();
-    G::start(&rules.unwrap_or_default(), None).ok()
-}
-
 /// Positions of tests. One that the rules do not allow is left at its last legal action.
-pub fn states<G: Notation>(run: &Run, tests: &[SolverTest]) -> Vec<G> {
-    let Some(start) = start::<G>(run) else {
+pub fn states(variant: &dyn Variant, tests: &[SolverTest]) -> Vec<Box<dyn AnyState>> {
+    let Ok(start) = variant.start(None) else {
         return Vec::new();
     };
     let after = |test: &SolverTest| {
-        let mut state = start.clone();
+        let mut state = start.copy();
         for &action in &test.actions {
             if state.play(action).is_err() {
                 break;
@@ -44,30 +31,22 @@ pub fn states<G: Notation>(run: &Run, tests: &[SolverTest]) -> Vec<G> {
     tests.iter().map(after).collect()
 }
 
-/// Makes the tests of the run's game: [`POSITIONS`] positions, or none if the game has no solver. Takes a second or two.
-pub struct SolverTests<'a>(pub &'a Run);
-
-impl Visitor for SolverTests<'_> {
-    type Output = Vec<SolverTest>;
-
-    fn visit<G: Notation>(self) -> Vec<SolverTest> {
-        if !G::HAS_SOLVER {
-            return Vec::new();
-        }
-        let Some(start) = start::<G>(self.0) else {
-            return Vec::new();
+/// Makes the tests of a game: [`POSITIONS`] positions, or none if the game has no solver. Takes a second or two.
+pub fn solver_tests(variant: &dyn Variant) -> Vec<SolverTest> {
+    let start = variant.start(None).ok();
+    let Some(start) = start.filter(|start| start.game().has_solver) else {
+        return Vec::new();
+    };
+    let drawn = (0..ATTEMPTS).filter_map(|number| {
+        let key = GameKey {
+            run_seed: 0,
+            game: number,
         };
-        let drawn = (0..ATTEMPTS).filter_map(|number| {
-            let key = GameKey {
-                run_seed: 0,
-                game: number,
-            };
-            let mut draws = Draws::new(key, 0, Purpose::Opening);
-            let moves = LEAST + draws.below(RANGE);
-            Some(SolverTest::draw(&start, &mut draws, moves)?.1)
-        });
-        drawn.take(POSITIONS).collect()
-    }
+        let mut draws = Draws::new(key, 0, Purpose::Opening);
+        let moves = LEAST + draws.below(RANGE);
+        Some(SolverTest::draw(&*start, &mut draws, moves)?.1)
+    });
+    drawn.take(POSITIONS).collect()
 }
 
 /// Share of the optimal moves that random moves find.
@@ -78,20 +57,13 @@ pub fn at_random(tests: &[SolverTest]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use games::registry;
 
     use super::*;
 
     fn tests_of(game: &str) -> Vec<SolverTest> {
-        let run = Run {
-            folder: PathBuf::new(),
-            name: game.into(),
-            config: launcher::new_run(Some(game), &[]).unwrap(),
-            is_elsewhere: false,
-        };
-        registry::visit(game, SolverTests(&run)).unwrap()
+        let game = registry::find(game).unwrap();
+        solver_tests(&*game.variant(&game.rules(), None).unwrap())
     }
 
     #[test]

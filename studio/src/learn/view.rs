@@ -13,7 +13,7 @@ use search::Decision;
 
 use super::answers::{Answer, VISITS, probes};
 use crate::{
-    board::{self, Shown, View, share_of},
+    board::{self, Figures, View, share},
     chart::{Chart, Curve, Look, chart},
     figures::{
         series::Point,
@@ -24,8 +24,8 @@ use crate::{
 
 /// Moves in the table of a probe.
 const MOVES: usize = 4;
-/// Looks of the curves, one for each main move.
-const LOOKS: [Look; 3] = [Look::First, Look::Second, Look::Third];
+/// Main moves whose curves are drawn.
+const MAIN_MOVES: usize = 3;
 
 /// A probe as the page shows it.
 #[derive(Debug)]
@@ -60,14 +60,14 @@ pub fn draw(run: &Run, chosen: Option<&Answer>, all: &[Arc<Answer>]) -> Result<V
 }
 
 /// Moves of a decision, the most visited first, then those of the largest priors. Without a search they have no visits.
-fn rows(decision: &Decision, is_searched: bool) -> Vec<Shown> {
+fn rows(decision: &Decision, is_searched: bool) -> Vec<Figures> {
     let all = decision.visits.iter().sum::<u32>().max(1) as f32;
     let figures = decision.priors.iter().zip(&decision.visits);
-    let mut rows: Vec<Shown> = decision
+    let mut rows: Vec<Figures> = decision
         .actions
         .iter()
         .zip(figures)
-        .map(|(&action, (&prior, &visits))| Shown {
+        .map(|(&action, (&prior, &visits))| Figures {
             action,
             prior,
             visits: if is_searched { visits as f32 / all } else { 0.0 },
@@ -95,7 +95,7 @@ fn position(
     let over = html! {
         @if let Some(board) = scene.boards.first() { (board::overlay(|action| state.clicks(action), board, View::default(), &rows)) }
     };
-    let value = |value: f32| share_of(game.players, value);
+    let value = |value: f32| share(game, value);
     let raw = decision.map(|decision| value(decision.evaluation.of_first(decision.mover).get()));
     let searched = decision.filter(|_| is_searched);
     let searched = searched.map(|decision| value(decision.value.of_first(decision.mover).get()));
@@ -162,7 +162,7 @@ fn lines(probe: &Probe<Box<dyn AnyState>>, number: usize, all: &[Arc<Answer>]) -
     let main: Vec<Action> = newest
         .iter()
         .flatten()
-        .take(LOOKS.len())
+        .take(MAIN_MOVES)
         .map(|row| row.action)
         .collect();
     let points: Vec<Vec<Point>> = main
@@ -171,7 +171,7 @@ fn lines(probe: &Probe<Box<dyn AnyState>>, number: usize, all: &[Arc<Answer>]) -
             let points = known().filter_map(|(step, decision)| {
                 let at = decision.actions.iter().position(|found| found == action)?;
                 let percent = 100.0 * f64::from(*decision.priors.get(at)?);
-                Some(Point::with_interval(step as f64, percent, percent, percent))
+                Some(Point::single(step as f64, percent))
             });
             points.collect()
         })
@@ -183,7 +183,7 @@ fn lines(probe: &Probe<Box<dyn AnyState>>, number: usize, all: &[Arc<Answer>]) -
     let curves: Vec<Curve<'_>> = names
         .iter()
         .zip(&points)
-        .zip(LOOKS)
+        .zip(Look::ALL)
         .map(|((name, points), look)| Curve { name, points, look })
         .collect();
     chart(&Chart {

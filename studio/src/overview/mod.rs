@@ -7,14 +7,12 @@
 //! | [`alarms`] | what is wrong, and what to do |
 //! | [`newest`] | the newest game |
 //! | [`flow`] | the diagram of the run: roles, and what flows between them |
-//! | [`problems`] | progress with the problems, in games that are about problems |
-//! | [`parts`] | the other parts: status, losses, strength, machine, events |
+//! | [`parts`] | the other parts: status, losses, strength, problems, machine, events |
 
 mod alarms;
 mod flow;
 mod newest;
 pub mod parts;
-pub mod problems;
 pub mod state;
 pub mod watch;
 
@@ -40,20 +38,20 @@ async fn overview(State(app): State<App>) -> Markup {
     let slots = slots(&app).await;
     let body = html! {
         (board::pieces())
-        h1.hidden-text { "Overview of " (app.run().name) }
+        h1.hidden-text { "Overview of " (app.run.name) }
         div.overview data-live="/live" {
             section.top aria-label="State of the run" { (slots.show("status")) }
             (alarms::card(&slots))
             section.card.flow-card aria-label="Flow of the run" { (slots.show("flow")) }
             div.cards.wide {
-                @if problems::are_in(app.run()) {
+                @if parts::has_problems(&app.run) {
                     section.card aria-labelledby="problems" { h2 #problems { "Problems" } (slots.show("problems")) }
                 }
                 section.card aria-labelledby="strength" { h2 #strength { "Strength" } (slots.show("strength")) }
                 section.card aria-labelledby="policy-loss" { h2 #policy-loss { "Policy loss" } (slots.show("policy-loss")) }
                 section.card aria-labelledby="value-loss" { h2 #value-loss { "Value loss" } (slots.show("value-loss")) }
                 section.card.newest aria-labelledby="newest" { h2 #newest { "Newest game" } (slots.show("newest")) }
-                section.card aria-labelledby="machine" { h2 #machine { @if app.run().is_elsewhere { "Processes" } @else { "This machine" } } (slots.show("machine")) }
+                section.card aria-labelledby="machine" { h2 #machine { @if app.run.is_elsewhere { "Processes" } @else { "This machine" } } (slots.show("machine")) }
                 section.card aria-labelledby="events" { h2 #events { "Events" } (slots.show("events")) }
             }
             p.quiet.small {
@@ -80,11 +78,11 @@ async fn stream(State(app): State<App>) -> Result<impl IntoResponse, Failure> {
 
 /// All parts of the page that change.
 async fn slots(app: &App) -> Slots {
-    let watched = app.watched();
+    let watched = &app.watched;
     let checkpoint = watched.look(alarms::newest_checkpoint);
     let (newest, findings) = tokio::join!(
-        watched.newest(app.store()),
-        watched.alarms.findings(app.run(), checkpoint)
+        watched.newest(&app.store),
+        watched.alarms.findings(&app.run, checkpoint)
     );
     let slots = watched.look(|state| {
         Slots::default()
@@ -96,7 +94,7 @@ async fn slots(app: &App) -> Slots {
                 parts::losses("Policy loss", &state.learning.policy),
             )
             .with("value-loss", parts::losses("Value loss", &state.learning.value))
-            .with("problems", problems::problems(state))
+            .with("problems", parts::problems(state))
             .with("machine", parts::machine(state))
             .with("events", parts::events(state))
     });

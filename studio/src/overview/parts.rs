@@ -1,6 +1,7 @@
-//! Parts of the overview: status, losses, strength, machine, newest game, events.
+//! Parts of the overview: status, losses, strength, problems, machine, newest game, events.
 
 use arena::{matches::ClassStanding, rating::Outcome, statistics::Rating};
+use games::registry;
 use maud::{Markup, html};
 
 use super::{newest::Newest, state::State};
@@ -12,6 +13,8 @@ use crate::{
         series::Point,
         words::{bytes, capital, clock, count, moment, percent, shown, version},
     },
+    page::columns,
+    run::Run,
 };
 
 /// Events that are shown.
@@ -61,8 +64,8 @@ pub fn losses(title: &str, head: &Head) -> Markup {
             range: None,
             figure: digits,
             curves: &[
-                Curve { name: "training", points: head.training.points(), look: Look::First },
-                Curve { name: "held-out games", points: head.held_out.points(), look: Look::Second },
+                Curve { name: "training", points: head.training.points(), look: Look::FIRST },
+                Curve { name: "held-out games", points: head.held_out.points(), look: Look::SECOND },
             ],
             empty: "The learner writes its first losses ten seconds after its first step.",
         }))
@@ -102,8 +105,8 @@ pub fn strength(state: &State) -> Markup {
             range: None,
             figure: digits,
             curves: &[
-                Curve { name: "best", points: &best, look: Look::First },
-                Curve { name: "rated", points: &rated, look: Look::Second },
+                Curve { name: "best", points: &best, look: Look::FIRST },
+                Curve { name: "rated", points: &rated, look: Look::SECOND },
             ],
             empty: match is_rating {
                 true => "No checkpoint is rated yet: the first match is being played.",
@@ -134,14 +137,7 @@ fn solved(classes: &[ClassStanding]) -> Markup {
     };
     html! {
         table.figures {
-            thead {
-                tr {
-                    th scope="col" { "Problems" }
-                    th scope="col" { "Level" }
-                    th scope="col" { "Solved" }
-                    th scope="col" { "By the best" }
-                }
-            }
+            (columns(&["Problems", "Level", "Solved", "By the best"]))
             tbody {
                 @for class in classes {
                     tr {
@@ -152,6 +148,37 @@ fn solved(classes: &[ClassStanding]) -> Markup {
                     }
                 }
             }
+        }
+    }
+}
+
+/// True if the run's game is about problems.
+pub fn has_problems(run: &Run) -> bool {
+    registry::find(&run.config.game.name).is_ok_and(|game| game.levels > 0)
+}
+
+/// Level, share of solved problems and length of their solutions, for each kind of problem.
+pub fn problems(state: &State) -> Markup {
+    let newest = state.journal.newest.as_ref();
+    let kinds = newest.map_or(&[][..], |now| &now.summary.problems);
+    html! {
+        @if kinds.is_empty() {
+            p.empty { "Level, solved problems and lengths of solutions, by kind of problem." }
+        } @else {
+            table.figures {
+                (columns(&["Kind", "Level", "Solved", "Moves"]))
+                tbody {
+                    @for kind in kinds {
+                        tr {
+                            th scope="row" { (kind.kind) }
+                            td { (kind.shown_level()) }
+                            td { (shown(kind.solve_rate, percent)) span.quiet { " of " (kind.recent) } }
+                            td { (shown(kind.moves, |moves| format!("{moves:.1}"))) }
+                        }
+                    }
+                }
+            }
+            p.quiet.small { "The latest problems of the present level. When enough of them are solved, the next level begins." }
         }
     }
 }
@@ -174,7 +201,7 @@ pub fn machine(state: &State) -> Markup {
     };
     html! {
         table.figures {
-            thead { tr { th scope="col" { "Process" } th scope="col" { "Cores" } th scope="col" { "Memory" } } }
+            (columns(&["Process", "Cores", "Memory"]))
             tbody {
                 @for process in &now.summary.processes {
                     tr {

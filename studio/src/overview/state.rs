@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use arena::rating::Line;
+use arena::rating::RatedMatch;
 use launcher::run::addresses::Addresses;
 use parking_lot::Mutex;
 use service::figures::Tail;
@@ -36,7 +36,7 @@ pub struct State {
     pub learning: Learning,
     matches: Tail,
     /// Rated matches, oldest first.
-    pub rated: Vec<Line>,
+    pub rated: Vec<RatedMatch>,
 }
 
 /// The state of a run, shared by all who look.
@@ -101,6 +101,6 @@ impl State {
         self.is_running = Addresses::of_running(&run.folder).is_some();
         self.journal.refresh();
         self.learning.refresh();
-        self.rated.extend(self.matches.read::<Line>());
+        self.rated.extend(self.matches.read::<RatedMatch>());
     }
 }

@@ -14,7 +14,7 @@ use arena::players::{
     spec::Kind,
     thinker::{Limits, Thinker},
 };
-use games::{Action, FirstValue, MoverValue, Notation, Player};
+use games::{Action, FirstValue, MoverValue, Player, erased::AnyState};
 use search::{Decision, Reuse, Settings};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -97,7 +97,7 @@ impl Analysis {
     }
 }
 
-impl<G: Notation> Table<G> {
+impl Table {
     /// Lets the computer play until a person is to act or the game is over.
     pub(super) fn let_opponent_play(self: Arc<Self>, job: &Job) {
         if let Err(error) = self.opponent_plays(job) {
@@ -106,12 +106,12 @@ impl<G: Notation> Table<G> {
     }
 
     fn opponent_plays(self: &Arc<Self>, job: &Job) -> anyhow::Result<()> {
-        let player = self.tables.player::<G>(&self.seats.opponent)?;
+        let player = self.tables.player(self.game(), &self.seats.opponent)?;
         let (begin, actions) = {
             let inner = self.inner.lock();
-            (inner.course.begin().clone(), inner.course.actions().to_vec())
+            (inner.course.begin().copy(), inner.course.actions().to_vec())
         };
-        let mut solo = player.solo(&begin, self.key(0))?;
+        let mut solo = player.solo(&*begin, self.key(0))?;
         let permits = match self.seats.opponent.kind {
             Kind::Perfect => &self.tables.solving,
             _ => &self.tables.searches,
@@ -134,8 +134,9 @@ impl<G: Notation> Table<G> {
             let action = chosen?;
             let mover = solo.state().to_move();
             let answer = solo.thinker().map(|thinker| {
-                let value = thinker.decision().value.of_first(mover);
-                (value.get(), thinker.visits())
+                let search = thinker.search();
+                let value = search.decision().value.of_first(mover);
+                (value.get(), search.visits_done())
             });
             solo.play(action)?;
             {
@@ -162,15 +163,15 @@ impl<G: Notation> Table<G> {
     }
 
     /// Analyses a position.
-    pub(super) fn analyse(self: Arc<Self>, job: &Job, state: G, number: u64) {
+    pub(super) fn analyse(self: Arc<Self>, job: &Job, state: &dyn AnyState, number: u64) {
         if let Err(error) = self.analyses(job, state, number) {
             self.fail(job, &error, |inner| &mut inner.analysis_job);
         }
     }
 
-    fn analyses(self: &Arc<Self>, job: &Job, state: G, number: u64) -> anyhow::Result<()> {
-        let player = self.tables.player::<G>(&self.seats.advisor)?;
-        let (settings, evaluator) = player.search(1)?;
+    fn analyses(self: &Arc<Self>, job: &Job, state: &dyn AnyState, number: u64) -> anyhow::Result<()> {
+        let player = self.tables.player(self.game(), &self.seats.advisor)?;
+        let (settings, searches) = player.searches(1)?;
         let settings = Settings {
             leaves: LEAVES,
             noise_fraction: 0.0,
@@ -180,12 +181,12 @@ impl<G: Notation> Table<G> {
             exact_leaves: false,
             ..settings.clone()
         };
-        let mut thinker = Thinker::new(state, settings, self.key(1 + number), evaluator);
+        let mut thinker = Thinker::new(state, settings, self.key(1 + number), searches)?;
         // The first evaluations are reported at once.
         let mut last = None::<Instant>;
         loop {
             let wanted = self.wanted_visits(&self.inner.lock());
-            let goal = (thinker.visits() + SLICE).min(wanted);
+            let goal = (thinker.search().visits_done() + SLICE).min(wanted);
             {
                 let _permit = self.permit(&self.tables.searches);
                 if job.load(Ordering::Relaxed) {
@@ -199,8 +200,9 @@ impl<G: Notation> Table<G> {
                 })?;
             }
             // A search that proves its result ends early.
-            let is_complete = thinker.visits() < goal;
-            let is_done = thinker.visits() >= wanted || is_complete;
+            let visits = thinker.search().visits_done();
+            let is_complete = visits < goal;
+            let is_done = visits >= wanted || is_complete;
             self.report(job, &thinker, player.name(), is_done);
             if is_done {
                 return Ok(());
@@ -208,9 +210,10 @@ impl<G: Notation> Table<G> {
         }
     }
 
-    fn report(&self, job: &Job, thinker: &Thinker<G>, by: &str, is_done: bool) {
-        let mut analysis = Analysis::of(&thinker.decision(), thinker.visits(), by, |action| {
-            thinker.line(Some(action))
+    fn report(&self, job: &Job, thinker: &Thinker, by: &str, is_done: bool) {
+        let search = thinker.search();
+        let mut analysis = Analysis::of(&search.decision(), search.visits_done(), by, |action| {
+            search.principal_variation(Some(action))
         });
         analysis.is_complete = is_done;
         let inner = &mut *self.inner.lock();
@@ -224,7 +227,7 @@ impl<G: Notation> Table<G> {
     }
 
     /// Finds exact values of the actions of a position.
-    pub(super) fn solve(self: Arc<Self>, job: &Job, state: &G) {
+    pub(super) fn solve(self: Arc<Self>, job: &Job, state: &dyn AnyState) {
         let _permit = self.permit(&self.tables.solving);
         if job.load(Ordering::Relaxed) {
             return;
@@ -247,7 +250,7 @@ impl<G: Notation> Table<G> {
         self.runtime.block_on(permits.acquire()).ok()
     }
 
-    fn fail(&self, job: &Job, error: &anyhow::Error, slot: impl Fn(&mut Inner<G>) -> &mut Option<Job>) {
+    fn fail(&self, job: &Job, error: &anyhow::Error, slot: impl Fn(&mut Inner) -> &mut Option<Job>) {
         let inner = &mut *self.inner.lock();
         if is_current(slot(inner).as_ref(), job) {
             *slot(inner) = None;

@@ -25,7 +25,8 @@ mod view;
 
 use std::sync::Arc;
 
-use arena::{Spec, matches::problems};
+use anyhow::Context as _;
+use arena::matches::problems;
 use axum::{
     Json, Router,
     extract::{Path, State, rejection::JsonRejection},
@@ -33,15 +34,16 @@ use axum::{
     routing::{get, post},
 };
 use games::{
-    Action, Notation, Player,
-    registry::{self, Visitor},
+    Action, Player,
+    erased::{AnyGame, AnyState},
+    registry,
 };
 use serde::Deserialize;
 use serde_json::json;
 
 use self::{
-    table::{AnyTable, Command, Seats, Table},
-    tables::{Facts, Tables},
+    table::{Command, Seats, Table},
+    tables::Tables,
 };
 use crate::{
     app::App,
@@ -104,7 +106,7 @@ async fn begin(
     new: Result<Json<NewGame>, JsonRejection>,
 ) -> Result<Response, InJson> {
     let Json(new) = new.map_err(|error| Failure::BadRequest(error.body_text()))?;
-    let id = open_table(app.tables(), new).await?;
+    let id = open_table(&app.tables, new).await?;
     Ok(Json(json!({ "table": id })).into_response())
 }
 
@@ -114,13 +116,13 @@ async fn execute(
     command: Result<Json<Command>, JsonRejection>,
 ) -> Result<Response, InJson> {
     let Json(command) = command.map_err(|error| Failure::BadRequest(error.body_text()))?;
-    app.tables().table(&id)?.execute(command)?;
+    app.tables.table(&id)?.execute(command)?;
     Ok(Json(json!({})).into_response())
 }
 
 /// The game so far, as a line that `minuet rules` answers.
 async fn record(State(app): State<App>, Path(id): Path<String>) -> Result<Response, InJson> {
-    let record = app.tables().table(&id)?.record();
+    let record = app.tables.table(&id)?.record();
     Ok(Json(record).into_response())
 }
 
@@ -129,15 +131,14 @@ async fn record(State(app): State<App>, Path(id): Path<String>) -> Result<Respon
 /// # Errors
 /// [`Failure`] if the game, the opponent, the side or the position cannot be used.
 pub async fn open_table(tables: &Arc<Tables>, new: NewGame) -> Result<String, Failure> {
-    let game = new.game.clone();
-    let facts = Facts::of(&game)?;
+    let game = registry::find(&new.game)?;
     if !(1..=tables.limits.visits).contains(&new.visits) {
         let most = tables.limits.visits;
         return Err(Failure::BadRequest(format!(
             "The number of visits is from 1 to {most}."
         )));
     }
-    let known = opponents::opponents(tables, &facts).await;
+    let known = opponents::opponents(tables, game).await;
     let chosen = match &new.opponent {
         None => known.first(),
         Some(id) => known.iter().find(|opponent| opponent.id == *id),
@@ -151,68 +152,52 @@ pub async fn open_table(tables: &Arc<Tables>, new: NewGame) -> Result<String, Fa
         true => Some(chosen),
         false => known.iter().find(|opponent| opponent.searches),
     };
-    let table = registry::visit(
-        &game,
-        Open {
-            tables: Arc::clone(tables),
-            opponent: chosen.spec(new.visits)?,
-            advisor: advisor.unwrap_or(chosen).spec(new.visits)?,
-            new,
-        },
-    )??;
+    let seed = new.seed.unwrap_or_else(rand::random);
+    let begin = start(game, new.start.as_deref(), new.level, seed)?;
+    let seats = Seats {
+        people: people(game, &new.side)?,
+        opponent: chosen.spec(new.visits)?,
+        advisor: advisor.unwrap_or(chosen).spec(new.visits)?,
+        seed,
+    };
+    // A drawn problem is kept as text, so that its record tells it.
+    let text = new.start.or_else(|| (game.levels > 0).then(|| begin.position()));
+    let table = Table::new(Arc::clone(tables), seats, begin, text);
+    table.replay(&new.actions)?;
     tables.add(table)
 }
 
-struct Open {
-    tables: Arc<Tables>,
-    opponent: Spec,
-    advisor: Spec,
-    new: NewGame,
-}
-
-impl Visitor for Open {
-    type Output = Result<Arc<dyn AnyTable>, Failure>;
-
-    fn visit<G: Notation>(self) -> Self::Output {
-        let Self {
-            tables,
-            opponent,
-            advisor,
-            new,
-        } = self;
-        let people = people::<G>(&new.side)?;
-        let seed = new.seed.unwrap_or_else(rand::random);
-        let begin = match &new.start {
-            Some(start) => G::start(&G::people_rules(), Some(start))?,
-            None => match problems::draw::<G>(&G::people_rules(), new.level.clamp(1, G::LEVELS.max(1)), seed)
-            {
-                Some(problem) => problem,
-                None => G::start(&G::people_rules(), None)?,
-            },
-        };
-        // A drawn problem is kept as text, so that its record tells it.
-        let start = new.start.or_else(|| (G::LEVELS > 0).then(|| begin.position()));
-        let seats = Seats {
-            people,
-            opponent,
-            advisor,
-            seed,
-        };
-        let table = Table::new(tables, seats, begin, start);
-        table.replay(&new.actions)?;
-        Ok(table)
+/// Returns the state that a text describes, or a drawn problem of a level, or the usual start.
+fn start(game: &AnyGame, text: Option<&str>, level: u32, seed: u64) -> Result<Box<dyn AnyState>, Failure> {
+    let variant = game
+        .variant(&game.people_rules(), None)
+        .context("the game has no rules for people")?;
+    let level = level.clamp(1, game.levels.max(1));
+    let drawn = match text {
+        Some(_) => None,
+        None => problems::draw(&*variant, level, seed),
+    };
+    match drawn {
+        Some(problem) => Ok(problem),
+        None => Ok(variant.start(text)?),
     }
 }
 
-fn people<G: Notation>(side: &str) -> Result<Vec<Player>, Failure> {
+fn people(game: &AnyGame, side: &str) -> Result<Vec<Player>, Failure> {
     Ok(match side {
-        _ if G::PLAYERS == 1 && side != "none" => vec![Player::First],
+        _ if game.players == 1 && side != "none" => vec![Player::First],
         "both" => vec![Player::First, Player::Second],
         "none" => Vec::new(),
         _ => {
-            vec![G::player_named(side).ok_or_else(|| {
+            vec![game.player_named(side).ok_or_else(|| {
                 Failure::BadRequest(format!("Unknown side `{side}`: first, second, both or none."))
             })?]
         }
     })
+}
+
+/// A state of a game by the rules of people, for tests.
+#[cfg(test)]
+fn state(game: &str, position: Option<&str>) -> Box<dyn AnyState> {
+    start(registry::find(game).unwrap(), position, 1, 0).unwrap()
 }

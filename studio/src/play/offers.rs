@@ -1,6 +1,6 @@
 //! Offers: ways in which a person plays on a page, by clicks or by name.
 
-use games::{Action, Notation, Player, scene::Piece};
+use games::{Action, Player, erased::AnyState, scene::Piece};
 use serde::Serialize;
 
 /// One way to continue: one action, or two that begin a turn together (lift and place).
@@ -33,7 +33,7 @@ pub struct Pick {
 ///
 /// An action that leaves its turn incomplete, as lifting a piece does, is offered together with each action after it, so that
 /// a piece can be dragged.
-pub fn offers<G: Notation>(state: &G) -> Vec<Offer> {
+pub fn offers(state: &dyn AnyState) -> Vec<Offer> {
     let mut offers = Vec::new();
     let mut first = Vec::new();
     let mut second = Vec::new();
@@ -56,7 +56,7 @@ pub fn offers<G: Notation>(state: &G) -> Vec<Offer> {
     };
     for action in first {
         let clicks = state.clicks(action);
-        let mut after = state.clone();
+        let mut after = state.copy();
         after.play_legal(action);
         let goes_on = !state.is_mid_turn()
             && after.is_mid_turn()
@@ -92,18 +92,12 @@ pub fn offers<G: Notation>(state: &G) -> Vec<Offer> {
 
 #[cfg(test)]
 mod tests {
-    use games::{Game, chess::Chess, paco_sako::PacoSako};
-
     use super::*;
-
-    fn at<G: Notation>(position: &str) -> G {
-        G::start(&G::people_rules(), Some(position)).unwrap()
-    }
+    use crate::play::state;
 
     #[test]
     fn lifting_is_offered_with_each_place() {
-        let start = PacoSako::start(&PacoSako::people_rules(), None).unwrap();
-        let offers = offers(&start);
+        let offers = offers(&*state("paco-sako", None));
         assert_eq!(offers.len(), 20);
         let pawn = offers.iter().find(|offer| offer.text == "e2 e4").unwrap();
         assert_eq!(pawn.actions, [12, 64 + 28]);
@@ -112,16 +106,16 @@ mod tests {
 
     #[test]
     fn a_freed_piece_is_offered_with_one_click_and_a_promotion_with_a_piece() {
-        let mut chain: PacoSako = at("4k3/8/4p3/3a4/8/8/8/3RK3 w 0 - - -");
+        let mut chain = state("paco-sako", Some("4k3/8/4p3/3a4/8/8/8/3RK3 w 0 - - -"));
         for action in chain.read_turn("d1 d5").unwrap() {
             chain.play(action).unwrap();
         }
-        assert!(offers(&chain).iter().all(|offer| offer.cells.len() == 1));
-        let mut pawn: PacoSako = at("4k3/1P6/8/8/8/8/8/4K3 w 0 - - -");
+        assert!(offers(&*chain).iter().all(|offer| offer.cells.len() == 1));
+        let mut pawn = state("paco-sako", Some("4k3/1P6/8/8/8/8/8/4K3 w 0 - - -"));
         for action in pawn.read_turn("b7 b8").unwrap() {
             pawn.play(action).unwrap();
         }
-        let kinds: Vec<&str> = offers(&pawn)
+        let kinds: Vec<&str> = offers(&*pawn)
             .iter()
             .filter_map(|offer| offer.piece.as_ref().map(|piece| piece.kind))
             .collect();
@@ -131,8 +125,7 @@ mod tests {
 
     #[test]
     fn promotions_of_chess_share_their_clicks() {
-        let state: Chess = at("7k/P7/8/8/8/8/8/K7 w - - 0 1");
-        let offers = offers(&state);
+        let offers = offers(&*state("chess", Some("7k/P7/8/8/8/8/8/K7 w - - 0 1")));
         let promotions: Vec<&Offer> = offers.iter().filter(|offer| offer.piece.is_some()).collect();
         assert_eq!(promotions.len(), 4);
         assert!(promotions.iter().all(|offer| offer.cells == [[8], [0]]));

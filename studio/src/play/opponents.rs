@@ -6,12 +6,13 @@ use arena::{
     Spec,
     players::spec::{Kind, SearchSpec},
 };
+use games::erased::AnyGame;
 use network::{
     ModelName,
     shipped::{self, Level},
 };
 
-use super::tables::{Facts, Tables};
+use super::tables::Tables;
 use crate::{
     failure::Failure,
     run::{Run, kept},
@@ -67,7 +68,7 @@ impl Opponent {
 }
 
 /// Opponents for a game, the usual one first.
-pub async fn opponents(tables: &Tables, game: &Facts) -> Vec<Opponent> {
+pub async fn opponents(tables: &Tables, game: &AnyGame) -> Vec<Opponent> {
     let mut found = Vec::new();
     let run = tables.run.as_ref();
     if let Some(run) = run.filter(|run| run.config.game.name == game.name) {

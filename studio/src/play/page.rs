@@ -1,19 +1,14 @@
 //! The page around a table: who plays, the board, the moves, the analysis.
 
-use arena::matches::problems;
 use axum::extract::State;
-use games::{
-    Notation,
-    registry::{self, Visitor},
-};
-use maud::{Markup, PreEscaped, html};
+use games::{erased::AnyGame, registry};
+use maud::{Markup, html};
 use serde::Deserialize;
 
 use super::{
     offers::offers,
     opponents::{Opponent, opponents},
-    tables::Facts,
-    view,
+    start, view,
 };
 use crate::{
     app::App,
@@ -21,6 +16,7 @@ use crate::{
     board::{self, View},
     failure::Failure,
     form::Parameters,
+    live::Slots,
     page::{Section, page},
 };
 
@@ -47,65 +43,65 @@ pub(super) async fn show(
     State(app): State<App>,
     Parameters(asked): Parameters<Asked>,
 ) -> Result<Markup, Failure> {
-    let tables = app.tables();
+    let tables = &app.tables;
     let table = match &asked.table {
         Some(id) => tables.table(id).ok(),
         None => None,
     };
     let run_game = || tables.run.as_ref().map(|run| run.config.game.name.clone());
     let game = match &table {
-        Some(table) => table.game().to_owned(),
+        Some(table) => table.game().name.to_owned(),
         None => asked
             .game
             .clone()
             .or_else(run_game)
             .unwrap_or_else(|| USUAL_GAME.into()),
     };
-    let facts = Facts::of(&game)?;
-    let known = opponents(tables, &facts).await;
+    let game = registry::find(&game)?;
+    let known = opponents(tables, game).await;
     let id = asked.table.as_deref().filter(|_| table.is_some());
     let view = View {
         flipped: asked.side.as_deref() == Some("second"),
         interactive: false,
     };
     let pieces = match &table {
-        Some(table) => table.slots(view).html,
-        None => first_pieces(&game, asked.start.as_deref(), view),
+        Some(table) => table.shown(view).html,
+        None => first_pieces(game, asked.start.as_deref(), view),
     };
     let body = html! {
         link rel="stylesheet" href=(assets::path("board.css"));
         link rel="stylesheet" href=(assets::path("play.css"));
         (board::pieces())
-        h1.hidden-text { "Play " (facts.name) }
-        (setup(&facts, &known, &asked, tables.limits.visits))
-        div.play data-play data-table=[id] data-players=(facts.count) {
-            (table_parts(&facts, id, &pieces))
+        h1.hidden-text { "Play " (game.name) }
+        (setup(game, &known, &asked, tables.limits.visits))
+        div.play data-play data-table=[id] data-players=(game.players) {
+            (table_parts(game, id, &pieces))
         }
         noscript { p { "To play needs JavaScript. All other pages can be read without it." } }
     };
     Ok(page(
         &app,
         Section::Play,
-        &format!("Play {}", facts.name),
+        &format!("Play {}", game.name),
         &["play.js"],
         &body,
     ))
 }
 
 /// Choice of the game, the opponent and the start.
-fn setup(facts: &Facts, known: &[Opponent], asked: &Asked, most_visits: u32) -> Markup {
+fn setup(game: &AnyGame, known: &[Opponent], asked: &Asked, most_visits: u32) -> Markup {
     let is = |asked: &Option<String>, value: &str| asked.as_deref() == Some(value);
-    let [first, second] = facts.players;
+    let [first, second] = game.player_names();
     html! {
         form.setup data-setup {
             label { span { "Game" }
                 select name="game" {
                     @for &name in registry::NAMES {
-                        option value=(name) selected[name == facts.name] { (name) }
+                        option value=(name) selected[name == game.name] { (name) }
                     }
                 }
             }
-            @if facts.count == 2 {
+            @if game.players == 2 {
                 label { span { "You" }
                     select name="side" {
                         @for (value, name) in [("first", first), ("second", second), ("both", "both sides"), ("none", "watch")] {
@@ -114,7 +110,7 @@ fn setup(facts: &Facts, known: &[Opponent], asked: &Asked, most_visits: u32) -> 
                     }
                 }
             }
-            label.wide { span { @if facts.count == 2 { "Opponent" } @else { "Helper" } }
+            label.wide { span { @if game.players == 2 { "Opponent" } @else { "Helper" } }
                 select name="opponent" {
                     @for opponent in known {
                         option value=(opponent.id) selected[is(&asked.opponent, &opponent.id)] data-searches[opponent.searches] { (opponent.name) }
@@ -124,9 +120,9 @@ fn setup(facts: &Facts, known: &[Opponent], asked: &Asked, most_visits: u32) -> 
             label { span { "Visits" }
                 input name="visits" type="number" min="1" max=(most_visits) value=(asked.visits.unwrap_or(100)) required;
             }
-            @if facts.levels > 0 {
+            @if game.levels > 0 {
                 label { span { "Level" }
-                    input name="level" type="number" min="1" max=(facts.levels) value=(asked.level.unwrap_or(3)) required;
+                    input name="level" type="number" min="1" max=(game.levels) value=(asked.level.unwrap_or(3)) required;
                 }
             }
             details.position {
@@ -142,44 +138,23 @@ fn setup(facts: &Facts, known: &[Opponent], asked: &Asked, most_visits: u32) -> 
 }
 
 /// The pieces of a game that has not begun. Where problems are drawn, the board's place alone is shown. Nothing if the start is not valid.
-fn first_pieces(game: &str, start: Option<&str>, view: View) -> Vec<(&'static str, String)> {
-    struct Draw<'a>(Option<&'a str>, View);
-
-    impl Visitor for Draw<'_> {
-        type Output = Option<Vec<(&'static str, String)>>;
-
-        fn visit<G: Notation>(self) -> Self::Output {
-            let Self(start, view) = self;
-            let rules = G::people_rules();
-            let given = start.filter(|start| !start.trim().is_empty());
-            let drawn = || problems::draw::<G>(&rules, 1, 0);
-            let state = match given {
-                Some(start) => G::start(&rules, Some(start)).ok()?,
-                None => drawn().map_or_else(|| G::start(&rules, None).ok(), Some)?,
-            };
-            let scene = state.scene(&[]);
-            let is_drawn = given.is_none() && G::LEVELS > 0;
-            let board = html! { div .unseen[is_drawn] { (board::boards(&scene, view)) } };
-            Some(vec![
-                ("board", board.into_string()),
-                ("tree", view::tree(&scene).into_string()),
-                ("legal", view::legal(&offers(&state)).into_string()),
-            ])
-        }
-    }
-
-    registry::visit(game, Draw(start, view))
-        .ok()
-        .flatten()
-        .unwrap_or_default()
+fn first_pieces(game: &AnyGame, text: Option<&str>, view: View) -> Slots {
+    let given = text.filter(|text| !text.trim().is_empty());
+    let Ok(state) = start(game, given, 1, 0) else {
+        return Slots::default();
+    };
+    let scene = state.scene(&[]);
+    let is_drawn = given.is_none() && game.levels > 0;
+    let board = html! { div .unseen[is_drawn] { (board::boards(&scene, view)) } };
+    Slots::default()
+        .with("board", board)
+        .with("tree", view::tree(&scene))
+        .with("legal", view::legal(&offers(&*state)))
 }
 
 /// Places that the server fills, with what is known of them, and the buttons between them.
-fn table_parts(facts: &Facts, id: Option<&str>, pieces: &[(&'static str, String)]) -> Markup {
-    let piece = |name: &str| {
-        let found = pieces.iter().find(|(known, _)| *known == name);
-        PreEscaped(found.map_or("", |(_, html)| html.as_str()))
-    };
+fn table_parts(game: &AnyGame, id: Option<&str>, pieces: &Slots) -> Markup {
+    let piece = |name: &str| pieces.content(name);
     html! {
         section.stage aria-label="Board" {
             div.bar-slot data-slot="bar" { (piece("bar")) }
@@ -193,16 +168,16 @@ fn table_parts(facts: &Facts, id: Option<&str>, pieces: &[(&'static str, String)
                 button type="button" data-do="back" { "Step back" }
                 button type="button" data-do="undo" { "Undo turn" }
                 button type="button" data-do="hint" { "Hint" }
-                @if facts.count == 2 { button type="button" data-flip { "Turn board" } }
+                @if game.players == 2 { button type="button" data-flip { "Turn board" } }
                 button type="button" data-pause hidden { "Continue" }
             }
             form.say {
                 label { span.hidden-text { "Your move" }
-                    input.mono name="text" placeholder="Type a move" autocomplete="off" autocapitalize="off" spellcheck="false" title=(facts.help);
+                    input.mono name="text" placeholder="Type a move" autocomplete="off" autocapitalize="off" spellcheck="false" title=(game.help);
                 }
                 button type="submit" { "Play" }
             }
-            details.legal open[facts.levels > 0] {
+            details.legal open[game.levels > 0] {
                 summary { "Legal moves" }
                 div.parts data-slot="tree" { (piece("tree")) }
                 div.choices data-slot="legal" { (piece("legal")) }

@@ -1,6 +1,6 @@
 //! The stream of events that keeps a page current: only pieces that have changed are sent.
 
-use std::{collections::HashMap, convert::Infallible, sync::Arc};
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     extract::{Path, State},
@@ -11,11 +11,11 @@ use axum::{
 };
 use futures::stream::{self, Stream};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::table::{AnyTable, Watching};
+use super::table::{Shown, Table, Watching};
 use crate::{
     app::App,
     board::View,
@@ -33,13 +33,12 @@ pub(super) struct Asked {
 
 /// One open stream.
 struct Open {
-    table: Arc<dyn AnyTable>,
+    table: Arc<Table>,
     view: View,
     changes: watch::Receiver<u64>,
     ending: CancellationToken,
-    /// Pieces that the page has, by name.
-    sent: HashMap<&'static str, String>,
-    is_first: bool,
+    /// Content of the page. `None`: nothing is sent yet.
+    sent: Option<Shown>,
     _watching: Watching,
     _permit: OwnedSemaphorePermit,
 }
@@ -49,7 +48,7 @@ pub(super) async fn events(
     Path(id): Path<String>,
     Parameters(asked): Parameters<Asked>,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, InJson> {
-    let table = app.tables().table(&id)?;
+    let table = app.tables.table(&id)?;
     let permit = app
         .stream_permit()
         .ok_or_else(|| Failure::Busy("Too many pages are open; close one first.".into()))?;
@@ -59,9 +58,8 @@ pub(super) async fn events(
             interactive: true,
         },
         changes: table.changes(),
-        ending: app.ending().clone(),
-        sent: HashMap::new(),
-        is_first: true,
+        ending: app.ending.clone(),
+        sent: None,
         _watching: Arc::clone(&table).watch(),
         _permit: permit,
         table,
@@ -77,34 +75,28 @@ impl Open {
     /// Waits for a change. `None` at the end of the studio.
     async fn next(&mut self) -> Option<Event> {
         loop {
-            if !self.is_first {
+            if self.sent.is_some() {
                 tokio::select! {
                     () = self.ending.cancelled() => return None,
                     changed = self.changes.changed() => changed.ok()?,
                 }
             }
             self.changes.mark_unchanged();
-            let slots = self.table.slots(self.view);
-            let mut html = Map::new();
-            for (name, text) in slots.html {
-                if self.sent.get(name) != Some(&text) {
-                    html.insert(name.into(), Value::from(text.clone()));
-                    self.sent.insert(name, text);
-                }
-            }
-            let offers = json!(slots.offers);
-            let flags = json!({ "at": slots.at, "analysing": slots.analysing, "paused": slots.paused });
-            let rest = format!("{offers}{flags}");
-            let is_changed = self.sent.get("offers") != Some(&rest);
-            if html.is_empty() && !is_changed && !self.is_first {
+            let shown = self.table.shown(self.view);
+            let is_first = self.sent.is_none();
+            let before = self.sent.get_or_insert_default();
+            let html = shown.html.since(&before.html);
+            let rest = |shown: &Shown| (shown.offers.clone(), shown.at, shown.analysing, shown.paused);
+            let is_changed = is_first || rest(&shown) != rest(before);
+            if html.is_empty() && !is_changed {
                 continue;
             }
-            self.is_first = false;
+            let flags = json!({ "at": shown.at, "analysing": shown.analysing, "paused": shown.paused });
             let mut event = json!({ "slots": html, "flags": flags });
             if is_changed {
-                event["offers"] = offers;
-                self.sent.insert("offers", rest);
+                event["offers"] = json!(shown.offers);
             }
+            *before = shown;
             return Some(Event::default().event("table").data(event.to_string()));
         }
     }

@@ -9,7 +9,10 @@ use std::{
 };
 
 use arena::{PlayerError, Spec, players::thinker::Thinker};
-use games::{Action, Course, Notation, Player};
+use games::{
+    Action, Course, Player,
+    erased::{AnyGame, AnyState, changed},
+};
 use parking_lot::Mutex;
 use search::GameKey;
 use serde::Deserialize;
@@ -18,8 +21,9 @@ use tokio::sync::watch;
 use super::{jobs::Analysis, offers::Offer, tables::Tables, view};
 use crate::{
     board::View,
-    explore::explorer::{self, AnyExplorer, Explorer},
+    explore::explorer::{self, Explorer},
     failure::Failure,
+    live::Slots,
 };
 
 /// Visits of the search behind a hint.
@@ -78,10 +82,11 @@ pub struct Seats {
 }
 
 /// Everything that a page shows of a table.
-pub struct Slots {
+#[derive(Clone, Debug, Default)]
+pub struct Shown {
     /// HTML of each place.
-    pub html: Vec<(&'static str, String)>,
-    /// Offers as JSON.
+    pub html: Slots,
+    /// Legal moves.
     pub offers: Vec<Offer>,
     /// Number of actions before the position that is shown.
     pub at: usize,
@@ -91,38 +96,8 @@ pub struct Slots {
     pub paused: bool,
 }
 
-/// A table of any game.
-pub trait AnyTable: Send + Sync {
-    /// Executes a command of a page.
-    ///
-    /// # Errors
-    /// [`Failure`] with a sentence for the person.
-    fn execute(self: Arc<Self>, command: Command) -> Result<(), Failure>;
-    /// Everything that the page shows.
-    fn slots(&self, view: View) -> Slots;
-    /// Signals of changes.
-    fn changes(&self) -> watch::Receiver<u64>;
-    /// Counts a watcher until the guard is dropped.
-    fn watch(self: Arc<Self>) -> Watching;
-    /// Notes that a watcher has left. If nobody comes in time, the searches stop.
-    fn left(self: Arc<Self>);
-    /// Time since the last watcher left; `None` while somebody watches.
-    fn unwatched_for(&self) -> Option<Duration>;
-    /// Stops all searches. None begins after that.
-    fn close(&self);
-    /// The game as a request that `minuet rules` answers.
-    fn record(&self) -> serde_json::Value;
-    /// A search of the position that is shown, without visits. Opens a network, which blocks.
-    ///
-    /// # Errors
-    /// [`Failure`] if the game is over, or the network cannot be used.
-    fn explorer(&self) -> Result<Arc<dyn AnyExplorer>, Failure>;
-    /// Name of the game.
-    fn game(&self) -> &'static str;
-}
-
 /// Guard of one watcher.
-pub struct Watching(Arc<dyn AnyTable>);
+pub struct Watching(Arc<Table>);
 
 impl Drop for Watching {
     fn drop(&mut self) {
@@ -131,10 +106,11 @@ impl Drop for Watching {
 }
 
 /// One game under way.
-pub struct Table<G: Notation> {
+pub struct Table {
     pub(super) tables: Arc<Tables>,
     pub(super) seats: Seats,
-    pub(super) inner: Mutex<Inner<G>>,
+    game: &'static AnyGame,
+    pub(super) inner: Mutex<Inner>,
     changed: watch::Sender<u64>,
     pub(super) runtime: tokio::runtime::Handle,
 }
@@ -143,8 +119,8 @@ pub struct Table<G: Notation> {
 pub(super) type Job = Arc<AtomicBool>;
 
 /// The changing part of a table.
-pub(super) struct Inner<G> {
-    pub course: Course<G>,
+pub(super) struct Inner {
+    pub course: Course,
     /// Text of the start; `None` for the usual one.
     pub start: Option<String>,
     /// Number of actions before the position that is shown.
@@ -167,9 +143,9 @@ pub(super) struct Inner<G> {
     is_closed: bool,
 }
 
-impl<G: Notation> Inner<G> {
+impl Inner {
     /// State that is shown.
-    pub fn shown(&self) -> G {
+    pub fn shown(&self) -> Box<dyn AnyState> {
         self.course.state_after(self.at)
     }
 
@@ -202,12 +178,18 @@ impl<G: Notation> Inner<G> {
     }
 }
 
-impl<G: Notation> Table<G> {
+impl Table {
     /// A table at which a game begins.
-    pub fn new(tables: Arc<Tables>, seats: Seats, begin: G, start: Option<String>) -> Arc<Self> {
+    pub fn new(
+        tables: Arc<Tables>,
+        seats: Seats,
+        begin: Box<dyn AnyState>,
+        start: Option<String>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             tables,
             seats,
+            game: begin.game(),
             inner: Mutex::new(Inner {
                 course: Course::new(begin),
                 start,
@@ -259,12 +241,12 @@ impl<G: Notation> Table<G> {
     }
 
     /// True if the computer plays in this state.
-    pub(super) fn is_computers(&self, state: &G) -> bool {
+    pub(super) fn is_computers(&self, state: &dyn AnyState) -> bool {
         state.outcome().is_none() && !self.seats.people.contains(&state.to_move())
     }
 
     /// Forgets what belonged to another position, and starts the searches of this one.
-    pub(super) fn moved(self: &Arc<Self>, inner: &mut Inner<G>) {
+    pub(super) fn moved(self: &Arc<Self>, inner: &mut Inner) {
         stop(&mut inner.analysis_job);
         stop(&mut inner.exact_job);
         inner.analysis = None;
@@ -274,7 +256,7 @@ impl<G: Notation> Table<G> {
     }
 
     /// Starts the searches that are due, and stops those that are not.
-    fn wake(self: &Arc<Self>, inner: &mut Inner<G>) {
+    fn wake(self: &Arc<Self>, inner: &mut Inner) {
         let may_search = !inner.is_closed && inner.watchers > 0;
         let computers_turn = self.is_computers(inner.course.state()) && inner.is_at_end() && !inner.is_paused;
         if !(may_search && computers_turn && inner.trouble.is_none()) {
@@ -294,9 +276,9 @@ impl<G: Notation> Table<G> {
             let state = inner.shown();
             let number = inner.at as u64;
             self.runtime
-                .spawn_blocking(move || table.analyse(&job, state, number));
+                .spawn_blocking(move || table.analyse(&job, &*state, number));
         }
-        if !(may_search && inner.is_analysing && G::HAS_SOLVER && is_running) {
+        if !(may_search && inner.is_analysing && self.game().has_solver && is_running) {
             stop(&mut inner.exact_job);
         } else if inner.exact_job.is_none() && inner.lacks_exact_values() {
             // The solver begins with the first action again.
@@ -304,13 +286,13 @@ impl<G: Notation> Table<G> {
             let job = begin(&mut inner.exact_job);
             let table = Arc::clone(self);
             let state = inner.shown();
-            self.runtime.spawn_blocking(move || table.solve(&job, &state));
+            self.runtime.spawn_blocking(move || table.solve(&job, &*state));
         }
         self.notify();
     }
 
     /// Visits that the analysis of the position should have.
-    pub(super) fn wanted_visits(&self, inner: &Inner<G>) -> u32 {
+    pub(super) fn wanted_visits(&self, inner: &Inner) -> u32 {
         match (inner.is_analysing, inner.hint) {
             (true, _) => self.tables.limits.visits,
             (false, 0) => 0,
@@ -319,12 +301,12 @@ impl<G: Notation> Table<G> {
     }
 
     /// Plays actions of a person from the position that is shown.
-    fn play(self: &Arc<Self>, inner: &mut Inner<G>, actions: &[Action]) -> Result<(), Failure> {
+    fn play(self: &Arc<Self>, inner: &mut Inner, actions: &[Action]) -> Result<(), Failure> {
         let state = inner.shown();
         if state.outcome().is_some() {
             return Err(game_is_over());
         }
-        if self.is_computers(&state) {
+        if self.is_computers(&*state) {
             return Err(Failure::BadRequest("It is not your turn.".into()));
         }
         let mut after = inner.course.clone();
@@ -341,7 +323,7 @@ impl<G: Notation> Table<G> {
     }
 
     /// Takes back the actions after the first `count`; `None`: there is nothing to take back.
-    fn take_back(self: &Arc<Self>, inner: &mut Inner<G>, count: Option<usize>) -> Result<(), Failure> {
+    fn take_back(self: &Arc<Self>, inner: &mut Inner, count: Option<usize>) -> Result<(), Failure> {
         let count =
             count.ok_or_else(|| Failure::BadRequest("There is nothing of yours to take back.".into()))?;
         inner.course.truncate(count);
@@ -354,16 +336,18 @@ impl<G: Notation> Table<G> {
     }
 
     /// Number of actions that are left if a person takes back one action.
-    fn before_last_action(&self, inner: &Inner<G>) -> Option<usize> {
+    fn before_last_action(&self, inner: &Inner) -> Option<usize> {
         (0..inner.course.actions().len()).rev().find(|&count| {
             let state = inner.course.state_after(count);
             self.seats.people.is_empty() || self.seats.people.contains(&state.to_move())
         })
     }
-}
 
-impl<G: Notation> AnyTable for Table<G> {
-    fn execute(self: Arc<Self>, command: Command) -> Result<(), Failure> {
+    /// Executes a command of a page.
+    ///
+    /// # Errors
+    /// [`Failure`] with a sentence for the person.
+    pub fn execute(self: Arc<Self>, command: Command) -> Result<(), Failure> {
         let inner = &mut *self.inner.lock();
         inner.trouble = None;
         match command {
@@ -411,15 +395,18 @@ impl<G: Notation> AnyTable for Table<G> {
         Ok(())
     }
 
-    fn slots(&self, view: View) -> Slots {
-        view::slots(self, &self.inner.lock(), view)
+    /// Everything that the page shows.
+    pub fn shown(&self, view: View) -> Shown {
+        view::shown(self, &self.inner.lock(), view)
     }
 
-    fn changes(&self) -> watch::Receiver<u64> {
+    /// Signals of changes.
+    pub fn changes(&self) -> watch::Receiver<u64> {
         self.changed.subscribe()
     }
 
-    fn watch(self: Arc<Self>) -> Watching {
+    /// Counts a watcher until the guard is dropped.
+    pub fn watch(self: Arc<Self>) -> Watching {
         {
             let inner = &mut *self.inner.lock();
             inner.watchers += 1;
@@ -428,6 +415,7 @@ impl<G: Notation> AnyTable for Table<G> {
         Watching(self)
     }
 
+    /// Notes that a watcher has left. If nobody comes in time, the searches stop.
     fn left(self: Arc<Self>) {
         {
             let mut inner = self.inner.lock();
@@ -445,35 +433,41 @@ impl<G: Notation> AnyTable for Table<G> {
         });
     }
 
-    fn unwatched_for(&self) -> Option<Duration> {
+    /// Time since the last watcher left; `None` while somebody watches.
+    pub fn unwatched_for(&self) -> Option<Duration> {
         let inner = self.inner.lock();
         (inner.watchers == 0).then(|| inner.unwatched_since.elapsed())
     }
 
-    fn close(&self) {
+    /// Stops all searches. None begins after that.
+    pub fn close(&self) {
         let inner = &mut *self.inner.lock();
         inner.is_closed = true;
         inner.stop_all();
     }
 
-    fn record(&self) -> serde_json::Value {
+    /// The game as a request that `minuet rules` answers.
+    pub fn record(&self) -> serde_json::Value {
         let inner = self.inner.lock();
-        let mut state = inner.course.begin().clone();
+        let mut state = inner.course.begin().copy();
         let mut actions = Vec::new();
         for &action in inner.course.actions() {
             actions.push(state.action_to_json(action));
             state.play_legal(action);
         }
-        let mut record = serde_json::json!({ "game": G::NAME, "start": inner.start, "actions": actions });
-        if let (Some(record), Ok(serde_json::Value::Object(rules))) =
-            (record.as_object_mut(), serde_json::to_value(G::people_rules()))
-        {
-            record.extend(rules);
+        let record =
+            serde_json::json!({ "game": self.game().name, "start": inner.start, "actions": actions });
+        match self.game().people_rules() {
+            serde_json::Value::Object(rules) => changed(record, rules),
+            _ => record,
         }
-        record
     }
 
-    fn explorer(&self) -> Result<Arc<dyn AnyExplorer>, Failure> {
+    /// A search of the position that is shown, without visits. Opens a network, which blocks.
+    ///
+    /// # Errors
+    /// [`Failure`] if the game is over, or the network cannot be used.
+    pub fn explorer(&self) -> Result<Arc<Explorer>, Failure> {
         let state = self.inner.lock().shown();
         if state.outcome().is_some() {
             return Err(game_is_over());
@@ -482,15 +476,20 @@ impl<G: Notation> AnyTable for Table<G> {
             let reason = service::chain(&error);
             Failure::BadRequest(format!("The position cannot be searched: {reason}."))
         };
-        let player = self.tables.player::<G>(&self.seats.advisor).map_err(failed)?;
-        let (settings, evaluator) = player.search(1).map_err(failed)?;
-        let thinker = Thinker::new(state, explorer::settings(settings), self.key(0), evaluator);
+        let player = self
+            .tables
+            .player(self.game(), &self.seats.advisor)
+            .map_err(failed)?;
+        let (settings, searches) = player.searches(1).map_err(failed)?;
+        let settings = explorer::settings(settings);
+        let thinker = Thinker::new(&*state, settings, self.key(0), searches).map_err(failed)?;
         let most = self.tables.limits.visits;
         Ok(Arc::new(Explorer::new(thinker, player.name(), most)))
     }
 
-    fn game(&self) -> &'static str {
-        G::NAME
+    /// The game.
+    pub fn game(&self) -> &'static AnyGame {
+        self.game
     }
 }
 
@@ -512,10 +511,10 @@ fn stop(slot: &mut Option<Job>) {
 #[cfg(test)]
 mod tests {
     use arena::players::spec::{Kind, SearchSpec};
-    use games::{Game as _, Player, connect_four::ConnectFour};
+    use games::Player;
 
     use super::*;
-    use crate::play::tables::Limits;
+    use crate::play::{state, tables::Limits};
 
     #[tokio::test]
     async fn a_solver_that_was_stopped_starts_again_and_one_that_is_done_does_not() {
@@ -534,8 +533,7 @@ mod tests {
             advisor: uct,
             seed: 1,
         };
-        let start = ConnectFour::start(&Default::default(), None).unwrap();
-        let table = Table::new(Arc::clone(&tables), seats, start, None);
+        let table = Table::new(Arc::clone(&tables), seats, state("connect-four", None), None);
         let _watching = Arc::clone(&table).watch();
         for (known, starts) in [(0, true), (3, true), (7, false)] {
             {

@@ -3,18 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use arena::{
-    PlayerError, Spec,
+    Player, PlayerError, Spec,
     players::{NetworkOptions, Networks},
 };
 use config::Provider;
-use games::{
-    Notation, Player,
-    registry::{self, UnknownGame, Visitor},
-};
+use games::erased::AnyGame;
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
-use super::table::AnyTable;
+use super::table::Table;
 use crate::{failure::Failure, run::Run};
 
 /// Networks that stay open, apart from those that are in use.
@@ -55,7 +52,7 @@ pub struct Tables {
     /// Permit of the exact solver.
     pub solving: Arc<Semaphore>,
     networks: Mutex<Networks>,
-    open: Mutex<Vec<(String, Arc<dyn AnyTable>)>>,
+    open: Mutex<Vec<(String, Arc<Table>)>>,
 }
 
 impl std::fmt::Debug for Tables {
@@ -91,9 +88,9 @@ impl Tables {
     ///
     /// # Errors
     /// [`PlayerError`] if the network cannot be used.
-    pub fn player<G: Notation>(&self, spec: &Spec) -> Result<arena::Player<G>, PlayerError> {
+    pub fn player(&self, game: &'static AnyGame, spec: &Spec) -> Result<Player, PlayerError> {
         let mut networks = self.networks.lock();
-        let player = arena::Player::open(spec, &mut networks);
+        let player = Player::open(game, spec, &mut networks);
         networks.close_unused(OPEN_NETWORKS);
         player
     }
@@ -102,7 +99,7 @@ impl Tables {
     ///
     /// # Errors
     /// [`Failure::Missing`] if it is closed.
-    pub fn table(&self, id: &str) -> Result<Arc<dyn AnyTable>, Failure> {
+    pub fn table(&self, id: &str) -> Result<Arc<Table>, Failure> {
         let open = self.open.lock();
         let found = open.iter().find(|(known, _)| known == id);
         let missing = || Failure::Missing("This table is closed. Start a new game.".into());
@@ -113,11 +110,10 @@ impl Tables {
     ///
     /// # Errors
     /// [`Failure::Busy`] if all tables are watched.
-    pub fn add(&self, table: Arc<dyn AnyTable>) -> Result<String, Failure> {
+    pub fn add(&self, table: Arc<Table>) -> Result<String, Failure> {
         let mut open = self.open.lock();
         if open.len() >= self.limits.tables {
-            let idle =
-                |(at, (_, table)): (usize, &(String, Arc<dyn AnyTable>))| Some((table.unwatched_for()?, at));
+            let idle = |(at, (_, table)): (usize, &(String, Arc<Table>))| Some((table.unwatched_for()?, at));
             let longest = open.iter().enumerate().filter_map(idle).max();
             let busy = || Failure::Busy("All tables are in use; close one first.".into());
             let (_, at) = longest.ok_or_else(busy)?;
@@ -129,49 +125,5 @@ impl Tables {
         }
         open.push((id.clone(), table));
         Ok(id)
-    }
-}
-
-/// Facts of a game that its page needs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Facts {
-    /// Name of the game.
-    pub name: &'static str,
-    /// Names of the players; one in a game for one.
-    pub players: [&'static str; 2],
-    /// Number of players.
-    pub count: u8,
-    /// True if exact values are found.
-    pub has_solver: bool,
-    /// Highest level of difficulty; 0 if all games begin alike.
-    pub levels: u32,
-    /// Help about typed turns.
-    pub help: &'static str,
-}
-
-impl Facts {
-    /// Facts of the game called `game`.
-    ///
-    /// # Errors
-    /// [`UnknownGame`].
-    pub fn of(game: &str) -> Result<Self, UnknownGame> {
-        struct Ask;
-
-        impl Visitor for Ask {
-            type Output = Facts;
-
-            fn visit<G: Notation>(self) -> Facts {
-                Facts {
-                    name: G::NAME,
-                    players: [Player::First, Player::Second].map(G::player_name),
-                    count: G::PLAYERS,
-                    has_solver: G::HAS_SOLVER,
-                    levels: G::LEVELS,
-                    help: G::HELP,
-                }
-            }
-        }
-
-        registry::visit(game, Ask)
     }
 }

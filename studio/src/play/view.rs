@@ -1,16 +1,21 @@
 //! The view of a table: pieces of HTML with the names of their places. Words and moves, figures of searches, marks on the board.
 
-use games::{Action, Notation, Player, scene::Scene};
+use games::{
+    Action, Player,
+    erased::{AnyGame, AnyState},
+    scene::Scene,
+};
 use maud::{Markup, html};
 
 use super::{
     jobs::Analysis,
     offers::{Offer, offers},
-    table::{Inner, Slots, Table},
+    table::{Inner, Shown, Table},
 };
 use crate::{
-    board::{self, Shown, View, share},
+    board::{self, Figures, View, share},
     figures::words::count,
+    live::Slots,
 };
 
 /// Visits below which a figure is shown as unsure.
@@ -19,31 +24,26 @@ const UNSURE: u32 = 10;
 const ROWS: usize = 10;
 
 /// Draws all pieces.
-pub(super) fn slots<G: Notation>(table: &Table<G>, inner: &Inner<G>, view: View) -> Slots {
-    let state = inner.shown();
-    let last_turn = last_turn(inner);
-    let scene = state.scene(last_turn);
-    let is_persons = !table.is_computers(&state) && state.outcome().is_none();
-    let offers = if is_persons { offers(&state) } else { Vec::new() };
+pub(super) fn shown(table: &Table, inner: &Inner, view: View) -> Shown {
+    let state = &*inner.shown();
+    let scene = state.scene(last_turn(inner));
+    let is_persons = !table.is_computers(state) && state.outcome().is_none();
+    let offers = if is_persons { offers(state) } else { Vec::new() };
     let analysis = inner.analysis.as_ref();
-    let html = vec![
-        ("board", board::boards(&scene, view).into_string()),
-        ("overlay", overlay(inner, &state, &scene, view).into_string()),
-        ("status", status(table, inner, &state).into_string()),
-        ("moves", moves(inner).into_string()),
-        ("legal", legal(&offers).into_string()),
-        ("tree", tree(&scene).into_string()),
-        ("bar", bar::<G>(table, inner, analysis).into_string()),
-        (
-            "analysis",
-            match analysis.filter(|_| inner.is_analysing) {
-                Some(analysis) => rows(&state, analysis, &inner.exact).into_string(),
-                None => String::new(),
-            },
-        ),
-        ("position", html! { code { (state.position()) } }.into_string()),
-    ];
-    Slots {
+    let rows = analysis
+        .filter(|_| inner.is_analysing)
+        .map(|analysis| rows(state, analysis, &inner.exact));
+    let html = Slots::default()
+        .with("board", board::boards(&scene, view))
+        .with("overlay", overlay(inner, state, &scene, view))
+        .with("status", status(table, inner, state, &scene.remark))
+        .with("moves", moves(inner))
+        .with("legal", legal(&offers))
+        .with("tree", tree(&scene))
+        .with("bar", bar(table, inner, analysis))
+        .with("analysis", rows.unwrap_or_default())
+        .with("position", html! { code { (state.position()) } });
+    Shown {
         html,
         offers,
         at: inner.at,
@@ -53,16 +53,15 @@ pub(super) fn slots<G: Notation>(table: &Table<G>, inner: &Inner<G>, view: View)
 }
 
 /// Actions of the last turn before the position that is shown. A turn that is not complete counts with the one before it.
-fn last_turn<G: Notation>(inner: &Inner<G>) -> &[Action] {
+fn last_turn(inner: &Inner) -> &[Action] {
     let actions = &inner.course.actions()[..inner.at];
     let first = inner.course.turns().iter().rfind(|turn| turn.first < inner.at);
     &actions[first.map_or(0, |turn| turn.first)..]
 }
 
 /// One or two sentences: what was played, who is to act, what is in the hand, how the game ended.
-fn status<G: Notation>(table: &Table<G>, inner: &Inner<G>, state: &G) -> Markup {
+fn status(table: &Table, inner: &Inner, state: &dyn AnyState, remark: &str) -> Markup {
     let mover = state.to_move();
-    let remark = state.remark();
     let played = last_turn(inner);
     let begins = inner.at - played.len();
     let before = inner.course.state_after(begins);
@@ -94,9 +93,9 @@ fn status<G: Notation>(table: &Table<G>, inner: &Inner<G>, state: &G) -> Markup 
 }
 
 /// Name of a side, with the player behind it.
-fn by<G: Notation>(table: &Table<G>, player: Player) -> String {
-    let name = G::player_name(player);
-    if G::PLAYERS == 1 {
+fn by(table: &Table, player: Player) -> String {
+    let name = table.game().player_name(player);
+    if table.game().players == 1 {
         return name.to_owned();
     }
     match table.seats.people.contains(&player) {
@@ -107,7 +106,7 @@ fn by<G: Notation>(table: &Table<G>, player: Player) -> String {
 }
 
 /// Hint in three stages: where the move begins, where it goes, how it is written and what it is worth.
-fn hint<G: Notation>(inner: &Inner<G>, state: &G) -> Markup {
+fn hint(inner: &Inner, state: &dyn AnyState) -> Markup {
     let best = inner
         .analysis
         .as_ref()
@@ -124,7 +123,7 @@ fn hint<G: Notation>(inner: &Inner<G>, state: &G) -> Markup {
             .first()
             .map_or_else(String::new, |board| board.name(*cell))
     };
-    let value = row.value.map(|value| percent::<G>(value.get()));
+    let value = row.value.map(|value| percent(state.game(), value.get()));
     html! {
         p.hint {
             "Hint " (inner.hint) " of 3: "
@@ -151,14 +150,14 @@ fn column(scene: &Scene, cell: usize) -> &'static str {
 }
 
 /// The turns so far, each a button that shows the position after it.
-fn moves<G: Notation>(inner: &Inner<G>) -> Markup {
+fn moves(inner: &Inner) -> Markup {
     let turns = inner.course.turns();
     let ends = turns
         .iter()
         .skip(1)
         .map(|turn| turn.first)
         .chain([inner.course.actions().len()]);
-    let mut state = inner.course.begin().clone();
+    let mut state = inner.course.begin().copy();
     let mut number = 0;
     html! {
         button.turn type="button" data-go="0" aria-current=[(inner.at == 0).then_some("true")] { "Start" }
@@ -196,7 +195,7 @@ pub(super) fn tree(scene: &Scene) -> Markup {
 }
 
 /// Share of the first player as a bar, with its source.
-fn bar<G: Notation>(table: &Table<G>, inner: &Inner<G>, analysis: Option<&Analysis>) -> Markup {
+fn bar(table: &Table, inner: &Inner, analysis: Option<&Analysis>) -> Markup {
     let known = match analysis.filter(|analysis| inner.is_analysing && analysis.visits > 0) {
         Some(analysis) => Some((analysis.value.get(), analysis.visits, analysis.by.as_str())),
         None => inner
@@ -204,11 +203,11 @@ fn bar<G: Notation>(table: &Table<G>, inner: &Inner<G>, analysis: Option<&Analys
             .filter(|_| inner.is_at_end())
             .map(|(value, visits)| (value, visits, table.seats.opponent.name.as_str())),
     };
-    let first = G::player_name(Player::First);
+    let first = table.game().player_name(Player::First);
     html! {
         @match known {
             Some((value, visits, name)) => {
-                @let share = share::<G>(value);
+                @let share = share(table.game(), value);
                 @let percent = format!("{:.0}", 100.0 * share);
                 svg viewBox="0 0 20 100" preserveAspectRatio="none" aria-hidden="true" .unsure[visits < UNSURE] {
                     rect.second width="20" height="100" {}
@@ -226,16 +225,17 @@ fn bar<G: Notation>(table: &Table<G>, inner: &Inner<G>, analysis: Option<&Analys
 }
 
 /// A value as whole percents.
-fn percent<G: Notation>(value: f32) -> String {
-    format!("{:.0} %", 100.0 * share::<G>(value))
+fn percent(game: &AnyGame, value: f32) -> String {
+    format!("{:.0} %", 100.0 * share(game, value))
 }
 
 /// Best actions with prior, visits, value and line.
-fn rows<G: Notation>(state: &G, analysis: &Analysis, exact: &[(Action, i8)]) -> Markup {
+fn rows(state: &dyn AnyState, analysis: &Analysis, exact: &[(Action, i8)]) -> Markup {
+    let game = state.game();
     let all: u32 = analysis.rows.iter().map(|row| row.visits).sum();
     html! {
         p.quiet.small {
-            (analysis.by) " · " (count(analysis.visits.into())) " visits · " (G::player_name(analysis.mover)) "’s chances"
+            (analysis.by) " · " (count(analysis.visits.into())) " visits · " (game.player_name(analysis.mover)) "’s chances"
         }
         table {
             thead { tr {
@@ -243,7 +243,7 @@ fn rows<G: Notation>(state: &G, analysis: &Analysis, exact: &[(Action, i8)]) -> 
                 th scope="col" { "Prior" }
                 th scope="col" { "Visits" }
                 th scope="col" { "Value" }
-                @if G::HAS_SOLVER { th scope="col" { "Exact" } }
+                @if game.has_solver { th scope="col" { "Exact" } }
                 th scope="col" { "Line" }
             } }
             tbody {
@@ -259,8 +259,8 @@ fn rows<G: Notation>(state: &G, analysis: &Analysis, exact: &[(Action, i8)]) -> 
                             }
                             (count(row.visits.into()))
                         }
-                        td { @match row.value { Some(value) => { (percent::<G>(value.get())) } None => { "–" } } }
-                        @if G::HAS_SOLVER { td { (verdict(exact, row.action)) } }
+                        td { @match row.value { Some(value) => { (percent(game, value.get())) } None => { "–" } } }
+                        @if game.has_solver { td { (verdict(exact, row.action)) } }
                         td.line { (line_text(state, &row.line)) }
                     }
                 }
@@ -284,7 +284,7 @@ fn verdict(exact: &[(Action, i8)], action: Action) -> Markup {
 }
 
 /// Hinted cells, and figures of the analysis on the board.
-fn overlay<G: Notation>(inner: &Inner<G>, state: &G, scene: &Scene, view: View) -> Markup {
+fn overlay(inner: &Inner, state: &dyn AnyState, scene: &Scene, view: View) -> Markup {
     let Some(board) = scene.boards.first() else {
         return Markup::default();
     };
@@ -304,13 +304,13 @@ fn overlay<G: Notation>(inner: &Inner<G>, state: &G, scene: &Scene, view: View) 
         }
         _ => Vec::new(),
     };
-    let shown = |analysis: &Analysis| -> Vec<Shown> {
+    let shown = |analysis: &Analysis| -> Vec<Figures> {
         let all: u32 = analysis.rows.iter().map(|row| row.visits).sum();
-        let figures = analysis.rows.iter().map(|row| Shown {
+        let figures = analysis.rows.iter().map(|row| Figures {
             action: row.action,
             prior: row.prior,
             visits: row.visits as f32 / all.max(1) as f32,
-            value: row.value.map(|value| share::<G>(value.get())),
+            value: row.value.map(|value| share(state.game(), value.get())),
         });
         figures.collect()
     };
@@ -326,8 +326,8 @@ fn overlay<G: Notation>(inner: &Inner<G>, state: &G, scene: &Scene, view: View) 
 }
 
 /// Cells that are clicked to play actions one after the other.
-fn clicked<G: Notation>(state: &G, actions: &[Action]) -> Vec<usize> {
-    let mut state = state.clone();
+fn clicked(state: &dyn AnyState, actions: &[Action]) -> Vec<usize> {
+    let mut state = state.copy();
     let mut cells = Vec::new();
     for &action in actions {
         let clicks = state.clicks(action);
@@ -338,13 +338,13 @@ fn clicked<G: Notation>(state: &G, actions: &[Action]) -> Vec<usize> {
 }
 
 /// Actions of a line that belong to its first turn.
-fn first_turn<G: Notation>(state: &G, line: &[Action]) -> Vec<Action> {
+fn first_turn(state: &dyn AnyState, line: &[Action]) -> Vec<Action> {
     turns_of(state, line).into_iter().next().unwrap_or_default()
 }
 
 /// Turns of a line.
-fn turns_of<G: Notation>(state: &G, line: &[Action]) -> Vec<Vec<Action>> {
-    let mut state = state.clone();
+fn turns_of(state: &dyn AnyState, line: &[Action]) -> Vec<Vec<Action>> {
+    let mut state = state.copy();
     let mut turns: Vec<Vec<Action>> = Vec::new();
     for &action in line {
         match turns.last_mut().filter(|_| state.is_mid_turn()) {
@@ -357,9 +357,9 @@ fn turns_of<G: Notation>(state: &G, line: &[Action]) -> Vec<Vec<Action>> {
 }
 
 /// A line as people write it, turn by turn.
-fn line_text<G: Notation>(state: &G, line: &[Action]) -> String {
-    let mut state = state.clone();
-    let turns = turns_of(&state, line);
+fn line_text(state: &dyn AnyState, line: &[Action]) -> String {
+    let mut state = state.copy();
+    let turns = turns_of(&*state, line);
     let mut texts = Vec::new();
     for turn in turns {
         texts.push(state.write_turn(&turn));

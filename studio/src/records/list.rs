@@ -10,7 +10,7 @@ use proto::{
     v1::{GameFilter, GameResult, GameSort, GameSummary, ListGamesReply},
 };
 use replay_store::client::Order;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     app::App,
@@ -24,18 +24,21 @@ use crate::{
 const LIMIT: u32 = 50;
 
 /// Query of the list, in the terms of `minuet games list`.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Wanted {
     sort: Sort,
+    #[serde(skip_serializing_if = "String::is_empty")]
     model: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
     ending: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
     actor: String,
     cursor: String,
 }
 
 /// Orders of the list.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum Sort {
     #[default]
@@ -101,10 +104,10 @@ impl Wanted {
 /// [`Failure`] if the store does not answer.
 pub async fn list(State(app): State<App>, Parameters(wanted): Parameters<Wanted>) -> Result<Markup, Failure> {
     let reply = app
-        .store()
+        .store
         .list(wanted.sort.order(), wanted.filter(), LIMIT, wanted.cursor()?)
         .await?;
-    let game = registry::find(&app.run().config.game.name);
+    let game = registry::find(&app.run.config.game.name);
     let players = game
         .map_err(|error| Failure::Missing(error.to_string()))?
         .player_names();
@@ -195,39 +198,13 @@ fn next(wanted: &Wanted, reply: &ListGamesReply) -> Markup {
         cursor: hex(&reply.next_cursor),
         ..wanted.clone()
     };
-    let query: Vec<String> = [
-        (
-            "sort",
-            Sort::ALL
-                .iter()
-                .find(|(sort, ..)| *sort == next.sort)
-                .map_or("", |(_, name, _)| name),
-        ),
-        ("model", &next.model),
-        ("ending", &next.ending),
-        ("actor", &next.actor),
-        ("cursor", &next.cursor),
-    ]
-    .into_iter()
-    .filter(|(_, value)| !value.is_empty())
-    .map(|(name, value)| format!("{name}={}", escaped(value)))
-    .collect();
+    // Texts and unit variants can always be written as a query.
+    let query = serde_urlencoded::to_string(&next).unwrap_or_default();
     html! {
         @if !reply.next_cursor.is_empty() {
-            p { a.button href=(format!("/games?{}", query.join("&"))) { "More games" } }
+            p { a.button href=(format!("/games?{query}")) { "More games" } }
         }
     }
-}
-
-/// A value in a query: everything but letters, digits and a few signs as `%XX`.
-fn escaped(value: &str) -> String {
-    value
-        .bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => char::from(byte).to_string(),
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
 }
 
 fn result(result: i32, [first, second]: [&str; 2]) -> String {
@@ -245,8 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_a_query_are_escaped_and_damaged_cursors_refused() {
-        assert_eq!(escaped("a b&c=é"), "a%20b%26c%3D%C3%A9");
+    fn damaged_cursors_are_refused() {
         let with = |cursor: &str| Wanted {
             cursor: cursor.into(),
             ..Wanted::default()

@@ -20,7 +20,7 @@ use crate::{
     },
     form::Parameters,
     live::Slots,
-    page::{Section, page},
+    page::{Section, columns, page},
 };
 
 /// Candidates that are shown; the rest is one line.
@@ -42,7 +42,7 @@ pub async fn game(
     Path(id): Path<String>,
     Parameters(at): Parameters<At>,
 ) -> Result<Markup, Failure> {
-    let game = app.store().game(&parse_id(&id)?).await?;
+    let game = app.store.game(&parse_id(&id)?).await?;
     let replay = Replay::of(&game, at.ply.unwrap_or(usize::MAX))?;
     let slots = slots(&id, &replay);
     let body = html! {
@@ -80,7 +80,7 @@ pub async fn game(
 
 /// `GET /games/{id}/at/{ply}`: the parts of the page that depend on the move, as JSON.
 pub async fn at(State(app): State<App>, Path((id, ply)): Path<(String, usize)>) -> Result<Response, InJson> {
-    let game = app.store().game(&parse_id(&id)?).await?;
+    let game = app.store.game(&parse_id(&id)?).await?;
     let replay = Replay::of(&game, ply)?;
     Ok(slots(&id, &replay).json().into_response())
 }
@@ -153,7 +153,7 @@ fn thought(replay: &Replay) -> Markup {
             p.quiet { "No visits are recorded here: the move was not searched fully." }
         } @else {
             table.candidates {
-                thead { tr { th scope="col" { "Move" } th scope="col" { "Visits" } th scope="col" { "Share" } } }
+                (columns(&["Move", "Visits", "Share"]))
                 tbody {
                     @for candidate in ply.candidates.iter().take(CANDIDATES) {
                         tr.played[candidate.is_played] {
@@ -199,7 +199,7 @@ fn value(replay: &Replay) -> Markup {
         .enumerate()
         .map(|(ply, thought)| {
             let percent = 50.0 * (f64::from(thought.value) + 1.0);
-            Point::with_interval(ply as f64, percent, percent, percent)
+            Point::single(ply as f64, percent)
         })
         .collect();
     chart(&Chart {
@@ -210,7 +210,7 @@ fn value(replay: &Replay) -> Markup {
         curves: &[Curve {
             name: "root value",
             points: &points,
-            look: Look::First,
+            look: Look::FIRST,
         }],
         empty: "This game has no moves.",
     })

@@ -16,7 +16,7 @@ use crate::{
     app::App,
     assets,
     figures::words::with_code,
-    page::{Section, page},
+    page::{Section, columns, page},
 };
 
 /// Routes of the settings.
@@ -33,7 +33,7 @@ struct Read {
 
 impl Read {
     fn of(app: &App) -> Result<Self, config::ConfigError> {
-        let config = list::read(&app.run().folder)?;
+        let config = list::read(&app.run.folder)?;
         Ok(Self {
             settings: list::settings(&config),
             usual: list::usual(&config.game.name)?,
@@ -98,7 +98,7 @@ fn overview(read: &Read, different: &[&Setting]) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label="Settings that differ, scrollable" {
             table.different {
-                thead { tr { th scope="col" { "Key" } th scope="col" { "Here" } th scope="col" { "New run" } } }
+                (columns(&["Key", "Here", "New run"]))
                 tbody {
                     @for setting in different {
                         tr {

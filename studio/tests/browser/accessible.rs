@@ -38,8 +38,7 @@ fn a_picture_without_words_is_a_violation() {
     let Some(browser) = Browser::start() else {
         return;
     };
-    browser.open("/play?game=connect-four&side=both");
-    browser.find("[data-play][data-at='0'] .turn");
+    browser.open_table("game=connect-four&side=both");
     browser.script("document.querySelector('main').append(document.createElement('img'))");
     let found = browser.violations(&axe);
     assert!(
@@ -115,8 +114,7 @@ fn a_table_of_each_game_has_no_violation() {
         return;
     };
     for game in games::registry::NAMES {
-        browser.open(&format!("/play?game={game}&side=both"));
-        browser.find("[data-play][data-at='0'] .turn");
+        browser.open_table(&format!("game={game}&side=both"));
         browser.click("[name=analyse]");
         browser.find(".rows tbody tr");
         check(&browser, &axe, game);
@@ -134,8 +132,7 @@ fn a_search_tree_has_no_violation() {
         return;
     };
     for game in ["paco-sako", "generator"] {
-        browser.open(&format!("/play?game={game}&side=both&opponent=uct"));
-        browser.find("[data-play][data-at='0'] .turn");
+        browser.open_table(&format!("game={game}&side=both&opponent=uct"));
         browser.click(".open-tree button");
         browser.find(".nodes tbody tr:nth-child(2) a");
         // The page marks the way of the last visit.

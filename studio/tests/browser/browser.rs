@@ -156,7 +156,7 @@ impl Browser {
             let listener = tokio::net::TcpListener::bind((address, 0)).await.unwrap();
             let bound = listener.local_addr().unwrap();
             let app = App::new(run, ending.clone());
-            let door = Door::at(bound, &app.run().config.security, &[]).unwrap();
+            let door = Door::at(bound, &app.run.config.security, &[]).unwrap();
             let site = format!("{}://127.0.0.1:{}", door.scheme(), bound.port());
             tokio::spawn(server::serve(listener, app, door));
             site
@@ -178,6 +178,22 @@ impl Browser {
     pub fn open(&self, path: &str) {
         let url = format!("{}{path}", self.site);
         self.post("/url", &json!({ "url": url })).unwrap();
+    }
+
+    /// Opens a new game, and waits until the board can be played.
+    pub fn open_table(&self, query: &str) {
+        self.open(&format!("/play?{query}"));
+        self.find("[data-play][data-at='0'] .turn");
+    }
+
+    /// Checks that the open page is not wider than these widths.
+    pub fn fits(&self, widths: &[u32]) {
+        for &width in widths {
+            self.set_width(width);
+            let over = self
+                .script("return document.documentElement.scrollWidth - document.documentElement.clientWidth");
+            assert!(over.as_i64().unwrap() <= 0, "{over} pixels too wide at {width}");
+        }
     }
 
     /// Cookies that the browser sends to the page.

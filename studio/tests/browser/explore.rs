@@ -7,8 +7,7 @@ fn a_tree_is_opened_from_a_game_and_grows_in_place() {
     let Some(browser) = Browser::start() else {
         return;
     };
-    browser.open("/play?game=paco-sako&side=both&opponent=uct");
-    browser.find("[data-play][data-at='0'] .turn");
+    browser.open_table("game=paco-sako&side=both&opponent=uct");
     browser.click(".open-tree button");
     let visits = |number: &str| format!("document.querySelector('.visits b')?.textContent === '{number}'");
     browser.wait(&visits("50"));
@@ -33,12 +32,7 @@ fn a_tree_is_opened_from_a_game_and_grows_in_place() {
     browser.wait("!document.querySelector('.formula')");
     browser.script("history.forward()");
     browser.wait("document.querySelector('.formula .sum')");
-    for width in [360, 900, 1600, 3840] {
-        browser.set_width(width);
-        let over = browser
-            .script("return document.documentElement.scrollWidth - document.documentElement.clientWidth");
-        assert!(over.as_i64().unwrap() <= 0, "{over} pixels too wide at {width}");
-    }
+    browser.fits(&[360, 900, 1600, 3840]);
     browser.end();
 }
 
@@ -48,8 +42,7 @@ fn every_game_has_a_tree() {
         return;
     };
     for game in games::registry::NAMES {
-        browser.open(&format!("/play?game={game}&side=both&opponent=uct"));
-        browser.find("[data-play][data-at='0'] .turn");
+        browser.open_table(&format!("game={game}&side=both&opponent=uct"));
         browser.click(".open-tree button");
         browser.find(".nodes tbody tr:nth-child(2) a");
         browser.click(".nodes tbody tr:nth-child(2) a");

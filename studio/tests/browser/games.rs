@@ -20,16 +20,22 @@ fn begin<G: Notation>(browser: &Browser, start: Option<&str>) {
     if let Some(start) = start {
         query.append_pair("start", start);
     }
-    browser.open(&format!("/play?{}", query.finish()));
-    browser.find("[data-play][data-at='0'] .turn");
+    browser.open_table(&query.finish());
 }
 
-/// Plays turns by hand, and compares with the rules after each click that completes an action.
-fn play<G: Notation>(hand: Hand, start: Option<&str>, turns: &[&str]) {
+/// Plays the turns once with each hand, and compares with the rules after each click that completes an action.
+fn play<G: Notation>(hands: &[Hand], start: Option<&str>, turns: &[&str]) {
     let Some(browser) = Browser::start() else {
         return;
     };
-    begin::<G>(&browser, start);
+    for &hand in hands {
+        play_by::<G>(&browser, hand, start, turns);
+    }
+    browser.end();
+}
+
+fn play_by<G: Notation>(browser: &Browser, hand: Hand, start: Option<&str>, turns: &[&str]) {
+    begin::<G>(browser, start);
     let mut state = G::start(&G::people_rules(), start).unwrap();
     let mut count = 0;
     for turn in turns {
@@ -63,13 +69,12 @@ fn play<G: Notation>(hand: Hand, start: Option<&str>, turns: &[&str]) {
                 browser.pick(hand, piece.kind);
             }
             browser.find(&format!("[data-play][data-at='{count}']"));
-            compare(&browser, &state);
+            compare(browser, &state);
         }
     }
     let result = state.result_text().expect("the game is over");
     let status = browser.text(".status");
     assert!(status.contains(&result), "{status}");
-    browser.end();
 }
 
 /// Compares the page with a state of the rules: the position, the pieces that the cells name, the legal moves.
@@ -98,73 +103,29 @@ const PACO: &[&str] = &["d1 d5 e6", "e8 e7", "b7 b8 q", "e7 f8", "b8 f8"];
 const PACO_START: &str = "4k3/1P6/4p3/3a4/8/8/8/3RK3 w 0 - - -";
 
 #[test]
-fn a_game_of_chess_by_click() {
-    play::<Chess>(Hand::Click, None, CHESS);
+fn a_game_of_chess() {
+    play::<Chess>(&[Hand::Click, Hand::Drag, Hand::Keys], None, CHESS);
 }
 
 #[test]
-fn a_game_of_chess_by_drag() {
-    play::<Chess>(Hand::Drag, None, CHESS);
+fn a_game_of_paco_sako_with_a_chain_and_a_promotion() {
+    let hands = [Hand::Click, Hand::Drag, Hand::Keys, Hand::Touch];
+    play::<PacoSako>(&hands, Some(PACO_START), PACO);
 }
 
 #[test]
-fn a_game_of_chess_by_keys() {
-    play::<Chess>(Hand::Keys, None, CHESS);
+fn a_game_of_connect_four() {
+    play::<ConnectFour>(&[Hand::Click, Hand::Touch, Hand::Keys], None, CONNECT_FOUR);
 }
 
 #[test]
-fn a_game_of_paco_sako_with_a_chain_and_a_promotion_by_click() {
-    play::<PacoSako>(Hand::Click, Some(PACO_START), PACO);
+fn a_game_of_gomoku() {
+    play::<Gomoku>(&[Hand::Click, Hand::Keys], None, GOMOKU);
 }
 
 #[test]
-fn a_game_of_paco_sako_with_a_chain_and_a_promotion_by_drag() {
-    play::<PacoSako>(Hand::Drag, Some(PACO_START), PACO);
-}
-
-#[test]
-fn a_game_of_paco_sako_with_a_chain_and_a_promotion_by_keys() {
-    play::<PacoSako>(Hand::Keys, Some(PACO_START), PACO);
-}
-
-#[test]
-fn a_game_of_paco_sako_by_touch() {
-    play::<PacoSako>(Hand::Touch, Some(PACO_START), PACO);
-}
-
-#[test]
-fn a_game_of_connect_four_by_click() {
-    play::<ConnectFour>(Hand::Click, None, CONNECT_FOUR);
-}
-
-#[test]
-fn a_game_of_connect_four_by_touch() {
-    play::<ConnectFour>(Hand::Touch, None, CONNECT_FOUR);
-}
-
-#[test]
-fn a_game_of_connect_four_by_keys() {
-    play::<ConnectFour>(Hand::Keys, None, CONNECT_FOUR);
-}
-
-#[test]
-fn a_game_of_gomoku_by_click() {
-    play::<Gomoku>(Hand::Click, None, GOMOKU);
-}
-
-#[test]
-fn a_game_of_gomoku_by_keys() {
-    play::<Gomoku>(Hand::Keys, None, GOMOKU);
-}
-
-#[test]
-fn a_game_of_othello_by_click() {
-    play::<Othello>(Hand::Click, None, OTHELLO);
-}
-
-#[test]
-fn a_game_of_othello_by_keys() {
-    play::<Othello>(Hand::Keys, None, OTHELLO);
+fn a_game_of_othello() {
+    play::<Othello>(&[Hand::Click, Hand::Keys], None, OTHELLO);
 }
 
 /// The problem is a grid of width 7, drawn by one move of the width's imp.

@@ -62,11 +62,6 @@ fn the_slider_moves_through_the_checkpoints_by_keys_and_the_page_fits() {
         (false.into(), true.into())
     );
 
-    for width in [360, 900, 1600, 3840] {
-        browser.set_width(width);
-        let over = browser
-            .script("return document.documentElement.scrollWidth - document.documentElement.clientWidth");
-        assert!(over.as_i64().unwrap() <= 0, "{over} pixels too wide at {width}");
-    }
+    browser.fits(&[360, 900, 1600, 3840]);
     browser.end();
 }

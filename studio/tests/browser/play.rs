@@ -7,8 +7,7 @@ fn the_computer_answers_and_a_turn_is_taken_back() {
     let Some(browser) = Browser::start() else {
         return;
     };
-    browser.open("/play?game=connect-four&opponent=uct&visits=20");
-    browser.find("[data-play][data-at='0'] .turn");
+    browser.open_table("game=connect-four&opponent=uct&visits=20");
     browser.press(Hand::Click, &[38]);
     browser.find("[data-play][data-at='2']");
     browser.click("[data-do=undo]");
@@ -42,8 +41,7 @@ fn a_hint_has_three_stages() {
     let Some(browser) = Browser::start() else {
         return;
     };
-    browser.open("/play?game=chess&side=both&start=7k/8/5KQ1/8/8/8/8/8%20w%20-%20-%200%201");
-    browser.find("[data-play][data-at='0'] .turn");
+    browser.open_table("game=chess&side=both&start=7k/8/5KQ1/8/8/8/8/8%20w%20-%20-%200%201");
     for words in ["begin on", "go to", "visits"] {
         browser.click("[data-do=hint]");
         browser.wait(&format!(
@@ -59,8 +57,7 @@ fn a_typed_move_is_played_and_a_wrong_one_is_explained() {
     let Some(browser) = Browser::start() else {
         return;
     };
-    browser.open("/play?game=paco-sako&side=both");
-    browser.find("[data-play][data-at='0'] .turn");
+    browser.open_table("game=paco-sako&side=both");
     browser.fill("[name=text]", "e2 e5\u{e007}");
     let said = browser.text(".said:not(:empty)");
     assert!(said.contains("cannot be placed on e5"), "{said}");
@@ -78,18 +75,9 @@ fn the_page_fits_into_every_width() {
     let Some(browser) = Browser::start() else {
         return;
     };
-    for width in [360, 900, 1600] {
-        browser.set_width(width);
-        for game in games::registry::NAMES {
-            browser.open(&format!("/play?game={game}&side=both"));
-            browser.find("[data-play][data-at='0'] .turn");
-            let over = browser
-                .script("return document.documentElement.scrollWidth - document.documentElement.clientWidth");
-            assert!(
-                over.as_i64().unwrap() <= 0,
-                "{game} at {width}: {over} pixels too wide"
-            );
-        }
+    for game in games::registry::NAMES {
+        browser.open_table(&format!("game={game}&side=both"));
+        browser.fits(&[360, 900, 1600]);
     }
     browser.end();
 }

@@ -6,7 +6,7 @@ use replay_store::{settings::Settings, store::Store};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{pages::event_with, run_at_work::RunAtWork, site::Site, stored};
+use crate::{run_at_work::RunAtWork, site::Site, stored};
 
 /// Serves a store with one game, which ended in 1970.
 async fn store_of_old_games(folder: &Path) -> (std::net::SocketAddr, CancellationToken) {
@@ -45,17 +45,9 @@ async fn each_fault_of_a_run_is_shown_with_its_number_the_remedy_and_a_setting()
     let (replay, store) = store_of_old_games(folder.path()).await;
     let run = RunAtWork::new(folder.path(), replay);
     let site = Site::of(folder).await;
-    let mut stream = site
-        .open(&format!("GET /live HTTP/1.1\nHost: {}", site.address))
-        .await;
-    let mut text = String::new();
+    let mut events = site.events("/live").await;
     // A look waits two seconds for the store, which may need longer to open on a busy machine.
-    let healthy = event_with(&mut stream, &mut text, |changes| {
-        changes["alarm-titles"]
-            .as_str()
-            .is_some_and(|titles| titles.contains("Alarm: No new game."))
-    });
-    let healthy = healthy.await;
+    let healthy = events.says("alarm-titles", "Alarm: No new game.").await;
     assert!(
         !healthy["alarms"].as_str().unwrap().contains("data-copy"),
         "{healthy}"
@@ -66,12 +58,8 @@ async fn each_fault_of_a_run_is_shown_with_its_number_the_remedy_and_a_setting()
     run.set("learner", "minuet_learner_divergences_total 2\n");
     run.set("inference-server", "minuet_inference_model_step 100\n");
     run.record(7_200.0);
-    let faults = event_with(&mut stream, &mut text, |changes| {
-        changes["alarm-count"]
-            .as_str()
-            .is_some_and(|count| count.contains("<b>7</b>, 4 critical"))
-    });
-    let shown = faults.await["alarms"].as_str().unwrap().to_owned();
+    let faults = events.says("alarm-count", "<b>7</b>, 4 critical").await;
+    let shown = faults["alarms"].as_str().unwrap().to_owned();
     for part in [
         "<b>Role down</b><span class=\"hidden-text\"> (critical)</span>: actor-1 does not answer.",
         "<b>Games refused</b><span class=\"hidden-text\"> (critical)</span>: the replay store refused 3 games.",
@@ -93,12 +81,7 @@ async fn each_fault_of_a_run_is_shown_with_its_number_the_remedy_and_a_setting()
     // The run ends: nothing is checked any more.
     drop(run);
     store.cancel();
-    let ended = event_with(&mut stream, &mut text, |changes| {
-        changes["alarms"]
-            .as_str()
-            .is_some_and(|shown| shown.contains("while it is at work"))
-    });
-    let ended = ended.await;
+    let ended = events.says("alarms", "while it is at work").await;
     assert!(
         ended["alarm-titles"].as_str().unwrap().contains("No alarm."),
         "{ended}"

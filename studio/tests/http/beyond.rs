@@ -3,12 +3,12 @@
 use std::{fs, net::Ipv4Addr, path::Path};
 
 use config::SecurityConfig;
-use launcher::run::folder::RunFolder;
+use serde_json::json;
 use studio::security::door::Door;
 use tokio::io::AsyncReadExt as _;
 
 use crate::{
-    site::{Reply, Site, location},
+    site::{Reply, Site, location, new_run},
     stored,
 };
 
@@ -28,21 +28,11 @@ fn write_tokens(folder: &Path, lines: &str) {
 async fn run() -> Site {
     let folder = tempfile::tempdir().unwrap();
     let settings = ["security.tokens=tokens", "security.plaintext=anywhere"];
-    let settings = settings.map(|setting| setting.parse().unwrap());
-    drop(RunFolder::open(folder.path(), Some("connect-four"), &settings).unwrap());
+    new_run(folder.path(), "connect-four", &settings);
     let lines = format!("viewer sample {VIEWER}\nplayer evaluate {PLAYER}\nowner administer {OWNER}\n");
     write_tokens(folder.path(), &lines);
     stored::run(folder.path()).await;
     Site::at(Ipv4Addr::UNSPECIFIED, folder).await
-}
-
-async fn post(site: &Site, path: &str, cookie: &str, body: &str) -> Reply {
-    let head = format!(
-        "POST {path} HTTP/1.1\nHost: {}\nSec-Fetch-Site: same-origin\nContent-Type: application/json\nContent-Length: {}\n{cookie}",
-        site.address,
-        body.len()
-    );
-    site.send_with(&head, body).await
 }
 
 /// Posts a token, and returns the header with its cookie.
@@ -125,12 +115,8 @@ async fn without_a_token_nothing_of_the_run_is_shown() {
             );
         }
     }
-    assert_eq!(
-        post(&site, "/play/tables", "", "{\"game\":\"chess\"}")
-            .await
-            .status,
-        401
-    );
+    let game = json!({ "game": "chess" });
+    assert_eq!(site.post("/play/tables", &game).await.status, 401);
     // A probe has no token, and the form needs its style.
     assert_eq!(site.get("/healthz").await.status, 200);
     let form = site.get("/").await.body;
@@ -192,13 +178,8 @@ async fn sample_reads_and_evaluate_plays() {
         let cookie = sign_in(&site, token).await;
         let read = get(&site, "/games", &cookie).await.status;
         let board = get(&site, "/play", &cookie).await.status;
-        let game = post(
-            &site,
-            "/play/tables",
-            &cookie,
-            "{\"game\":\"connect-four\",\"side\":\"both\"}",
-        )
-        .await;
+        let game = json!({ "game": "connect-four", "side": "both" });
+        let game = site.post_as("/play/tables", &cookie, &game).await;
         seen.push((read, board, game.status));
     }
     assert_eq!(seen, [(200, 403, 403), (403, 200, 200), (200, 200, 200)]);
@@ -232,13 +213,7 @@ async fn no_token_is_taken_from_an_address_and_the_form_writes_none_there() {
             reply.body
         );
     }
-    let json = post(
-        &site,
-        "/login",
-        "",
-        &format!("{{\"token\":\"{OWNER}\",\"to\":\"/\"}}"),
-    )
-    .await;
+    let json = site.post("/login", &json!({ "token": OWNER, "to": "/" })).await;
     assert_eq!(json.status, 400, "{}", json.body);
 }
 
@@ -321,8 +296,8 @@ async fn the_pages_change_nothing_of_a_run() {
     for path in ["/", "/games", "/learn", "/matches", "/report", "/play"] {
         assert_eq!(site.get(path).await.status, 200, "{path}");
     }
-    let game = "{\"game\":\"connect-four\",\"side\":\"both\"}";
-    assert_eq!(post(&site, "/play/tables", "", game).await.status, 200);
+    let game = json!({ "game": "connect-four", "side": "both" });
+    assert_eq!(site.post("/play/tables", &game).await.status, 200);
     let names = |files: &[(std::path::PathBuf, Vec<u8>)]| {
         files.iter().map(|(path, _)| path.clone()).collect::<Vec<_>>()
     };

@@ -2,19 +2,12 @@
 
 use std::{fs, path::Path};
 
-use launcher::run::folder::RunFolder;
 use serde_json::json;
 
-use crate::site::Site;
+use crate::site::{Site, new_run};
 
 /// Moment of the first figures, in milliseconds since the Unix epoch.
 const BEGIN: u64 = 1_795_255_200_000;
-
-/// Makes a run of a game with these settings.
-fn new_run(folder: &Path, game: &str, settings: &[&str]) {
-    let settings: Vec<config::Override> = settings.iter().map(|text| text.parse().unwrap()).collect();
-    drop(RunFolder::open(folder, Some(game), &settings).unwrap());
-}
 
 /// Writes figures of a run that stores `games` games and evaluates `rate` positions in each second, and trains to the steps 10 and 20
 /// after 15 and 25 seconds.

@@ -12,7 +12,7 @@ use checkpoints::Repository;
 use serde_json::{Value, json};
 use studio::run::Run;
 
-use crate::{pages::event_with, site::Site, stored, trained};
+use crate::{site::Site, stored, trained};
 
 const PAGES: [&str; 8] = [
     "/", "/play", "/games", "/learn", "/matches", "/compare", "/config", "/report",
@@ -101,38 +101,27 @@ async fn a_checkpoint_that_is_pruned_while_it_is_shown_is_missed_in_a_sentence()
     let opponent = versions[0].as_str();
     let game = json!({ "game": "connect-four", "opponent": opponent, "side": "first" });
     let table = site.table(&game).await;
-    let get = |path: &str| format!("GET {path} HTTP/1.1\nHost: {}", site.address);
-    let mut stream = site.open(&get(&format!("/learn/live?at={}", versions[0]))).await;
-    let mut text = String::new();
-    let says = |words: &'static str| {
-        move |changes: &Value| {
-            let said = changes["checkpoint"].as_str();
-            said.is_some_and(|said| said.contains(words))
-        }
-    };
-    event_with(&mut stream, &mut text, says("<b>step 0</b>")).await;
+    let mut events = site.events(&format!("/learn/live?at={}", versions[0])).await;
+    events.says("checkpoint", "<b>step 0</b>").await;
 
     let repository = Repository::open(&config.checkpoints.store).unwrap();
     repository.prune(1).await.unwrap();
-    event_with(
-        &mut stream,
-        &mut text,
-        says("not kept any more. Choose another one."),
-    )
-    .await;
+    events
+        .says("checkpoint", "not kept any more. Choose another one.")
+        .await;
     let page = site.get("/learn").await.body;
     assert!(page.contains("<b>step 100 (latest)</b>"), "{page}");
 
     // A game against it cannot continue, and says so.
     let address = format!("/play/tables/{table}");
-    let mut stream = site.open(&get(&format!("{address}/events"))).await;
+    let mut events = site.events(&format!("{address}/events")).await;
     let play = json!({ "do": "play", "actions": [3], "at": 0 });
     assert_eq!(site.post(&address, &play).await.status, 200);
     let is_told = |event: &Value| {
         let status = event["slots"]["status"].as_str().unwrap_or_default();
         status.contains("class=\"trouble\"") && status.contains(versions[0].as_str())
     };
-    event_with(&mut stream, &mut String::new(), is_told).await;
+    events.find(is_told).await;
     overview(&site).await;
 }
 

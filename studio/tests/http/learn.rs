@@ -2,9 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use crate::{
+    site::{Events, Site},
+    trained,
+};
 
-use crate::{pages::event, site::Site, trained};
+/// The newest content of each slot.
+#[derive(Default)]
+struct Shown(BTreeMap<String, String>);
+
+impl Shown {
+    fn of(&self, slot: &str) -> &str {
+        self.0.get(slot).map_or("", String::as_str)
+    }
+
+    async fn read(&mut self, events: &mut Events) {
+        for (slot, content) in events.next().await.as_object().unwrap() {
+            self.0.insert(slot.clone(), content.as_str().unwrap().into());
+        }
+    }
+}
 
 #[tokio::test]
 async fn a_run_without_checkpoints_says_what_will_come_and_draws_the_positions() {
@@ -49,27 +66,17 @@ async fn the_stream_brings_raw_and_searched_figures_and_curves_over_all_checkpoi
     let folder = tempfile::tempdir().unwrap();
     trained::run(folder.path(), &[0, 100, 200], &[("minute-0", 0)]).await;
     let site = Site::of(folder).await;
-    let mut stream = site
-        .open(&format!("GET /learn/live HTTP/1.1\nHost: {}", site.address))
-        .await;
-    let mut text = String::new();
-    let mut shown: BTreeMap<String, String> = BTreeMap::new();
-    let of = |shown: &BTreeMap<String, String>, name: &str| shown.get(name).cloned().unwrap_or_default();
+    let mut events = site.events("/learn/live").await;
+    let mut shown = Shown::default();
     // The chosen checkpoint is searched first; the curves are complete when all have answered.
-    while !of(&shown, "lines-6").contains("at step 0")
-        || !of(&shown, "checkpoint").contains("3 of 3 checkpoints asked")
+    while !shown.of("lines-6").contains("at step 0")
+        || !shown.of("checkpoint").contains("3 of 3 checkpoints asked")
     {
-        let changes: Value = event(&mut stream, &mut text).await;
-        for (name, content) in changes.as_object().unwrap() {
-            shown.insert(name.clone(), content.as_str().unwrap().into());
-        }
-        assert!(
-            !of(&shown, "checkpoint").contains("cannot"),
-            "{}",
-            of(&shown, "checkpoint")
-        );
+        shown.read(&mut events).await;
+        let checkpoint = shown.of("checkpoint");
+        assert!(!checkpoint.contains("cannot"), "{checkpoint}");
     }
-    let win = of(&shown, "probe-6");
+    let win = shown.of("probe-6");
     let first = win.split("<th scope=\"row\">").nth(2).unwrap();
     assert!(first.starts_with('2') || first.starts_with('6'), "{win}");
     let figures: Vec<u32> = win
@@ -85,14 +92,11 @@ async fn the_stream_brings_raw_and_searched_figures_and_curves_over_all_checkpoi
         win.contains("by-prior") && win.contains("class=\"advice\""),
         "{win}"
     );
-    // The milestones and the newest checkpoint take the exam after that: both have the same network.
-    while !of(&shown, "optimal").contains("at step 0") || !of(&shown, "optimal").contains("at 200") {
-        let changes: Value = event(&mut stream, &mut text).await;
-        for (name, content) in changes.as_object().unwrap() {
-            shown.insert(name.clone(), content.as_str().unwrap().into());
-        }
+    // The milestones and the newest checkpoint take the solver tests after that: both have the same network.
+    while !shown.of("optimal").contains("at step 0") || !shown.of("optimal").contains("at 200") {
+        shown.read(&mut events).await;
     }
-    let optimal = of(&shown, "optimal");
+    let optimal = shown.of("optimal");
     let described = optimal.split("milestones. network alone: ").nth(1).unwrap();
     let shares: Vec<f64> = described
         .split([' ', ','])
@@ -109,7 +113,7 @@ async fn the_stream_brings_raw_and_searched_figures_and_curves_over_all_checkpoi
     assert!(shares[0] > random + 10.0 && shares[0] <= 100.0, "{optimal}");
     assert_eq!(shares[0], shares[2], "{optimal}");
 
-    let lines = of(&shown, "lines-6");
+    let lines = shown.of("lines-6");
     for at in ["at step 0", "at 200"] {
         assert!(lines.contains(at), "{at} in {lines}");
     }

@@ -1,10 +1,9 @@
 //! The pages of a run, without a browser.
 
-use std::{fs, time::Duration};
+use std::fs;
 
 use launcher::watch::{Problems, Summary};
 use serde_json::{Value, json};
-use tokio::io::AsyncReadExt as _;
 
 use crate::{site::Site, stored};
 
@@ -78,7 +77,7 @@ async fn the_overview_shows_what_was_recorded_with_its_time() {
 
 #[tokio::test]
 async fn problems_are_shown_by_kind_in_games_that_have_them() {
-    let site = Site::with_problems().await;
+    let site = Site::of_new("generator", &[]).await;
     record(&site, |summary| {
         summary.problems = vec![Problems {
             kind: "pair".into(),
@@ -102,61 +101,15 @@ async fn problems_are_shown_by_kind_in_games_that_have_them() {
 async fn a_stream_sends_all_parts_once_and_then_only_what_changed() {
     let site = Site::new().await;
     record(&site, |summary| summary.learner.step = Some(1));
-    let mut stream = site
-        .open(&format!("GET /live HTTP/1.1\nHost: {}", site.address))
-        .await;
-    let mut text = String::new();
-    let first = event(&mut stream, &mut text).await;
+    let mut events = site.events("/live").await;
+    let first = events.next().await;
     assert!(first["status"].as_str().unwrap().contains("step 1"), "{first}");
     assert!(first.as_object().unwrap().len() >= 8, "{first}");
     record(&site, |summary| summary.learner.step = Some(2));
-    let second = event(&mut stream, &mut text).await;
+    let second = events.next().await;
     assert!(second["status"].as_str().unwrap().contains("step 2"), "{second}");
     let names: Vec<&String> = second.as_object().unwrap().keys().collect();
     assert_eq!(names, ["flow", "status"]);
-}
-
-/// Reads the next event of a stream.
-pub async fn event(stream: &mut tokio::net::TcpStream, text: &mut String) -> Value {
-    loop {
-        if let Some(at) = text.find("data: ") {
-            let rest = text[at + 6..].to_owned();
-            if let Some((data, after)) = rest.split_once("\n\n") {
-                // A chunk of the body may end within an event; its length is on a line of its own.
-                let data: String = data.split("\r\n").step_by(2).collect();
-                *text = after.to_owned();
-                return serde_json::from_str(&data).unwrap();
-            }
-        }
-        // A read may end within a letter of several bytes.
-        let mut bytes = Vec::new();
-        while bytes.is_empty() || std::str::from_utf8(&bytes).is_err() {
-            let length = stream.read_buf(&mut bytes).await.unwrap();
-            assert!(length > 0, "the stream ended: {text}");
-        }
-        text.push_str(&String::from_utf8(bytes).unwrap());
-    }
-}
-
-/// Reads events until one is as `is_wanted` says, for a minute at most.
-pub async fn event_with(
-    stream: &mut tokio::net::TcpStream,
-    text: &mut String,
-    is_wanted: impl Fn(&Value) -> bool,
-) -> Value {
-    let mut last = Value::Null;
-    let found = tokio::time::timeout(Duration::from_secs(60), async {
-        loop {
-            last = event(stream, text).await;
-            if is_wanted(&last) {
-                return last.clone();
-            }
-        }
-    });
-    match found.await {
-        Ok(found) => found,
-        Err(_) => panic!("no such event came within a minute; the last one: {last}"),
-    }
 }
 
 #[tokio::test]

@@ -7,65 +7,34 @@ use studio::{
     explore,
     failure::Failure,
     play::{
-        NewGame, open_table,
-        table::{AnyTable, Command},
+        open_table,
+        table::{Command, Table},
         tables::{Limits, Tables},
     },
 };
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::site::Site;
-
-/// The stream of a table.
-struct Events(tokio::io::Lines<BufReader<tokio::net::TcpStream>>);
-
-impl Events {
-    async fn of(site: &Site, table: &str) -> Self {
-        let head = format!("GET /play/tables/{table}/events HTTP/1.1\nHost: {}", site.address);
-        Self(BufReader::new(site.open(&head).await).lines())
-    }
-
-    async fn next(&mut self) -> Value {
-        loop {
-            let line = self.0.next_line().await.unwrap().expect("the stream is open");
-            if let Some(data) = line.strip_prefix("data: ") {
-                return serde_json::from_str(data).unwrap();
-            }
-        }
-    }
-}
 
 #[tokio::test]
 async fn a_move_reaches_the_stream_as_the_pieces_that_changed() {
     let site = Site::new().await;
     let table = site.table(&json!({ "game": "chess", "side": "both" })).await;
-    let mut events = Events::of(&site, &table).await;
+    let address = format!("/play/tables/{table}");
+    let mut events = site.events(&format!("{address}/events")).await;
     let first = events.next().await;
     assert_eq!(first["offers"].as_array().unwrap().len(), 20);
     for slot in ["board", "status", "moves", "position"] {
         assert!(first["slots"][slot].is_string(), "{slot}");
     }
     let say = json!({ "do": "say", "text": "e4" });
-    assert_eq!(
-        site.post(&format!("/play/tables/{table}"), &say).await.status,
-        200
-    );
+    assert_eq!(site.post(&address, &say).await.status, 200);
     let next = events.next().await;
     assert_eq!(next["flags"]["at"], 1);
-    assert!(
-        next["slots"]["status"]
-            .as_str()
-            .unwrap()
-            .contains("White played <b>e4</b>")
-    );
+    let status = next["slots"]["status"].as_str().unwrap();
+    assert!(status.contains("White played <b>e4</b>"), "{status}");
     // Nothing is evaluated, so the bar stays as it is.
     assert!(next["slots"].get("bar").is_none(), "{next}");
-    assert_eq!(
-        site.post(&format!("/play/tables/{table}"), &json!({ "do": "undo" }))
-            .await
-            .status,
-        200
-    );
+    assert_eq!(site.post(&address, &json!({ "do": "undo" })).await.status, 200);
     assert_eq!(events.next().await["flags"]["at"], 0);
 }
 
@@ -74,44 +43,27 @@ async fn refusals_are_sentences_and_change_nothing() {
     let site = Site::new().await;
     let table = site.table(&json!({ "game": "paco-sako", "side": "both" })).await;
     let address = format!("/play/tables/{table}");
-    for (command, status, words) in [
-        (
-            json!({ "do": "say", "text": "e2 e5" }),
-            400,
-            "cannot be placed on e5",
-        ),
-        (json!({ "do": "play", "actions": [0], "at": 0 }), 400, "."),
-        (
-            json!({ "do": "play", "actions": [12, 92], "at": 7 }),
-            400,
-            "has changed",
-        ),
-        (
-            json!({ "do": "play", "actions": [4_000_000_000_u32], "at": 0 }),
-            400,
-            ".",
-        ),
-        (json!({ "do": "undo" }), 400, "nothing of yours"),
-        (json!({ "do": "back" }), 400, "nothing of yours"),
-        (json!({ "do": "fly" }), 400, "fly"),
+    let play = |actions: &[u32], at: usize| json!({ "do": "play", "actions": actions, "at": at });
+    for (command, words) in [
+        (json!({ "do": "say", "text": "e2 e5" }), "cannot be placed on e5"),
+        (play(&[0], 0), "."),
+        (play(&[12, 92], 7), "has changed"),
+        (play(&[4_000_000_000], 0), "."),
+        (json!({ "do": "undo" }), "nothing of yours"),
+        (json!({ "do": "back" }), "nothing of yours"),
+        (json!({ "do": "fly" }), "fly"),
     ] {
         let reply = site.post(&address, &command).await;
         let answer: Value = serde_json::from_str(&reply.body).unwrap();
-        assert_eq!(reply.status, status, "{command}: {}", reply.body);
-        assert!(
-            answer["error"].as_str().unwrap().contains(words),
-            "{command}: {answer}"
-        );
+        assert_eq!(reply.status, 400, "{command}: {}", reply.body);
+        let said = answer["error"].as_str().unwrap();
+        assert!(said.contains(words), "{command}: {answer}");
     }
     let record = site.get(&format!("{address}/record")).await;
     let record: Value = serde_json::from_str(&record.body).unwrap();
     assert_eq!(record["actions"], json!([]));
-    assert_eq!(
-        site.post("/play/tables/00000000", &json!({ "do": "back" }))
-            .await
-            .status,
-        404
-    );
+    let missing = site.post("/play/tables/00000000", &json!({ "do": "back" })).await;
+    assert_eq!(missing.status, 404);
 }
 
 /// A page names an opponent by an id of the list, so that it cannot make the studio read a file or start a program.
@@ -156,8 +108,10 @@ async fn an_opponent_that_is_not_listed_is_refused() {
     assert_eq!(text.status, 400, "a form of another site has no JSON");
 }
 
-fn game(name: &str) -> NewGame {
-    serde_json::from_value(json!({ "game": name, "side": "both" })).unwrap()
+/// Opens a table of two people, and returns its id.
+async fn open(tables: &Arc<Tables>, game: &str) -> Result<String, Failure> {
+    let new = json!({ "game": game, "side": "both", "opponent": "uct" });
+    open_table(tables, serde_json::from_value(new).unwrap()).await
 }
 
 #[tokio::test]
@@ -170,15 +124,15 @@ async fn the_table_that_was_left_first_makes_room_and_watched_ones_stay() {
     let mut ids = Vec::new();
     let mut watchers = Vec::new();
     for _ in 0..3 {
-        ids.push(open_table(&tables, game("othello")).await.unwrap());
+        ids.push(open(&tables, "othello").await.unwrap());
     }
     watchers.push(tables.table(&ids[0]).unwrap().watch());
-    let fourth = open_table(&tables, game("othello")).await.unwrap();
+    let fourth = open(&tables, "othello").await.unwrap();
     assert!(matches!(tables.table(&ids[1]), Err(Failure::Missing(_))));
     for id in [&ids[2], &fourth] {
         watchers.push(tables.table(id).unwrap().watch());
     }
-    let refused = open_table(&tables, game("othello")).await;
+    let refused = open(&tables, "othello").await;
     assert!(matches!(refused, Err(Failure::Busy(_))), "{refused:?}");
 }
 
@@ -191,13 +145,13 @@ async fn a_search_that_nobody_watches_stops() {
         ..Limits::default()
     };
     let tables = Arc::new(Tables::new(None, limits));
-    let id = open_table(&tables, game("chess")).await.unwrap();
+    let id = open(&tables, "chess").await.unwrap();
     let table = tables.table(&id).unwrap();
     let watching = Arc::clone(&table).watch();
     let mut changes = table.changes();
     Arc::clone(&table).execute(Command::Analyse { on: true }).unwrap();
     // The first report shows that the search is at work.
-    while !analysis(&*table).contains("visits") {
+    while !analysis(&table).contains("visits") {
         changes.changed().await.unwrap();
     }
     drop(watching);
@@ -205,7 +159,7 @@ async fn a_search_that_nobody_watches_stops() {
     while Arc::strong_count(&table) > 2 {
         tokio::task::yield_now().await;
     }
-    assert!(analysis(&*table).contains("visits"), "what was found stays");
+    assert!(analysis(&table).contains("visits"), "what was found stays");
 }
 
 /// At the start of a game the solver needs minutes: for the analysis, and for the perfect opponent. It ends because nobody watches.
@@ -246,9 +200,7 @@ async fn visits_of_a_tree_that_nobody_waits_for_stop() {
         ..Limits::default()
     };
     let tables = Arc::new(Tables::new(None, limits));
-    let new = json!({ "game": "chess", "side": "both", "opponent": "uct" });
-    let new = serde_json::from_value(new).unwrap();
-    let id = open_table(&tables, new).await.unwrap();
+    let id = open(&tables, "chess").await.unwrap();
     let explorer = tables.table(&id).unwrap().explorer().unwrap();
     let mut left = Box::pin(explore::search(&tables.searches, Arc::clone(&explorer), VISITS));
     while tables.searches.available_permits() > 0 {
@@ -263,8 +215,7 @@ async fn visits_of_a_tree_that_nobody_waits_for_stop() {
     assert!((1..u64::from(VISITS)).contains(&made), "{made} visits");
 }
 
-fn analysis(table: &dyn AnyTable) -> String {
-    let slots = table.slots(studio::board::View::default());
-    let found = slots.html.into_iter().find(|(name, _)| *name == "analysis");
-    found.unwrap().1
+fn analysis(table: &Table) -> String {
+    let shown = table.shown(studio::board::View::default());
+    shown.html.content("analysis").0.to_owned()
 }

@@ -2,17 +2,7 @@
 
 use std::fs;
 
-use launcher::run::folder::RunFolder;
-
 use crate::site::Site;
-
-/// A new run of a game with these settings.
-fn new_run(game: &str, settings: &[&str]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let settings: Vec<config::Override> = settings.iter().map(|text| text.parse().unwrap()).collect();
-    drop(RunFolder::open(folder.path(), Some(game), &settings).unwrap());
-    folder
-}
 
 /// Words of a text: without marks around what is typed, without elements of HTML and their escapes.
 fn words(text: &str) -> String {
@@ -31,7 +21,7 @@ fn words(text: &str) -> String {
 #[tokio::test]
 async fn every_key_of_the_file_is_listed_with_its_documentation() {
     for game in ["connect-four", "paco-sako", "generator"] {
-        let site = Site::of(new_run(game, &[])).await;
+        let site = Site::of_new(game, &[]).await;
         let page = site.get("/config").await;
         assert_eq!(page.status, 200);
         let text = fs::read_to_string(site.folder().join("run.toml")).unwrap();
@@ -71,11 +61,8 @@ async fn every_key_of_the_file_is_listed_with_its_documentation() {
 
 #[tokio::test]
 async fn settings_that_differ_from_a_new_run_of_the_game_come_first_with_a_command() {
-    let site = Site::of(new_run(
-        "connect-four",
-        &["search.visits=77", "replay.archive=s3://games/old ones"],
-    ))
-    .await;
+    let settings = ["search.visits=77", "replay.archive=s3://games/old ones"];
+    let site = Site::of_new("connect-four", &settings).await;
     let page = site.get("/config").await.body;
     let (different, rest) = page.split_once("<nav class=\"jump\"").unwrap();
     for text in [
@@ -106,7 +93,7 @@ async fn settings_that_differ_from_a_new_run_of_the_game_come_first_with_a_comma
 
 #[tokio::test]
 async fn a_file_that_was_broken_since_the_start_is_explained() {
-    let site = Site::of(new_run("connect-four", &[])).await;
+    let site = Site::new().await;
     fs::write(site.folder().join("run.toml"), "[search]\nvisit = 3\n").unwrap();
     let page = site.get("/config").await;
     assert_eq!(page.status, 200);

@@ -3,6 +3,7 @@
 use std::{
     net::{Ipv4Addr, SocketAddr},
     path::Path,
+    time::Duration,
 };
 
 use launcher::run::folder::RunFolder;
@@ -33,15 +34,13 @@ pub struct Reply {
 impl Site {
     /// Serves a new run of Connect Four.
     pub async fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        drop(RunFolder::open(folder.path(), Some("connect-four"), &[]).unwrap());
-        Self::of(folder).await
+        Self::of_new("connect-four", &[]).await
     }
 
-    /// Serves a new run of the generator game.
-    pub async fn with_problems() -> Self {
+    /// Serves a new run of a game with these settings.
+    pub async fn of_new(game: &str, settings: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        drop(RunFolder::open(folder.path(), Some("generator"), &[]).unwrap());
+        new_run(folder.path(), game, settings);
         Self::of(folder).await
     }
 
@@ -67,7 +66,7 @@ impl Site {
         let bound = listener.local_addr().unwrap();
         let ending = CancellationToken::new();
         let app = App::new(Run::open(run).unwrap(), ending.clone());
-        let door = Door::at(bound, &app.run().config.security, &[]).unwrap();
+        let door = Door::at(bound, &app.run.config.security, &[]).unwrap();
         Self {
             address: (Ipv4Addr::LOCALHOST, bound.port()).into(),
             ending,
@@ -87,6 +86,16 @@ impl Site {
         let head = format!("{}\r\n\r\n", head.trim().replace('\n', "\r\n"));
         stream.write_all(head.as_bytes()).await.unwrap();
         stream
+    }
+
+    /// Opens a stream of events.
+    pub async fn events(&self, path: &str) -> Events {
+        Events {
+            stream: self
+                .open(&format!("GET {path} HTTP/1.1\nHost: {}", self.address))
+                .await,
+            text: String::new(),
+        }
     }
 
     /// Sends `head` and reads the reply to its end.
@@ -121,9 +130,14 @@ impl Site {
 
     /// Posts JSON as a script of a page does.
     pub async fn post(&self, path: &str, body: &Value) -> Reply {
+        self.post_as(path, "", body).await
+    }
+
+    /// Posts JSON with the header `cookie`.
+    pub async fn post_as(&self, path: &str, cookie: &str, body: &Value) -> Reply {
         let body = body.to_string();
         let head = format!(
-            "POST {path} HTTP/1.1\nHost: {}\nSec-Fetch-Site: same-origin\nContent-Type: application/json\nContent-Length: {}",
+            "POST {path} HTTP/1.1\nHost: {}\nSec-Fetch-Site: same-origin\nContent-Type: application/json\nContent-Length: {}\n{cookie}",
             self.address,
             body.len()
         );
@@ -153,4 +167,64 @@ pub fn location(reply: &Reply) -> String {
         .lines()
         .find_map(|line| line.strip_prefix("location: "));
     line.unwrap().trim().to_owned()
+}
+
+/// Makes a new run of a game with these settings.
+pub fn new_run(folder: &Path, game: &str, settings: &[&str]) {
+    let settings: Vec<config::Override> = settings.iter().map(|text| text.parse().unwrap()).collect();
+    drop(RunFolder::open(folder, Some(game), &settings).unwrap());
+}
+
+/// A stream of events.
+pub struct Events {
+    stream: TcpStream,
+    text: String,
+}
+
+impl Events {
+    /// Reads the next event.
+    pub async fn next(&mut self) -> Value {
+        let Self { stream, text } = self;
+        loop {
+            if let Some(at) = text.find("data: ") {
+                let rest = text[at + 6..].to_owned();
+                if let Some((data, after)) = rest.split_once("\n\n") {
+                    // A chunk of the body may end within an event; its length is on a line of its own.
+                    let data: String = data.split("\r\n").step_by(2).collect();
+                    *text = after.to_owned();
+                    return serde_json::from_str(&data).unwrap();
+                }
+            }
+            // A read may end within a letter of several bytes.
+            let mut bytes = Vec::new();
+            while bytes.is_empty() || std::str::from_utf8(&bytes).is_err() {
+                let length = stream.read_buf(&mut bytes).await.unwrap();
+                assert!(length > 0, "the stream ended: {text}");
+            }
+            text.push_str(&String::from_utf8(bytes).unwrap());
+        }
+    }
+
+    /// Reads events until the text of a slot has these words, for a minute at most.
+    pub async fn says(&mut self, slot: &str, words: &str) -> Value {
+        self.find(|event| event[slot].as_str().is_some_and(|text| text.contains(words)))
+            .await
+    }
+
+    /// Reads events until one is as `is_wanted` says, for a minute at most.
+    pub async fn find(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        let found = tokio::time::timeout(Duration::from_secs(60), async {
+            loop {
+                last = self.next().await;
+                if is_wanted(&last) {
+                    return last.clone();
+                }
+            }
+        });
+        match found.await {
+            Ok(found) => found,
+            Err(_) => panic!("no such event came within a minute; the last one: {last}"),
+        }
+    }
 }

@@ -21,14 +21,15 @@ use std::collections::BTreeMap;
 
 use rsparse::data::{Nmrc, Sprs};
 
-use super::pentanomial::{Pentanomial, moments};
+use super::{
+    estimate::Z,
+    pentanomial::{Pentanomial, moments},
+};
 
 /// Games of the prior for each two players with a common game.
 const PRIOR_GAMES: f64 = 1.0;
 /// Elo for each unit of strength: 400 / ln 10.
 const ELO: f64 = 173.717_792_761_301_8;
-/// The normal distribution's 97.5 % quantile.
-const Z: f64 = 1.959_963_984_540_054;
 const ITERATIONS: usize = 200;
 /// The fit ends when no strength changes by more than this.
 const PRECISION: f64 = 1e-10;
