@@ -72,8 +72,8 @@ pub fn serve_with(
 ) -> Work {
     Box::pin(async move {
         let inference = &config.inference;
-        let connection_policy = ConnectionPolicy::new(&config.security, method)?
-            .with_call_limits(call_limits(inference.max_message_mib << 20));
+        let mut connection_policy = ConnectionPolicy::new(&config.security, method)?;
+        connection_policy.call_limits = call_limits(inference.max_message_mib << 20);
         connection_policy.check(listener.local_addr()?)?;
         let metrics = Arc::new(Metrics::new());
         let library = library(&config, loader, &metrics)?;

@@ -65,7 +65,16 @@ async fn run(role: Role, config: RunConfig, shutdown: CancellationToken) -> anyh
         let listener = serve::listen(&address).await?;
         let (routes, health) = serve::standard_routes(&[], &[]).await?;
         health.set_serving(true).await;
-        serve::serve(routes, listener, health, shutdown.clone(), Duration::from_secs(1)).await?;
+        let policy = service::listener::ConnectionPolicy::plaintext()?;
+        serve::serve_with(
+            policy,
+            routes,
+            listener,
+            health,
+            shutdown.clone(),
+            Duration::from_secs(1),
+        )
+        .await?;
     }
     shutdown.cancelled().await;
     if behaviour == "stubborn" {

@@ -11,16 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::{service::Routes, transport::Server};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use crate::{
-    connect::KEEP_ALIVE_TIMEOUT,
-    listener::ConnectionPolicy,
-    security::{
-        SecurityError,
-        methods::{Access, Method},
-    },
-    telemetry,
-};
-use config::SecurityConfig;
+use crate::{connect::KEEP_ALIVE_TIMEOUT, listener::ConnectionPolicy, security::SecurityError, telemetry};
 
 /// Time that the open streams of a connection get to end after the connection has reached its age limit.
 const AGE_GRACE: Duration = Duration::from_secs(30);
@@ -90,12 +81,14 @@ fn server(policy: &ConnectionPolicy) -> Server {
 /// # Errors
 /// [`ServeError::Listen`].
 pub async fn listen(address: &str) -> Result<TcpListener, ServeError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|reason| ServeError::Listen {
-            address: address.into(),
-            reason,
-        })
+    TcpListener::bind(address).await.map_err(cannot_listen(address))
+}
+
+fn cannot_listen(address: &str) -> impl FnOnce(io::Error) -> ServeError {
+    move |reason| ServeError::Listen {
+        address: address.into(),
+        reason,
+    }
 }
 
 /// Health of a process on `grpc.health.v1.Health`: of the process (service `""`) and of each of its services.
@@ -110,10 +103,9 @@ pub struct Health {
 impl Health {
     /// Sets the status of the process and all its services to SERVING or NOT_SERVING.
     pub async fn set_serving(&self, serving: bool) {
-        let status = if serving {
-            ServingStatus::Serving
-        } else {
-            ServingStatus::NotServing
+        let status = match serving {
+            true => ServingStatus::Serving,
+            false => ServingStatus::NotServing,
         };
         for name in &self.names {
             self.reporter.set_service_status(name, status).await;
@@ -155,21 +147,6 @@ pub fn standard_routes<'a>(
     })
 }
 
-/// Serves with the default policy: plaintext on loopback, no tokens. See [`serve_with`].
-///
-/// # Errors
-/// The errors of [`serve_with`].
-pub async fn serve(
-    routes: Routes,
-    listener: TcpListener,
-    health: Health,
-    shutdown: CancellationToken,
-    drain: Duration,
-) -> Result<Drained, ServeError> {
-    let policy = ConnectionPolicy::new(&SecurityConfig::default(), |_| Method::new(Access::AnyToken))?;
-    serve_with(policy, routes, listener, health, shutdown, drain).await
-}
-
 /// Serves the connections that `policy` accepts until `shutdown`. Then health is NOT_SERVING, no connection is accepted, and
 /// open requests get the time `drain` to end. Long-lived streams must end themselves on `shutdown`: the transport waits for
 /// them, and cuts them after `drain`.
@@ -185,11 +162,7 @@ pub fn serve_with(
     drain: Duration,
 ) -> BoxFuture<'static, Result<Drained, ServeError>> {
     Box::pin(async move {
-        let address = listener.local_addr().map_err(|reason| ServeError::Listen {
-            address: "the listener".into(),
-            reason,
-        })?;
-        policy.check(address)?;
+        policy.check(listener.local_addr().map_err(cannot_listen("the listener"))?)?;
         let stop_serving = {
             let shutdown = shutdown.clone();
             async move {
@@ -239,23 +212,11 @@ pub fn serve_health_beside(
 ) -> BoxFuture<'_, Result<SocketAddr, ServeError>> {
     Box::pin(async move {
         let listener = listen(address).await?;
-        let at = listener.local_addr().map_err(|reason| ServeError::Listen {
-            address: address.into(),
-            reason,
-        })?;
-        let routes = health.alone.clone();
+        let at = listener.local_addr().map_err(cannot_listen(address))?;
+        let (policy, routes) = (ConnectionPolicy::plaintext()?, health.alone.clone());
         tokio::spawn(async move {
             let drain = Duration::from_secs(1);
-            let served = serve_with(
-                ConnectionPolicy::plaintext(),
-                routes,
-                listener,
-                health,
-                shutdown,
-                drain,
-            )
-            .await;
-            if let Err(error) = served {
+            if let Err(error) = serve_with(policy, routes, listener, health, shutdown, drain).await {
                 tracing::error!(%error, "the health service ended");
             }
         });

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::{
+    ffi::OsStr,
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
     path::PathBuf,
@@ -12,9 +13,16 @@ use std::{
 
 /// Returns the example role, which cargo builds next to the tests.
 fn role() -> Command {
+    command(program())
+}
+
+fn program() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
-    let profile = tests.ancestors().nth(2).unwrap();
-    let mut command = Command::new(PathBuf::from(profile).join("examples/role"));
+    tests.ancestors().nth(2).unwrap().join("examples/role")
+}
+
+fn command(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -30,7 +38,11 @@ fn output(arguments: &[&str]) -> Output {
 
 /// Starts the role and waits until it runs.
 fn running(arguments: &[&str]) -> (Child, BufReader<ChildStdout>) {
-    let mut child = role().args(arguments).spawn().unwrap();
+    started(role().args(arguments))
+}
+
+fn started(command: &mut Command) -> (Child, BufReader<ChildStdout>) {
+    let mut child = command.spawn().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
     stdout.read_line(&mut line).unwrap();
@@ -134,15 +146,11 @@ fn bad_usage_and_unusable_configuration_are_exit_code_2() {
 
 #[test]
 fn the_file_named_by_the_environment_is_read_and_the_metrics_page_served() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let free = free();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("run.toml");
     std::fs::write(&file, format!("[actor]\nmetrics = \"{free}\"\n")).unwrap();
-    let mut child = role().env("MINUET_CONFIG", &file).spawn().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    stdout.read_line(&mut line).unwrap();
-    assert_eq!(line, "running\n");
+    let (child, stdout) = started(role().env("MINUET_CONFIG", &file));
 
     let mut page = String::new();
     let mut connection = TcpStream::connect(free).unwrap();
@@ -155,23 +163,17 @@ fn the_file_named_by_the_environment_is_read_and_the_metrics_page_served() {
         "{page}"
     );
     send(&child, rustix::process::Signal::TERM);
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(ended(child, stdout).0, Some(0));
 }
 
 /// Returns the example role under limits of descriptors, which are arguments of the shell's `ulimit`.
 fn role_with_descriptors(limits: &[&str], arguments: &[&str]) -> Command {
-    let plain = role();
-    let mut shell = Command::new("sh");
+    let mut shell = command("sh");
     let limits: String = limits.iter().map(|limit| format!("ulimit {limit} && ")).collect();
     shell
         .args(["-c", &format!("{limits} exec \"$0\" \"$@\"")])
-        .arg(plain.get_program())
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .env_remove("MINUET_CONFIG")
-        .env_remove("MINUET_LOG");
+        .arg(program())
+        .args(arguments);
     shell
 }
 
@@ -183,11 +185,7 @@ fn free() -> String {
 
 #[test]
 fn the_limit_of_descriptors_is_raised_at_the_start() {
-    let mut child = role_with_descriptors(&["-Sn 50", "-Hn 200"], &[])
-        .spawn()
-        .unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut String::new()).unwrap();
+    let (child, stdout) = started(&mut role_with_descriptors(&["-Sn 50", "-Hn 200"], &[]));
     send(&child, rustix::process::Signal::TERM);
     let (_, _, log) = ended(child, stdout);
     assert!(log.contains("descriptors=200"), "{log}");
@@ -198,10 +196,8 @@ fn a_role_without_descriptors_logs_it_once_and_serves_again_when_there_are_some(
     let health = free();
     let settings = format!("actor.health={health}");
     let arguments = ["--set", &settings, "--set", "run.seed=6"];
-    let mut child = role_with_descriptors(&["-n 60"], &arguments).spawn().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let (mut child, mut stdout) = started(&mut role_with_descriptors(&["-n 60"], &arguments));
     let mut log = BufReader::new(child.stderr.take().unwrap());
-    stdout.read_line(&mut String::new()).unwrap();
     // These connections wait in the queue of the operating system.
     let began = Instant::now();
     let waiting: Vec<TcpStream> = (0..5).map(|_| TcpStream::connect(&health).unwrap()).collect();

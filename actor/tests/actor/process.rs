@@ -2,6 +2,10 @@
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
+use service::{
+    listener::ConnectionPolicy,
+    security::methods::{Access, Method},
+};
 use tokio::{
     net::{TcpListener, TcpSocket},
     runtime::Runtime,
@@ -38,7 +42,10 @@ impl Process {
             tokio::spawn(async move {
                 let (_, health) = service::serve::standard_routes(&[], &[]).await.unwrap();
                 let never = CancellationToken::new();
-                service::serve::serve(routes, listener, health, never, Duration::ZERO)
+                let security = config::SecurityConfig::default();
+                let method = |_: &str| Method::new(Access::AnyToken);
+                let policy = ConnectionPolicy::new(&security, method).unwrap();
+                service::serve::serve_with(policy, routes, listener, health, never, Duration::ZERO)
                     .await
                     .unwrap();
             });

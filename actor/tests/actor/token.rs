@@ -33,13 +33,13 @@ async fn serve_with_tokens(routes: Routes, tokens: &Path) -> String {
         tokens: tokens.into(),
         ..SecurityConfig::default()
     };
-    let policy = ConnectionPolicy::new(&security, |_| {
+    let mut policy = ConnectionPolicy::new(&security, |_| {
         Method::new(Access::AnyToken)
             .with_max_message(usize::MAX)
             .with_request_stream()
     })
-    .unwrap()
-    .with_renewal(Duration::from_millis(10));
+    .unwrap();
+    policy.renewal = Duration::from_millis(10);
     let listener = serve::listen("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let (_, health) = serve::standard_routes(&[], &[]).await.unwrap();

@@ -1,42 +1,17 @@
-//! Tests of the alert rules, the dashboards and the operator's page.
-
-use std::process::Command;
+//! Tests of the alert rules and the dashboards. A test of the crate `launcher` compares the rules of Compose, those of the cluster and the
+//! operator's page with the list of alarms.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::Value;
 
 use crate::{
-    custom_resources::{PrometheusRule, RuleFile},
-    files::{EVERY_COMPONENT, all, documents, folder, rendered, succeeded, text},
+    custom_resources::RuleFile,
+    files::{EVERY_COMPONENT, all, documents, folder, rendered, run, succeeded, text},
     kubernetes::{resources, strictly},
 };
 
 pub fn rules() -> RuleFile {
     strictly(&documents(&text("prometheus/alerts.yml"))[0]).unwrap()
-}
-
-#[test]
-fn the_cluster_has_the_same_rules_as_compose() {
-    let resource = documents(&text("kubernetes/components/monitoring/prometheus-rule.yaml"));
-    let resource: PrometheusRule = strictly(&resource[0]).unwrap();
-    assert_eq!(resource.spec, rules());
-}
-
-#[test]
-fn the_operators_page_has_an_entry_for_every_alert() {
-    let page = text("README.md");
-    let mut count = 0;
-    for alert in rules().groups.into_iter().flat_map(|group| group.rules) {
-        let Some(name) = alert.alert else { continue };
-        assert!(
-            page.contains(&format!("**{name}**")),
-            "README.md has no entry for {name}"
-        );
-        assert!(alert.annotations.contains_key("summary"), "{name}");
-        assert!(alert.labels.contains_key("severity"), "{name}");
-        count += 1;
-    }
-    assert!(count >= 8, "only {count} alerts");
 }
 
 #[test]
@@ -112,10 +87,6 @@ fn alerts_fire_on_the_recorded_series_of_the_rule_tests() {
     let Some(promtool) = test_support::debian("promtool") else {
         return;
     };
-    let output = Command::new(promtool)
-        .args(["test", "rules"])
-        .arg(&tests)
-        .output()
-        .unwrap();
+    let output = run(promtool, &["test", "rules"], &tests);
     succeeded(&output, &tests);
 }

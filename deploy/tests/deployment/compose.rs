@@ -1,39 +1,34 @@
 //! Tests of the compose files against their schema, the Dockerfiles against hadolint, all YAML against yamllint.
 
-use std::process::Command;
+use std::path::Path;
 
-use crate::files::{all, folder, python_tools, succeeded};
+use crate::files::{all, folder, python_tools, run, succeeded};
+
+/// Checks a file or folder with a Python tool; nothing, and a counted skip, without the tool.
+fn is_clean(tool: &str, arguments: &[&str], path: &Path) {
+    if let Some(tools) = python_tools() {
+        succeeded(&run(tools.join(tool), arguments, path), path);
+    }
+}
 
 #[test]
 fn compose_files_fit_the_compose_specification() {
-    let Some(tools) = python_tools() else { return };
     for file in ["docker-compose.yml", "docker-compose.gpu.yml", "swarm/stack.yml"] {
-        let output = Command::new(tools.join("check-jsonschema"))
-            .args(["--builtin-schema", "vendor.compose-spec"])
-            .arg(folder().join(file))
-            .output()
-            .unwrap();
-        succeeded(&output, file.as_ref());
+        let schema = ["--builtin-schema", "vendor.compose-spec"];
+        is_clean("check-jsonschema", &schema, &folder().join(file));
     }
 }
 
 #[test]
 fn dockerfiles_are_clean() {
-    let Some(tools) = python_tools() else { return };
     for file in all("docker", "Dockerfile") {
-        let output = Command::new(tools.join("hadolint")).arg(&file).output().unwrap();
-        succeeded(&output, &file);
+        is_clean("hadolint", &[], &file);
     }
 }
 
 #[test]
 fn yaml_is_clean() {
-    let Some(tools) = python_tools() else { return };
-    let output = Command::new(tools.join("yamllint"))
-        .args(["--strict", "--config-file"])
-        .arg(folder().join(".yamllint"))
-        .arg(folder())
-        .output()
-        .unwrap();
-    succeeded(&output, &folder());
+    let settings = folder().join(".yamllint");
+    let arguments = ["--strict", "--config-file", settings.to_str().unwrap()];
+    is_clean("yamllint", &arguments, &folder());
 }

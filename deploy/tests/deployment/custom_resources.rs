@@ -1,5 +1,7 @@
 //! Types of the custom resources in use, as strict as those of the Kubernetes API: only fields that their operators document.
 
+#![allow(dead_code)]
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::{
@@ -10,7 +12,6 @@ use serde::Deserialize;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code)]
 pub struct Resource<Spec> {
     api_version: String,
     kind: String,
@@ -24,7 +25,6 @@ pub type ScaledObject = Resource<ScaledObjectSpec>;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code)]
 pub struct ServiceMonitorSpec {
     pub selector: LabelSelector,
     pub job_label: Option<String>,
@@ -33,7 +33,6 @@ pub struct ServiceMonitorSpec {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code)]
 pub struct Endpoint {
     pub port: String,
     pub path: Option<String>,
@@ -67,7 +66,6 @@ pub struct Rule {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code)]
 pub struct ScaledObjectSpec {
     pub scale_target_ref: BTreeMap<String, String>,
     pub min_replica_count: i32,
@@ -81,7 +79,6 @@ pub struct ScaledObjectSpec {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code)]
 pub struct Trigger {
     #[serde(rename = "type")]
     kind: String,
@@ -91,7 +88,6 @@ pub struct Trigger {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code)]
 pub struct Fallback {
     failure_threshold: i32,
     replicas: i32,
@@ -100,13 +96,11 @@ pub struct Fallback {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[allow(dead_code)]
 pub struct Advanced {
     horizontal_pod_autoscaler_config: AutoscalerConfig,
 }
 
 #[derive(Deserialize)]
-#[allow(dead_code)]
 pub struct AutoscalerConfig {
     behavior: HorizontalPodAutoscalerBehavior,
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    ffi::OsStr,
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
@@ -52,11 +53,7 @@ pub fn rendered(overlay: &str) -> Option<Vec<Value>> {
     };
     let path = folder().join(overlays).join(overlay);
     let kubectl = test_support::debian("kubectl")?;
-    let output = Command::new(kubectl)
-        .arg("kustomize")
-        .arg(&path)
-        .output()
-        .unwrap();
+    let output = run(kubectl, &["kustomize"], &path);
     succeeded(&output, &path);
     let text = String::from_utf8(output.stdout).unwrap();
     let rendered = documents(&text);
@@ -68,6 +65,11 @@ pub fn rendered(overlay: &str) -> Option<Vec<Value>> {
 pub fn python_tools() -> Option<PathBuf> {
     let python = test_support::python("deploy")?;
     Some(python.parent().unwrap().to_owned())
+}
+
+/// Runs a tool on a file or folder.
+pub fn run(tool: impl AsRef<OsStr>, arguments: &[&str], path: &Path) -> Output {
+    Command::new(tool).args(arguments).arg(path).output().unwrap()
 }
 
 /// Fails with the tool's output unless it succeeded.

@@ -1,28 +1,16 @@
-//! Every rendered resource against the Kubernetes API's own types, unknown fields refused; and what a restricted,
-//! drained, probed pod needs.
+//! Reading rendered resources as the Kubernetes API's own types, unknown fields refused; and what a pod needs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::{
     apps::v1::{Deployment, StatefulSet},
-    autoscaling::v2::HorizontalPodAutoscaler,
     batch::v1::CronJob,
-    core::v1::{
-        ConfigMap, Container, Namespace, PersistentVolumeClaim, PodSpec, PodTemplateSpec, Secret, Service,
-        ServiceAccount,
-    },
-    networking::v1::NetworkPolicy,
-    policy::v1::PodDisruptionBudget,
-    scheduling::v1::PriorityClass,
+    core::v1::{Container, PersistentVolumeClaim, PodSpec, PodTemplateSpec, Service},
 };
 use serde::de::DeserializeOwned;
 use serde_yaml_ng::Value;
 
-use crate::{
-    custom_resources::{PrometheusRule, ScaledObject, ServiceMonitor},
-    files::{EVERY_COMPONENT, OVERLAYS, documents, folder, folders, rendered, text},
-    programs::load,
-};
+use crate::files::{EVERY_COMPONENT, OVERLAYS, documents, folders, rendered, text};
 
 /// Parses the document as a `T`; an error if it has a field that `T` does not know.
 pub fn strictly<T: DeserializeOwned>(document: &Value) -> Result<T, String> {
@@ -39,30 +27,6 @@ pub fn strictly<T: DeserializeOwned>(document: &Value) -> Result<T, String> {
 fn kind(document: &Value) -> (&str, &str) {
     let text = |key: &str| document[key].as_str().unwrap_or_default();
     (text("apiVersion"), text("kind"))
-}
-
-fn check(document: &Value) -> Result<(), String> {
-    match kind(document) {
-        ("v1", "Namespace") => strictly::<Namespace>(document).map(drop),
-        ("v1", "ServiceAccount") => strictly::<ServiceAccount>(document).map(drop),
-        ("v1", "ConfigMap") => strictly::<ConfigMap>(document).map(drop),
-        ("v1", "Secret") => strictly::<Secret>(document).map(drop),
-        ("v1", "Service") => strictly::<Service>(document).map(drop),
-        ("v1", "PersistentVolumeClaim") => strictly::<PersistentVolumeClaim>(document).map(drop),
-        ("apps/v1", "Deployment") => strictly::<Deployment>(document).map(drop),
-        ("apps/v1", "StatefulSet") => strictly::<StatefulSet>(document).map(drop),
-        ("batch/v1", "CronJob") => strictly::<CronJob>(document).map(drop),
-        ("policy/v1", "PodDisruptionBudget") => strictly::<PodDisruptionBudget>(document).map(drop),
-        ("networking.k8s.io/v1", "NetworkPolicy") => strictly::<NetworkPolicy>(document).map(drop),
-        ("scheduling.k8s.io/v1", "PriorityClass") => strictly::<PriorityClass>(document).map(drop),
-        ("autoscaling/v2", "HorizontalPodAutoscaler") => {
-            strictly::<HorizontalPodAutoscaler>(document).map(drop)
-        }
-        ("keda.sh/v1alpha1", "ScaledObject") => strictly::<ScaledObject>(document).map(drop),
-        ("monitoring.coreos.com/v1", "ServiceMonitor") => strictly::<ServiceMonitor>(document).map(drop),
-        ("monitoring.coreos.com/v1", "PrometheusRule") => strictly::<PrometheusRule>(document).map(drop),
-        other => Err(format!("no schema for {other:?}")),
-    }
 }
 
 /// A resource that creates pods.
@@ -112,14 +76,6 @@ impl Workload {
             .iter()
             .all(|(key, value)| self.labels.get(key) == Some(value))
     }
-
-    fn mounts(&self, volume: &str) -> bool {
-        self.container()
-            .volume_mounts
-            .iter()
-            .flatten()
-            .any(|mount| mount.name == volume)
-    }
 }
 
 /// Lists the resources of an overlay that create pods; none if the overlay cannot be rendered.
@@ -151,46 +107,23 @@ fn every_component_and_every_overlay_is_rendered_here() {
 }
 
 #[test]
-fn every_resource_fits_its_schema() {
-    for overlay in OVERLAYS {
-        for document in rendered(overlay).into_iter().flatten() {
-            let name = &document["metadata"]["name"];
-            if let Err(error) = check(&document) {
-                panic!("{overlay}: {:?} {name:?}: {error}", kind(&document));
-            }
-            assert!(
-                name.as_str().is_some_and(|name| !name.is_empty()),
-                "{overlay}: a resource without a name"
-            );
-        }
-    }
-}
-
-#[test]
 fn a_misspelt_field_is_found() {
     let text = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {clusterIp: None}";
     let document: Value = serde_yaml_ng::from_str(text).unwrap();
-    let error = check(&document).unwrap_err();
+    let error = strictly::<Service>(&document).map(drop).unwrap_err();
     assert!(error.contains("clusterIp"), "{error}");
 }
 
+/// `policies.rs` holds the pods against the restricted profile, and their requests against their limits.
 #[test]
-fn every_pod_is_restricted_probed_and_bounded() {
+fn every_pod_is_read_only_and_probed_and_has_what_it_mounts() {
     for overlay in OVERLAYS {
         for workload in workloads(overlay) {
             let at = format!("{overlay}: {}", workload.name);
-            let pod = &workload.pod;
-            let security = pod.security_context.clone().expect(&at);
-            assert_eq!(security.run_as_non_root, Some(true), "{at}");
-            assert_eq!(
-                security.seccomp_profile.expect(&at).type_,
-                "RuntimeDefault",
-                "{at}"
-            );
-            assert_eq!(pod.automount_service_account_token, Some(false), "{at}");
+            assert_eq!(workload.pod.automount_service_account_token, Some(false), "{at}");
             let container = workload.container();
-            restricted(container, &at);
-            bounded(container, &at);
+            let security = container.security_context.clone().expect(&at);
+            assert_eq!(security.read_only_root_filesystem, Some(true), "{at}");
             mounts_exist(&workload, &at);
             // A job's pod ends by itself and needs no probe.
             if workload.kind != "CronJob" {
@@ -198,27 +131,6 @@ fn every_pod_is_restricted_probed_and_bounded() {
             }
         }
     }
-}
-
-fn restricted(container: &Container, at: &str) {
-    let security = container.security_context.clone().expect(at);
-    assert_eq!(security.allow_privilege_escalation, Some(false), "{at}");
-    assert_eq!(security.read_only_root_filesystem, Some(true), "{at}");
-    assert_eq!(
-        security.capabilities.and_then(|these| these.drop),
-        Some(vec!["ALL".to_owned()]),
-        "{at}"
-    );
-}
-
-fn bounded(container: &Container, at: &str) {
-    let resources = container.resources.clone().expect(at);
-    let requests = resources.requests.expect(at);
-    assert!(
-        requests.contains_key("cpu") && requests.contains_key("memory"),
-        "{at}"
-    );
-    assert!(resources.limits.expect(at).contains_key("memory"), "{at}");
 }
 
 fn probed(container: &Container, at: &str) {
@@ -240,35 +152,6 @@ fn mounts_exist(workload: &Workload, at: &str) {
     for mount in workload.container().volume_mounts.iter().flatten() {
         assert!(given.contains(&&mount.name), "{at}: no volume {}", mount.name);
     }
-}
-
-#[test]
-fn with_tls_every_client_has_certificates_and_a_token() {
-    let mut found = 0;
-    for overlay in OVERLAYS {
-        let workloads = workloads(overlay);
-        let has_tls = |workload: &Workload| workload.mounts("tls") && workload.mounts("tokens");
-        if !workloads
-            .iter()
-            .any(|workload| workload.name == "replay-store" && has_tls(workload))
-        {
-            continue;
-        }
-        for workload in &workloads {
-            let keeps_games = workload.labels.contains_key("minuet.dev/keeps-games");
-            let talks = ["actor", "inference-server", "learner", "replay-store", "studio"]
-                .contains(&workload.name.as_str());
-            assert!(
-                has_tls(workload) || !(keeps_games || talks),
-                "{overlay}: {}",
-                workload.name
-            );
-            found += usize::from(keeps_games);
-        }
-    }
-    assert!(found > 0 || rendered(EVERY_COMPONENT).is_none());
-    let command = load(&folder().join("kubernetes/components/tls/command.toml"), &[]);
-    assert!(!command.security.token.as_os_str().is_empty());
 }
 
 #[test]

@@ -3,7 +3,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
-    process::Command,
 };
 
 use clap::Parser as _;
@@ -13,7 +12,7 @@ use regex::Regex;
 use service::role::{Arguments, Role};
 
 use crate::{
-    files::{OVERLAYS, all, documents, folder, rendered, text},
+    files::{OVERLAYS, all, documents, folder, rendered, run, succeeded, text},
     kubernetes::{Workload, workloads},
 };
 
@@ -241,7 +240,6 @@ fn compose_settings_exist() {
 #[test]
 fn scripts_are_valid_shell() {
     for script in [all("docker", ".sh"), all("swarm", ".sh")].concat() {
-        let output = Command::new("sh").arg("-n").arg(&script).output().unwrap();
-        crate::files::succeeded(&output, &script);
+        succeeded(&run("sh", &["-n"], &script), &script);
     }
 }

@@ -14,7 +14,7 @@ use service::{
     listener::ConnectionPolicy,
     security::{
         methods::{Access, Method},
-        tokens::{Right, Tokens},
+        tokens::{Right, TokenDigest, Tokens},
     },
     serve,
 };
@@ -24,6 +24,7 @@ use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 use crate::{
     files::{EVERY_COMPONENT, OVERLAYS, documents, folder, rendered, succeeded},
     kubernetes::{Workload, resources, strictly, workloads},
+    programs::load,
 };
 
 /// A secret and the keys of it that a pod can read; `None`: all of them, as environment variables.
@@ -70,56 +71,39 @@ fn readable(workload: &Workload, at: &str) -> Readable {
     found
 }
 
-/// Secrets of the component `tls`, and the keys of each that a workload can read.
-type OfTls = &'static [(&'static str, &'static [&'static str])];
-
-/// Secrets of each workload: that of the object store, and those of the component `tls`.
-const EXPECTED: [(&str, &str, OfTls); 9] = [
+/// Secrets of each workload: that of the object store, and the name in those of the component `tls`, a certificate and a token or a
+/// server's tokens.
+const EXPECTED: [(&str, &str, Option<(&str, &str)>); 9] = [
     (
         "replay-store",
         "object-store-replay-store",
-        &[
-            ("minuet-tls-replay-store", TLS),
-            ("minuet-tokens-replay-store", &["tokens"]),
-        ],
+        Some(("replay-store", "tokens")),
     ),
     (
         "inference-server",
         "object-store-inference-server",
-        &[
-            ("minuet-tls-inference-server", TLS),
-            ("minuet-tokens-inference-server", &["tokens"]),
-        ],
+        Some(("inference-server", "tokens")),
     ),
-    (
-        "learner",
-        "object-store-learner",
-        &[("minuet-tls-learner", TLS), ("minuet-token-learner", &["token"])],
-    ),
-    (
-        "actor",
-        "",
-        &[("minuet-tls-actor", TLS), ("minuet-token-actor", &["token"])],
-    ),
-    (
-        "studio",
-        "object-store-studio",
-        &[("minuet-tls-studio", TLS), ("minuet-token-studio", &["token"])],
-    ),
-    (
-        "export-games",
-        "object-store-backup",
-        &[("minuet-tls-command", TLS), ("minuet-token-command", &["token"])],
-    ),
-    (
-        "import-games",
-        "object-store-backup",
-        &[("minuet-tls-command", TLS), ("minuet-token-command", &["token"])],
-    ),
-    ("rating", "object-store-rating", &[]),
-    ("object-store", "object-store", &[]),
+    ("learner", "object-store-learner", Some(("learner", "token"))),
+    ("actor", "", Some(("actor", "token"))),
+    ("studio", "object-store-studio", Some(("studio", "token"))),
+    ("export-games", "object-store-backup", Some(("command", "token"))),
+    ("import-games", "object-store-backup", Some(("command", "token"))),
+    ("rating", "object-store-rating", None),
+    ("object-store", "object-store", None),
 ];
-const TLS: &[&str] = &["ca.crt", "tls.crt", "tls.key"];
+
+/// Secrets of the component `tls` with this name, and the keys of each.
+fn of_tls((name, token): (&str, &str)) -> [(String, Option<BTreeSet<String>>); 2] {
+    let keys = |keys: &[&str]| Some(keys.iter().map(|&key| key.to_owned()).collect());
+    [
+        (
+            format!("minuet-tls-{name}"),
+            keys(&["ca.crt", "tls.crt", "tls.key"]),
+        ),
+        (format!("minuet-{token}-{name}"), keys(&[token])),
+    ]
+}
 
 #[test]
 fn each_role_reads_its_own_secrets_and_no_others() {
@@ -135,10 +119,7 @@ fn each_role_reads_its_own_secrets_and_no_others() {
             if !objects.is_empty() {
                 expected.insert(objects.to_owned(), None);
             }
-            for (name, keys) in secrets.iter().filter(|_| has_tls) {
-                let keys = keys.iter().map(|&key| key.to_owned()).collect();
-                expected.insert((*name).to_owned(), Some(keys));
-            }
+            expected.extend(secrets.filter(|_| has_tls).into_iter().flat_map(of_tls));
             let found: Readable = readable(&workload, &at)
                 .into_iter()
                 // kustomize adds a digest to the names of secrets that it makes.
@@ -150,6 +131,9 @@ fn each_role_reads_its_own_secrets_and_no_others() {
             assert_eq!(found, expected, "{at}");
         }
     }
+    // Commands of jobs read their token where it is mounted.
+    let command = load(&folder().join("kubernetes/components/tls/command.toml"), &[]);
+    assert!(!command.security.token.as_os_str().is_empty());
 }
 
 /// Runs `kubernetes/secrets.sh` with a client outside the cluster.
@@ -176,16 +160,8 @@ fn the_script_makes_the_secrets_that_the_roles_mount_and_servers_get_digests_onl
             )
         })
         .collect();
-    let mounted: Readable = EXPECTED
-        .into_iter()
-        .flat_map(|(_, _, secrets)| secrets)
-        .map(|(name, keys)| {
-            (
-                (*name).to_owned(),
-                Some(keys.iter().map(|&key| key.to_owned()).collect()),
-            )
-        })
-        .collect();
+    let mounted = EXPECTED.into_iter().filter_map(|(_, _, secrets)| secrets);
+    let mounted: Readable = mounted.flat_map(of_tls).collect();
     let keys = |data: &BTreeMap<String, Vec<u8>>| Some(data.keys().cloned().collect());
     let found: Readable = secrets
         .iter()
@@ -214,7 +190,7 @@ fn the_script_makes_the_secrets_that_the_roles_mount_and_servers_get_digests_onl
         let tokens = Tokens::parse(&lines).unwrap();
         for right in [Right::Evaluate, Right::Append, Right::Sample, Right::Administer] {
             let may = tokens
-                .holder(&token(client))
+                .holder(TokenDigest::of(&token(client)))
                 .is_some_and(|holder| holder.may(right));
             assert_eq!(may, granted.contains(&right), "{server}: {client}: {right}");
         }

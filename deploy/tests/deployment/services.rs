@@ -127,18 +127,6 @@ fn the_monitor_finds_every_role() {
             assert_eq!(jobs, roles, "{overlay}");
             monitors += 1;
         }
-        // The ports that all roles have.
-        for workload in workloads(overlay) {
-            let is_role = ROLES.iter().any(|role| role.name() == workload.name);
-            let ports = workload.container().ports.iter().flatten();
-            let mut names = ports.filter_map(|port| port.name.as_deref());
-            assert_eq!(
-                names.any(|name| name == "metrics"),
-                is_role,
-                "{overlay}: {}",
-                workload.name
-            );
-        }
     }
     assert!(
         monitors == 2 || rendered(OVERLAYS[0]).is_none(),

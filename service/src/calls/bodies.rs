@@ -24,28 +24,18 @@ use super::{
 };
 use crate::security::{known::Held, methods::Method};
 
-/// The end of the token of a call. It never comes for a call without a token.
-#[derive(Default)]
-pub(super) struct TokenEnd {
-    held: Option<Held>,
-    ended: Option<BoxFuture<'static, Status>>,
+/// The end of the token of a call: the status with which the call ends. `None`: the call has no token.
+pub(super) type TokenEnd = Option<BoxFuture<'static, Status>>;
+
+/// Waits for the end of the token `held`.
+pub(super) fn token_end(held: Option<Held>) -> TokenEnd {
+    held.map(|held| held.ended().boxed())
 }
 
-impl TokenEnd {
-    pub(super) fn of(held: Option<Held>) -> Self {
-        Self { held, ended: None }
-    }
-
-    /// Returns the status with which the call ends. Do not poll again after that.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Status> {
-        if let Some(held) = self.held.take() {
-            self.ended = Some(held.ended().boxed());
-        }
-        match &mut self.ended {
-            Some(ended) => ended.as_mut().poll(context),
-            None => Poll::Pending,
-        }
-    }
+/// Returns the status with which the call ends. Do not poll again after that.
+pub(super) fn poll_token_end(end: &mut TokenEnd, context: &mut Context<'_>) -> Poll<Status> {
+    end.as_mut()
+        .map_or(Poll::Pending, |end| end.as_mut().poll(context))
 }
 
 /// Body of a request. A limit that is exceeded is an error of the body, which becomes the status of the call.
@@ -102,7 +92,7 @@ impl http_body::Body for RequestBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if let Poll::Ready(status) = self.token_end.poll(context) {
+        if let Poll::Ready(status) = poll_token_end(&mut self.token_end, context) {
             return Poll::Ready(Some(Err(self.call.end(status))));
         }
         match Pin::new(&mut self.body).poll_frame(context) {
@@ -159,7 +149,7 @@ impl http_body::Body for ReplyBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if let Poll::Ready(status) = self.token_end.poll(context) {
+        if let Poll::Ready(status) = poll_token_end(&mut self.token_end, context) {
             *self = Self::default();
             return Poll::Ready(Some(trailers(&status)));
         }

@@ -11,7 +11,7 @@ use tonic::{body::Body, codegen::http};
 use tower::{Layer, Service};
 
 use super::{
-    bodies::{ReplyBody, RequestBody, TokenEnd},
+    bodies::{ReplyBody, RequestBody, poll_token_end, token_end},
     limits::OpenCalls,
 };
 use crate::security::guard::Guard;
@@ -69,14 +69,14 @@ where
             Ok(begun) => begun,
             Err(status) => return Either::Right(ready(Ok(status.into_http()))),
         };
-        let mut token_end = TokenEnd::of(held.clone());
-        let request = request.map(|body| RequestBody::new(body, call.clone(), method, TokenEnd::of(held)));
+        let mut reply_end = token_end(held.clone());
+        let request = request.map(|body| RequestBody::new(body, call.clone(), method, token_end(held)));
         let replying = self.inner.call(request);
         Either::Left(Box::pin(async move {
             tokio::select! {
                 biased;
-                reply = replying => Ok(reply?.map(|body| ReplyBody::new(body, call, token_end))),
-                status = poll_fn(|context| token_end.poll(context)) => Ok(status.into_http()),
+                reply = replying => Ok(reply?.map(|body| ReplyBody::new(body, call, reply_end))),
+                status = poll_fn(|context| poll_token_end(&mut reply_end, context)) => Ok(status.into_http()),
             }
         }))
     }

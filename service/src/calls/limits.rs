@@ -62,25 +62,13 @@ pub(crate) struct OpenCalls {
     bytes: AtomicUsize,
     calls_gauge: Gauge,
     bytes_gauge: Gauge,
-    refused: Refused,
-}
-
-/// Counters of refused requests.
-#[derive(Debug)]
-struct Refused {
-    calls: Counter,
-    bytes: Counter,
-    time: Counter,
-    length: Counter,
 }
 
 impl OpenCalls {
     pub(crate) fn new(limits: CallLimits) -> Arc<Self> {
-        let refused = |reason: &'static str| {
-            let counter = counter!("minuet_server_requests_refused_total", "reason" => reason);
-            counter.increment(0);
-            counter
-        };
+        for reason in ["calls", "bytes", "time", "length"] {
+            refusals(reason).increment(0);
+        }
         Arc::new(Self {
             limits,
             calls: AtomicUsize::new(0),
@@ -88,12 +76,6 @@ impl OpenCalls {
             bytes: AtomicUsize::new(0),
             calls_gauge: gauge!("minuet_server_calls"),
             bytes_gauge: gauge!("minuet_server_request_bytes"),
-            refused: Refused {
-                calls: refused("calls"),
-                bytes: refused("bytes"),
-                time: refused("time"),
-                length: refused("length"),
-            },
         })
     }
 
@@ -113,11 +95,16 @@ impl OpenCalls {
         let is_full = self.calls.fetch_add(1, Relaxed) >= self.limits.calls;
         let is_open_full = !needs_token && self.open_calls.fetch_add(1, Relaxed) >= self.limits.open_calls;
         if is_full || is_open_full {
-            self.refused.calls.increment(1);
+            refusals("calls").increment(1);
             return Err(Status::resource_exhausted("the server has too many open calls"));
         }
         Ok(call)
     }
+}
+
+/// Counter of refused requests.
+fn refusals(reason: &'static str) -> Counter {
+    counter!("minuet_server_requests_refused_total", "reason" => reason)
 }
 
 /// An open call. Dropping it ends its charge.
@@ -149,8 +136,8 @@ impl Call {
         status
     }
 
-    fn refuse(&self, counter: &Counter, status: Status) -> Status {
-        counter.increment(1);
+    fn refuse(&self, reason: &'static str, status: Status) -> Status {
+        refusals(reason).increment(1);
         self.end(status)
     }
 
@@ -170,7 +157,7 @@ impl Call {
             let reason = format!(
                 "the requests that this server is receiving take {limit} bytes, as many as are allowed; try again later"
             );
-            return Err(self.refuse(&self.calls.refused.bytes, Status::resource_exhausted(reason)));
+            return Err(self.refuse("bytes", Status::resource_exhausted(reason)));
         }
         self.calls.bytes_gauge.increment(more as f64);
         self.charged.store(charged + more, Relaxed);
@@ -180,13 +167,13 @@ impl Call {
     /// Returns the status of a request that did not arrive in time.
     pub(super) fn too_slow(&self) -> Status {
         let reason = format!("the request was not complete after {:?}", self.request_time());
-        self.refuse(&self.calls.refused.time, Status::deadline_exceeded(reason))
+        self.refuse("time", Status::deadline_exceeded(reason))
     }
 
     /// Returns the status of a message that is longer than its method allows.
     pub(super) fn too_long(&self, length: usize, limit: usize) -> Status {
         let reason = format!("the message has {length} bytes; this method takes at most {limit}");
-        self.refuse(&self.calls.refused.length, Status::out_of_range(reason))
+        self.refuse("length", Status::out_of_range(reason))
     }
 }
 

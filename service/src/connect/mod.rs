@@ -22,7 +22,7 @@ use target::{Target, settings};
 /// messages is 4 MiB.
 pub const MAX_MESSAGE_BYTES: usize = 64 * 1024 * 1024;
 
-/// Default time without traffic after which a keep-alive ping is sent.
+/// Time without traffic after which a keep-alive ping is sent.
 pub const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// A channel that sends the client's token, if there is one. Clones share the connections.
@@ -50,7 +50,7 @@ pub fn endpoint(address: &str) -> Result<Endpoint, AddressError> {
         format!("http://{address}")
     };
     let endpoint = Endpoint::from_shared(uri).map_err(refused)?;
-    Ok(settings(endpoint, KEEP_ALIVE_INTERVAL))
+    Ok(settings(endpoint))
 }
 
 /// Returns a link to `address` with the settings of `[security]`, like [`Connector::link`]. Call it within a runtime.

@@ -56,7 +56,6 @@ pub(crate) struct Target {
     pub(crate) port: u16,
     tls: Option<ClientFiles>,
     server_name: String,
-    keep_alive: Duration,
 }
 
 impl Target {
@@ -100,7 +99,6 @@ impl Target {
             port,
             tls,
             server_name,
-            keep_alive: super::KEEP_ALIVE_INTERVAL,
         };
         if target.tls.is_none() && !target.is_local() && security.plaintext == Plaintext::Loopback {
             let what = format!(
@@ -148,7 +146,7 @@ impl Target {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let refused = |source| AddressError::malformed(authority, Some(source));
         let endpoint = Endpoint::from_shared(format!("{scheme}://{authority}")).map_err(refused)?;
-        let endpoint = settings(endpoint, self.keep_alive);
+        let endpoint = settings(endpoint);
         let endpoint = match pem {
             None => endpoint,
             Some(pem) => endpoint
@@ -167,11 +165,11 @@ impl Target {
 }
 
 /// Applies the settings of every connection.
-pub(super) fn settings(endpoint: Endpoint, keep_alive: Duration) -> Endpoint {
+pub(super) fn settings(endpoint: Endpoint) -> Endpoint {
     endpoint
         .connect_timeout(CONNECT_TIMEOUT)
         .tcp_nodelay(true)
-        .http2_keep_alive_interval(keep_alive)
+        .http2_keep_alive_interval(super::KEEP_ALIVE_INTERVAL)
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
         .keep_alive_while_idle(true)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)

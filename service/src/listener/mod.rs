@@ -63,7 +63,8 @@ pub struct ConnectionPolicy {
     tls: Option<Tls>,
     tokens: Option<Named>,
     guard: Guard,
-    call_limits: CallLimits,
+    /// Limits of calls.
+    pub call_limits: CallLimits,
     plaintext: Plaintext,
     /// Largest number of connections at the same time.
     max_connections: usize,
@@ -72,8 +73,10 @@ pub struct ConnectionPolicy {
     /// Largest number of streams of one connection.
     pub(crate) max_streams: u32,
     pub(crate) max_connection_age: Option<Duration>,
-    preface_time: Duration,
-    renewal: Duration,
+    /// Time limit for the TLS handshake, and again for the HTTP/2 preface.
+    pub preface_time: Duration,
+    /// Interval at which certificates and tokens are read again.
+    pub renewal: Duration,
 }
 
 #[derive(Clone, Debug)]
@@ -142,41 +145,21 @@ impl ConnectionPolicy {
     }
 
     /// Returns a policy of plaintext without tokens on every address, for services without secrets such as health.
-    pub fn plaintext() -> Self {
-        Self {
-            tls: None,
-            tokens: None,
-            guard: Guard {
-                tokens: None,
-                methods: |_| Method::new(Access::Everyone),
-            },
-            call_limits: CallLimits::of_probes(),
+    ///
+    /// # Errors
+    /// None in practice: no file is read.
+    pub fn plaintext() -> Result<Self, SecurityError> {
+        let config = SecurityConfig {
             plaintext: Plaintext::Anywhere,
             max_connections: PROBES,
-            max_of_peer: PROBES,
-            max_streams: MAX_STREAMS,
-            max_connection_age: None,
-            preface_time: PREFACE_TIME,
-            renewal: RENEWAL,
-        }
-    }
-
-    /// Sets the time limit for the TLS handshake, and again for the HTTP/2 preface.
-    pub fn with_preface_time(mut self, time: Duration) -> Self {
-        self.preface_time = time;
-        self
-    }
-
-    /// Sets the interval at which certificates and tokens are read again.
-    pub fn with_renewal(mut self, interval: Duration) -> Self {
-        self.renewal = interval;
-        self
-    }
-
-    /// Sets the limits of calls.
-    pub fn with_call_limits(mut self, limits: CallLimits) -> Self {
-        self.call_limits = limits;
-        self
+            max_connections_per_peer: PROBES,
+            ..SecurityConfig::default()
+        };
+        let policy = Self::new(&config, |_| Method::new(Access::Everyone))?;
+        Ok(Self {
+            call_limits: CallLimits::of_probes(),
+            ..policy
+        })
     }
 
     /// Returns the layer that checks and limits calls.

@@ -21,7 +21,7 @@ mod arguments;
 mod logging;
 mod shutdown;
 
-use std::{path::Path, process::ExitCode, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
 use anyhow::{Context as _, bail};
 use futures::future::BoxFuture;
@@ -116,6 +116,18 @@ impl Role {
         }
     }
 
+    /// Returns the full path of the key of [`Role::metrics`]; empty: the role has no metrics page.
+    pub fn metrics_key(self) -> &'static str {
+        match self {
+            Self::ReplayStore => "replay.metrics",
+            Self::InferenceServer => "inference.metrics",
+            Self::Learner => "learner.metrics",
+            Self::Actor => "actor.metrics",
+            Self::Rating => "rating.metrics",
+            Self::Studio => "",
+        }
+    }
+
     /// Returns the address of a separate health service; empty: none, or the role's own service includes health.
     fn separate_health(self, config: &RunConfig) -> &str {
         match self {
@@ -154,19 +166,17 @@ pub fn main_with(
             }
         };
     }
-    let telemetry = match arguments
+    let endpoint = arguments
         .trace_to
         .as_deref()
-        .filter(|endpoint| !endpoint.is_empty())
-    {
-        None => None,
-        Some(endpoint) => match Telemetry::new(endpoint, arguments.trace_share, role.name()) {
-            Ok(telemetry) => Some(telemetry),
-            Err(error) => {
-                eprintln!("{}: --trace-to: {error}", role.binary());
-                return ExitCode::from(2);
-            }
-        },
+        .filter(|endpoint| !endpoint.is_empty());
+    let telemetry = endpoint.map(|endpoint| Telemetry::new(endpoint, arguments.trace_share, role.name()));
+    let telemetry = match telemetry.transpose() {
+        Ok(telemetry) => telemetry,
+        Err(error) => {
+            eprintln!("{}: --trace-to: {error}", role.binary());
+            return ExitCode::from(2);
+        }
     };
     logging::start(arguments.log_format, telemetry.as_ref());
     let code = run_with(role, &arguments, run);
@@ -181,42 +191,27 @@ fn run_with(
     arguments: &Arguments,
     run: impl FnOnce(RunConfig, CancellationToken) -> Work,
 ) -> ExitCode {
-    let config = match load_with(arguments.config.as_deref(), &arguments.overrides) {
-        Ok(config) => config,
-        Err(error) => return unusable(role, arguments.config.as_deref(), &error),
+    let Err(error) = run_to_end(role, arguments, run) else {
+        tracing::info!("stopped");
+        return ExitCode::SUCCESS;
     };
-    match run_to_end(role, arguments, config, run) {
-        Ok(()) => {
-            tracing::info!("stopped");
-            ExitCode::SUCCESS
-        }
-        Err(error) => match error
-            .chain()
-            .find_map(|cause| cause.downcast_ref::<ConfigError>())
-        {
-            Some(refused) => unusable(role, arguments.config.as_deref(), refused),
-            None => {
-                tracing::error!("{error:#}");
-                ExitCode::FAILURE
-            }
-        },
-    }
-}
-
-fn unusable(role: Role, file: Option<&Path>, error: &ConfigError) -> ExitCode {
-    let file = file
-        .map(|file| format!("{}: ", file.display()))
-        .unwrap_or_default();
-    eprintln!("{}: {file}{}", role.binary(), crate::chain(error));
+    let mut causes = error.chain();
+    let Some(refused) = causes.find_map(|cause| cause.downcast_ref::<ConfigError>()) else {
+        tracing::error!("{error:#}");
+        return ExitCode::FAILURE;
+    };
+    let file = arguments.config.as_deref();
+    let file = file.map_or_else(String::new, |file| format!("{}: ", file.display()));
+    eprintln!("{}: {file}{refused}", role.binary());
     ExitCode::from(2)
 }
 
 fn run_to_end(
     role: Role,
     arguments: &Arguments,
-    config: RunConfig,
     run: impl FnOnce(RunConfig, CancellationToken) -> Work,
 ) -> anyhow::Result<()> {
+    let config = load_with(arguments.config.as_deref(), &arguments.overrides)?;
     // Before any thread is started, because on Linux a thread inherits its creator's niceness.
     if let Some(nice) = arguments.nice {
         rustix::process::nice(nice).context("cannot set the process's niceness")?;

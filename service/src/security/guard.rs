@@ -36,22 +36,14 @@ impl Guard {
         let Some(tokens) = self.tokens.as_ref().filter(|_| method.needs_token()) else {
             return Ok((method, None));
         };
-        let token = authorization
-            .ok_or_else(|| {
-                denied(
-                    "missing",
-                    Status::unauthenticated("a token is needed: authorization: Bearer TOKEN"),
-                )
-            })?
-            .to_str()
-            .ok()
-            .and_then(|value| value.strip_prefix(SCHEME))
-            .ok_or_else(|| {
-                denied(
-                    "malformed",
-                    Status::unauthenticated("write authorization: Bearer TOKEN"),
-                )
-            })?;
+        let unauthenticated = |reason, message| denied(reason, Status::unauthenticated(message));
+        let Some(authorization) = authorization else {
+            let message = "a token is needed: authorization: Bearer TOKEN";
+            return Err(unauthenticated("missing", message));
+        };
+        let words = authorization.to_str().ok();
+        let token = words.and_then(|words| words.strip_prefix(SCHEME));
+        let token = token.ok_or_else(|| unauthenticated("malformed", "write authorization: Bearer TOKEN"))?;
         let held = tokens.held(TokenDigest::of(token), method.access);
         held.check()?;
         Ok((method, Some(held)))

@@ -73,7 +73,7 @@ impl Held {
             return Err(denied("unreadable", Status::unavailable(message)));
         };
         let holder = tokens
-            .holder_of(self.digest)
+            .holder(self.digest)
             .ok_or_else(|| denied("unknown", Status::unauthenticated("the token is not known here")))?;
         match self.access {
             Access::Right(right) if !holder.may(right) => {

@@ -112,13 +112,8 @@ impl Tokens {
         Self::parse(text).map_err(|reason| file.fault(reason))
     }
 
-    /// Returns the entry of `token`. Digests are compared, so timing reveals nothing about the tokens.
-    pub fn holder(&self, token: &str) -> Option<&Holder> {
-        self.holder_of(TokenDigest::of(token))
-    }
-
-    /// Returns the entry of the token with this digest.
-    pub(super) fn holder_of(&self, digest: TokenDigest) -> Option<&Holder> {
+    /// Returns the entry of the token with this digest. Digests are compared, so timing reveals nothing about the tokens.
+    pub fn holder(&self, digest: TokenDigest) -> Option<&Holder> {
         let found = self.0.iter().find(|(known, _)| *known == digest);
         found.map(|(_, holder)| holder)
     }
@@ -156,14 +151,12 @@ fn entry(line: &str) -> Result<(TokenDigest, Holder), String> {
 }
 
 fn digest(digits: &str) -> Option<TokenDigest> {
-    let mut digest = [0; 32];
-    if digits.len() != 64 || !digits.is_ascii() {
+    if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
-    for (number, byte) in digest.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(digits.get(2 * number..2 * number + 2)?, 16).ok()?;
-    }
-    Some(TokenDigest(digest))
+    let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..64).step_by(2).map(byte).collect();
+    Some(TokenDigest(bytes?.try_into().ok()?))
 }
 
 /// Returns the `authorization` header with the token in `file`.
@@ -204,16 +197,17 @@ mod tests {
             "# who\nactors evaluate,append {LONG} # all of them\n\nlearner sample sha256:{hex}\nroot administer {LONG}!\n"
         );
         let tokens = Tokens::parse(&text).unwrap();
-        let actors = tokens.holder(LONG).unwrap();
+        let holder = |token: &str| tokens.holder(TokenDigest::of(token));
+        let actors = holder(LONG).unwrap();
         assert_eq!(actors.name, "actors");
         assert!(actors.may(Right::Evaluate) && actors.may(Right::Append));
         assert!(!actors.may(Right::Sample) && !actors.may(Right::Administer));
-        let learner = tokens.holder("the learner's own token").unwrap();
+        let learner = holder("the learner's own token").unwrap();
         assert!(learner.may(Right::Sample) && !learner.may(Right::Evaluate));
-        let root = tokens.holder(&format!("{LONG}!")).unwrap();
+        let root = holder(&format!("{LONG}!")).unwrap();
         assert!(Right::ALL.into_iter().all(|right| root.may(right)));
-        assert_eq!(tokens.holder("0123456789abcde"), None);
-        assert_eq!(tokens.holder(""), None);
+        assert_eq!(holder("0123456789abcde"), None);
+        assert_eq!(holder(""), None);
         let shown = format!("{tokens:?}");
         assert!(!shown.contains(LONG) && shown.contains("actors"), "{shown}");
     }

@@ -9,15 +9,12 @@
 pub mod steps;
 
 use std::{
+    collections::HashMap,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
 
-use opentelemetry::{
-    KeyValue,
-    propagation::{Extractor, Injector, TextMapPropagator as _},
-    trace::TracerProvider as _,
-};
+use opentelemetry::{KeyValue, propagation::TextMapPropagator as _, trace::TracerProvider as _};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::{
     Resource,
@@ -139,7 +136,12 @@ pub(crate) fn call_span(request: &http::Request<()>) -> Span {
         otel.kind = "server",
         rpc.system = "grpc",
     );
-    let parent = TraceContextPropagator::new().extract(&Headers(request.headers()));
+    let headers = request.headers();
+    let fields = ["traceparent", "tracestate"].into_iter().filter_map(|name| {
+        let value = headers.get(name)?.to_str().ok()?;
+        Some((name.to_owned(), value.to_owned()))
+    });
+    let parent = TraceContextPropagator::new().extract(&fields.collect::<HashMap<String, String>>());
     // An error means that the span is not collected, so it needs no parent.
     drop(span.set_parent(parent));
     span
@@ -147,31 +149,14 @@ pub(crate) fn call_span(request: &http::Request<()>) -> Span {
 
 /// Writes the current span's trace into a call's metadata.
 pub(crate) fn inject(metadata: &mut MetadataMap) {
-    if is_on() {
-        let context = Span::current().context();
-        TraceContextPropagator::new().inject_context(&context, &mut Metadata(metadata));
+    if !is_on() {
+        return;
     }
-}
-
-struct Headers<'a>(&'a http::HeaderMap);
-
-impl Extractor for Headers<'_> {
-    fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key)?.to_str().ok()
-    }
-
-    fn keys(&self) -> Vec<&str> {
-        self.0.keys().map(http::HeaderName::as_str).collect()
-    }
-}
-
-struct Metadata<'a>(&'a mut MetadataMap);
-
-impl Injector for Metadata<'_> {
-    fn set(&mut self, key: &str, value: String) {
-        let key = AsciiMetadataKey::from_bytes(key.as_bytes());
-        if let (Ok(key), Ok(value)) = (key, value.parse()) {
-            self.0.insert(key, value);
+    let mut fields: HashMap<String, String> = HashMap::new();
+    TraceContextPropagator::new().inject_context(&Span::current().context(), &mut fields);
+    for (name, value) in fields {
+        if let (Ok(name), Ok(value)) = (AsciiMetadataKey::from_bytes(name.as_bytes()), value.parse()) {
+            metadata.insert(name, value);
         }
     }
 }

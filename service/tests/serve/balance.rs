@@ -1,16 +1,16 @@
 //! Tests of one host name with several servers that start and stop.
 
-use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, io, net::SocketAddr, sync::Arc};
 
 use config::{Plaintext, SecurityConfig};
 use parking_lot::Mutex;
 use service::connect::{
-    Connector, Link,
-    balance::{Pace, Resolve, Resolved},
+    Link,
+    balance::{Resolve, Resolved},
 };
 use tonic::Code;
 
-use crate::{Behind, TIMEOUT, behind, check};
+use crate::{Behind, TIMEOUT, behind, check, connector};
 
 const NAMES: [&str; 3] = ["one", "two", "three"];
 
@@ -38,14 +38,7 @@ fn link(book: &Arc<Book>) -> Link {
         plaintext: Plaintext::Anywhere,
         ..SecurityConfig::default()
     };
-    let pace = Pace {
-        resolve: Duration::from_millis(20),
-        probe: Duration::from_millis(10),
-    };
-    Connector::new(&security)
-        .with_resolver(book.clone(), pace)
-        .link("inference:1")
-        .unwrap()
+    connector(&security, book.clone()).link("inference:1").unwrap()
 }
 
 /// Makes several calls and counts the answers of each server; each server knows only its own name.

@@ -1,13 +1,11 @@
 //! Requests that stop in the middle of their message.
 
-use std::{
-    future::{Future as _, poll_fn},
-    pin::Pin,
-    task::{Context, Poll},
-};
+use std::{future::poll_fn, pin::Pin};
 
+use futures::{StreamExt as _, stream};
 use http_body::{Body as _, Frame};
-use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use http_body_util::StreamBody;
+use tokio_util::sync::CancellationToken;
 use tonic::{
     Status,
     body::Body,
@@ -15,48 +13,17 @@ use tonic::{
     transport::Channel,
 };
 
-/// Sizes of the frames, in bytes.
-const FRAME: usize = 16 << 10;
-
-/// Body with the header of a message, a part of the message, and no end before the call is given up.
-struct HalfSent {
-    header: Option<Bytes>,
-    left: usize,
-    given_up: Pin<Box<WaitForCancellationFutureOwned>>,
-}
-
-impl http_body::Body for HalfSent {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if let Some(header) = self.header.take() {
-            return Poll::Ready(Some(Ok(Frame::data(header))));
-        }
-        if self.left == 0 {
-            let given_up = self.given_up.as_mut().poll(context);
-            return given_up.map(|()| Some(Err(Status::cancelled("given up"))));
-        }
-        let length = self.left.min(FRAME);
-        self.left -= length;
-        Poll::Ready(Some(Ok(Frame::data(vec![1; length].into()))))
-    }
-}
-
 /// Calls `path` with `sent` bytes of a message of `length` bytes, and returns the status of the call's end.
 pub async fn send(mut channel: Channel, path: &str, length: u32, sent: usize) -> Status {
-    let mut header = vec![0];
-    header.extend_from_slice(&length.to_be_bytes());
+    let header = [&[0], &length.to_be_bytes()[..]].concat();
     // The transport continues to send a body although nobody waits for the reply any more.
     let given_up = CancellationToken::new();
-    let body = HalfSent {
-        header: Some(header.into()),
-        left: sent,
-        given_up: Box::pin(given_up.clone().cancelled_owned()),
-    };
+    let end = stream::once(given_up.clone().cancelled_owned()).map(|()| Err(Status::cancelled("given up")));
+    let parts = [header, vec![1; sent]]
+        .into_iter()
+        .filter(|part| !part.is_empty());
+    let frames = parts.map(|part| Ok(Frame::data(Bytes::from(part))));
+    let body = StreamBody::new(stream::iter(frames).chain(end));
     let _giving_up = given_up.drop_guard();
     let mut request = http::Request::post(path).body(Body::new(body)).unwrap();
     let grpc = http::HeaderValue::from_static("application/grpc");

@@ -19,16 +19,19 @@ mod tokens;
 #[cfg(feature = "otlp")]
 mod traces;
 
-use std::{path::Path, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use config::SecurityConfig;
 use service::{
-    connect::{self, Link},
+    connect::{
+        self, Connector, Link,
+        balance::{Pace, Resolve},
+    },
     listener::ConnectionPolicy,
     security::methods::{Access, Method},
     serve::{self, Drained},
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tonic::Code;
 use tonic_health::pb::{
@@ -57,6 +60,7 @@ struct Behind {
     address: String,
     health: serve::Health,
     shutdown: CancellationToken,
+    serving: JoinHandle<Drained>,
 }
 
 impl Drop for Behind {
@@ -65,10 +69,25 @@ impl Drop for Behind {
     }
 }
 
+/// Returns the policy of plaintext on loopback.
+fn plain() -> ConnectionPolicy {
+    ConnectionPolicy::new(&SecurityConfig::default(), any_token).unwrap()
+}
+
 /// Starts a server behind a policy, which reads its files again all the time.
 async fn behind(security: &SecurityConfig, name: &'static str) -> Behind {
-    let policy = ConnectionPolicy::new(security, any_token).unwrap();
-    serve_with_policy(policy.with_renewal(RENEWAL), name).await
+    let mut policy = ConnectionPolicy::new(security, any_token).unwrap();
+    policy.renewal = RENEWAL;
+    serve_with_policy(policy, name).await
+}
+
+/// Returns a connector that resolves names with `resolver` and reads its files again all the time.
+fn connector(security: &SecurityConfig, resolver: Arc<dyn Resolve>) -> Connector {
+    let pace = Pace {
+        resolve: RENEWAL,
+        probe: RENEWAL,
+    };
+    Connector::new(security).with_resolver(resolver, pace)
 }
 
 /// Repeats calls until one succeeds, and returns how the others ended.
@@ -104,27 +123,26 @@ fn replace(path: &Path, text: &str) {
 }
 
 async fn serve_with_policy(policy: ConnectionPolicy, name: &'static str) -> Behind {
-    serve_on(serve::listen("127.0.0.1:0").await.unwrap(), policy, name).await
+    let listener = serve::listen("127.0.0.1:0").await.unwrap();
+    serve_on(listener, policy, name, Duration::ZERO).await
 }
 
-async fn serve_on(listener: TcpListener, policy: ConnectionPolicy, name: &'static str) -> Behind {
+async fn serve_on(
+    listener: TcpListener,
+    policy: ConnectionPolicy,
+    name: &'static str,
+    drain: Duration,
+) -> Behind {
     let address = listener.local_addr().unwrap().to_string();
     let (routes, health) = serve::standard_routes(&[name], &[]).await.unwrap();
     health.set_serving(true).await;
     let shutdown = CancellationToken::new();
-    let serving = serve::serve_with(
-        policy,
-        routes,
-        listener,
-        health.clone(),
-        shutdown.clone(),
-        Duration::ZERO,
-    );
-    tokio::spawn(serving);
+    let serving = serve::serve_with(policy, routes, listener, health.clone(), shutdown.clone(), drain);
     Behind {
         address,
         health,
         shutdown,
+        serving: tokio::spawn(async { serving.await.unwrap() }),
     }
 }
 
@@ -139,40 +157,18 @@ fn about(service: &str) -> HealthCheckRequest {
     }
 }
 
-async fn start(
-    drain: Duration,
-) -> (
-    String,
-    serve::Health,
-    CancellationToken,
-    tokio::task::JoinHandle<Drained>,
-) {
+/// Starts a server that lets open requests end for the time `drain`.
+async fn start(drain: Duration) -> Behind {
     let listener = serve::listen("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let (routes, health) = serve::standard_routes(&[NAME], &[]).await.unwrap();
-    let shutdown = CancellationToken::new();
-    let serving = tokio::spawn({
-        let (health, shutdown) = (health.clone(), shutdown.clone());
-        async move {
-            serve::serve(routes, listener, health, shutdown, drain)
-                .await
-                .unwrap()
-        }
-    });
-    (address, health, shutdown, serving)
+    serve_on(listener, plain(), NAME, drain).await
 }
 
 #[tokio::test]
 async fn health_is_reported_for_the_process_and_each_service() {
-    let (address, health, shutdown, serving) = start(Duration::from_secs(30)).await;
-    let mut client = HealthClient::new(connect::channel(&address).unwrap());
-    for (serving, expected) in [
-        (None, ServingStatus::NotServing),
-        (Some(true), ServingStatus::Serving),
-    ] {
-        if let Some(serving) = serving {
-            health.set_serving(serving).await;
-        }
+    let mut server = start(Duration::from_secs(30)).await;
+    let mut client = HealthClient::new(connect::channel(&server.address).unwrap());
+    for (serving, expected) in [(false, ServingStatus::NotServing), (true, ServingStatus::Serving)] {
+        server.health.set_serving(serving).await;
         for service in ["", NAME] {
             let status = client.check(about(service)).await.unwrap().into_inner().status();
             assert_eq!(status, expected, "{service}");
@@ -181,29 +177,28 @@ async fn health_is_reported_for_the_process_and_each_service() {
     let unknown = client.check(about("no.such.Service")).await.unwrap_err();
     assert_eq!(unknown.code(), tonic::Code::NotFound);
     drop(client);
-    shutdown.cancel();
-    assert_eq!(serving.await.unwrap(), Drained::Completely);
+    server.shutdown.cancel();
+    assert_eq!((&mut server.serving).await.unwrap(), Drained::Completely);
 }
 
 #[tokio::test]
 async fn an_open_stream_sees_the_shutdown_and_is_cut_at_the_time_limit() {
-    let (address, health, shutdown, serving) = start(Duration::from_millis(200)).await;
-    health.set_serving(true).await;
-    let mut client = HealthClient::new(connect::channel(&address).unwrap());
+    let mut server = start(Duration::from_millis(200)).await;
+    let mut client = HealthClient::new(connect::channel(&server.address).unwrap());
     let mut watched = client.watch(about("")).await.unwrap().into_inner();
     let first = watched.message().await.unwrap().unwrap();
     assert_eq!(first.status(), ServingStatus::Serving);
-    shutdown.cancel();
+    server.shutdown.cancel();
     let second = watched.message().await.unwrap().unwrap();
     assert_eq!(second.status(), ServingStatus::NotServing);
     // The stream is still open, so without the time limit this would never end.
-    assert_eq!(serving.await.unwrap(), Drained::Cut);
+    assert_eq!((&mut server.serving).await.unwrap(), Drained::Cut);
 }
 
 #[tokio::test]
 async fn reflection_lists_the_services() {
-    let (address, _health, shutdown, _serving) = start(Duration::from_millis(100)).await;
-    let mut client = ServerReflectionClient::new(connect::channel(&address).unwrap());
+    let server = start(Duration::ZERO).await;
+    let mut client = ServerReflectionClient::new(connect::channel(&server.address).unwrap());
     let request = ServerReflectionRequest {
         host: String::new(),
         message_request: Some(MessageRequest::ListServices(String::new())),
@@ -218,7 +213,6 @@ async fn reflection_lists_the_services() {
     };
     let names: Vec<&str> = list.service.iter().map(|service| service.name.as_str()).collect();
     assert!(names.contains(&"grpc.health.v1.Health"), "{names:?}");
-    shutdown.cancel();
 }
 
 #[tokio::test]

@@ -10,20 +10,16 @@ use std::{
 use config::SecurityConfig;
 use parking_lot::Mutex;
 use service::{
-    connect::{
-        Connector, Link,
-        balance::{Pace, SystemResolver},
-    },
+    connect::{Link, balance::SystemResolver},
     listener::ConnectionPolicy,
     serve,
 };
 use tonic::Code;
 use tonic_health::pb::{health_check_response::ServingStatus, health_client::HealthClient};
-use tracing_subscriber::fmt::MakeWriter;
 
 use crate::{
-    Behind, NAME, RENEWAL, TIMEOUT, about, any_token, behind, check, pki::Authority, replace, serve_on,
-    until_ok,
+    Behind, NAME, RENEWAL, TIMEOUT, about, any_token, behind, check, connector, pki::Authority, replace,
+    serve_on, until_ok,
 };
 
 /// Host name in the certificates of servers.
@@ -68,12 +64,7 @@ impl Files {
     }
 
     fn link(&self, address: &str) -> Link {
-        let pace = Pace {
-            resolve: RENEWAL,
-            probe: RENEWAL,
-        };
-        Connector::new(&self.client)
-            .with_resolver(Arc::new(SystemResolver), pace)
+        connector(&self.client, Arc::new(SystemResolver))
             .link(address)
             .unwrap()
     }
@@ -157,7 +148,7 @@ async fn server_and_client_go_on_when_the_authority_is_replaced() {
         }
     };
     let listener = tokio::time::timeout(TIMEOUT, again).await.unwrap();
-    let _server = serve_on(listener, policy, NAME).await;
+    let _server = serve_on(listener, policy, NAME, Duration::ZERO).await;
     for link in &links {
         until_ok(|| call(link)).await;
     }
@@ -175,14 +166,6 @@ impl io::Write for Log {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for Log {
-    type Writer = Self;
-
-    fn make_writer(&'a self) -> Self {
-        self.clone()
     }
 }
 
@@ -210,7 +193,10 @@ async fn files_that_cannot_be_used_change_nothing_and_are_logged_once_a_minute()
     let link = files.link(&server.address);
     until_ok(|| call(&link)).await;
     let log = Log::default();
-    let subscriber = tracing_subscriber::fmt().with_writer(log.clone()).finish();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(move || writer.clone())
+        .finish();
     let _subscribed = tracing::subscriber::set_default(subscriber);
     let began = Instant::now();
     replace(&files.client.ca, "no certificate");

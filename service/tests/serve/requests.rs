@@ -2,21 +2,21 @@
 
 use std::time::Duration;
 
-use config::SecurityConfig;
 use metrics_exporter_prometheus::PrometheusBuilder;
-use service::{calls::limits::CallLimits, connect, listener::ConnectionPolicy};
+use service::{calls::limits::CallLimits, connect};
 use tokio::task::JoinSet;
 use tonic::Code;
 use tonic_health::pb::health_client::HealthClient;
 
-use crate::{Behind, NAME, TIMEOUT, about, any_token, half_sent::send, serve_with_policy};
+use crate::{Behind, NAME, TIMEOUT, about, half_sent::send, plain, serve_with_policy};
 
 const CHECK: &str = "/grpc.health.v1.Health/Check";
 const REFLECT: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
 async fn limited(limits: CallLimits) -> Behind {
-    let policy = ConnectionPolicy::new(&SecurityConfig::default(), any_token).unwrap();
-    serve_with_policy(policy.with_call_limits(limits), NAME).await
+    let mut policy = plain();
+    policy.call_limits = limits;
+    serve_with_policy(policy, NAME).await
 }
 
 #[tokio::test]
@@ -90,26 +90,4 @@ async fn half_sent_requests_share_a_limit_of_bytes() {
         }
     };
     tokio::time::timeout(TIMEOUT, freed).await.unwrap();
-}
-
-#[tokio::test]
-async fn calls_beyond_the_limit_are_refused() {
-    let server = limited(CallLimits {
-        calls: 4,
-        open_calls: 2,
-        ..CallLimits::default()
-    })
-    .await;
-    let mut client = HealthClient::new(connect::channel(&server.address).unwrap());
-    let first = client.watch(about(NAME)).await.unwrap();
-    let _second = client.watch(about(NAME)).await.unwrap();
-    let refused = client.check(about(NAME)).await.unwrap_err();
-    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
-    drop(first);
-    let again = async {
-        while client.check(about(NAME)).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, again).await.unwrap();
 }

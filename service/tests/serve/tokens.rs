@@ -6,10 +6,7 @@ use std::{
 };
 
 use config::SecurityConfig;
-use service::connect::{
-    self, Connector, Link,
-    balance::{Pace, SystemResolver},
-};
+use service::connect::{self, Link, balance::SystemResolver};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
@@ -18,7 +15,9 @@ use tonic_reflection::pb::v1::{
     server_reflection_request::MessageRequest,
 };
 
-use crate::{Behind, NAME, RENEWAL, TIMEOUT, behind, check, pki::Authority, replace, until, until_ok};
+use crate::{
+    Behind, NAME, RENEWAL, TIMEOUT, behind, check, connector, pki::Authority, replace, until, until_ok,
+};
 
 const OLD: &str = "0123456789abcdef";
 const NEW: &str = "fedcba9876543210";
@@ -111,12 +110,7 @@ impl Files {
             token: file,
             ..security
         };
-        let pace = Pace {
-            resolve: RENEWAL,
-            probe: RENEWAL,
-        };
-        Connector::new(&security)
-            .with_resolver(Arc::new(SystemResolver), pace)
+        connector(&security, Arc::new(SystemResolver))
             .link(&server.address)
             .unwrap()
     }
