@@ -96,7 +96,7 @@ def step(planes, actions, shares, results):
     log_probabilities = logits.float().log_softmax(1)
     policy = -(log_probabilities.gather(1, actions) * shares).sum(1).mean()
     value = functional.mse_loss(values.float(), results)
-    loss = policy + about["value_weight"] * value
+    loss = policy + value
     optimizer.zero_grad(set_to_none=True)
     loss.backward()
     norm = nn.utils.clip_grad_norm_(network.parameters(), about["max_gradient_norm"])

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ConfigError,
-    check::{at_least, require, within},
+    error::{at_least, require, within},
     inference::USUAL_BATCH,
 };
 

@@ -31,11 +31,19 @@ pub struct Key {
     pub value: toml::Value,
 }
 
+/// Returns a configuration as TOML, with the shortest form of each number.
+pub fn table(config: &RunConfig) -> toml::Table {
+    // A struct of numbers, texts and tables with text keys always has a TOML form.
+    let table = toml::Table::try_from(config).unwrap_or_default();
+    table
+        .into_iter()
+        .map(|(key, value)| (key, shortest(value)))
+        .collect()
+}
+
 /// Lists all sections of a configuration, with all their keys, in the order of `run.toml`.
 pub fn described(config: &RunConfig) -> Vec<Section> {
-    // A struct of numbers, texts and tables with text keys always has a TOML form.
-    let sections = toml::Table::try_from(config).unwrap_or_default();
-    let described = sections.into_iter().map(|(section, keys)| {
+    let described = table(config).into_iter().map(|(section, keys)| {
         let keys = match keys {
             toml::Value::Table(keys) => keys,
             _ => toml::Table::new(),
@@ -44,7 +52,7 @@ pub fn described(config: &RunConfig) -> Vec<Section> {
         let keys = plain.into_iter().chain(tables).map(|(name, value)| Key {
             documentation: documentation(&section, &name).unwrap_or_default(),
             name,
-            value: shortest(value),
+            value,
         });
         Section {
             documentation: RunConfig::get_field_docs(&section).unwrap_or_default(),

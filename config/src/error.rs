@@ -1,42 +1,13 @@
-//! [`ConfigError`]: reasons for which a configuration cannot be used.
+//! [`ConfigError`]: reasons for which a configuration cannot be used, and the checks of single values.
 
-use std::{fmt::Display, io, path::PathBuf};
-
-use crate::VERSION;
+use std::{fmt::Display, ops::RangeInclusive};
 
 /// Error: a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file could not be read.
-    #[error("cannot read {path}: {reason}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Error of the operating system.
-        reason: io::Error,
-    },
-    /// The text is not TOML, or a value has the wrong type.
+    /// The file cannot be read, is not TOML, has an unknown key, or a value that cannot be used. The text says which one and why.
     #[error("{0}")]
-    Syntax(String),
-    /// A key that does not exist.
-    #[error("unknown key `{key}`{}", nearest.as_ref().map(|key| format!("; did you mean `{key}`?")).unwrap_or_default())]
-    UnknownKey {
-        /// Full path of the key.
-        key: String,
-        /// The valid key that is spelt most like it, if any is.
-        nearest: Option<String>,
-    },
-    /// A newer build wrote the file.
-    #[error(
-        "`run.version` is {found}, this build reads versions up to {VERSION}: use a newer build{}",
-        going_back(.keys)
-    )]
-    Newer {
-        /// Version of the file.
-        found: i64,
-        /// Full paths of the keys that this build does not know.
-        keys: Vec<String>,
-    },
+    Invalid(String),
     /// A value given by `--set` cannot be used.
     #[error("--set {text}: {reason}")]
     Override {
@@ -45,30 +16,16 @@ pub enum ConfigError {
         /// Reason why it cannot be used.
         reason: String,
     },
-    /// `[game]` does not fit the game.
-    #[error("{0}")]
-    Game(String),
     /// A value of `[search]` is out of its range.
     #[error("`search.{}` {}", .0.setting, .0.must)]
     Search(search::SettingsError),
-    /// A value is out of its range.
-    #[error("`{key}` {reason}")]
-    Value {
-        /// Full path of the key.
-        key: &'static str,
-        /// Requirement that the value breaks.
-        reason: String,
-    },
 }
 
-/// Returns the end of a message: how a file of a later version is made one of this version.
-fn going_back(keys: &[String]) -> String {
-    let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
-    let remove = match keys.is_empty() {
-        true => String::new(),
-        false => format!("remove {} and ", keys.join(", ")),
-    };
-    format!("; to go back to this build, {remove}set `run.version = {VERSION}`")
+impl ConfigError {
+    /// Makes the error of a value that cannot be used. `key` is the full path of its key.
+    pub fn of_value(key: &str, reason: impl Display) -> Self {
+        Self::Invalid(format!("`{key}` {reason}"))
+    }
 }
 
 impl From<search::SettingsError> for ConfigError {
@@ -79,5 +36,28 @@ impl From<search::SettingsError> for ConfigError {
 
 /// Converts an error of the TOML parser.
 pub(super) fn syntax(error: impl Display) -> ConfigError {
-    ConfigError::Syntax(error.to_string())
+    ConfigError::Invalid(error.to_string())
+}
+
+/// Checks one requirement of a value.
+pub(super) fn require(holds: bool, key: &str, reason: impl Display) -> Result<(), ConfigError> {
+    match holds {
+        true => Ok(()),
+        false => Err(ConfigError::of_value(key, reason)),
+    }
+}
+
+/// Checks that a value is in a range.
+pub(super) fn within<T: PartialOrd + Display>(
+    key: &str,
+    value: T,
+    range: RangeInclusive<T>,
+) -> Result<(), ConfigError> {
+    let reason = format!("must be between {} and {}", range.start(), range.end());
+    require(range.contains(&value), key, reason)
+}
+
+/// Checks that a value is not below `least`.
+pub(super) fn at_least<T: PartialOrd + Display>(key: &str, value: T, least: T) -> Result<(), ConfigError> {
+    require(value >= least, key, format!("must be at least {least}"))
 }

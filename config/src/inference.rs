@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ConfigError, Provider,
-    check::{at_least, require, within},
+    error::{at_least, require, within},
 };
 
 /// Largest batch of a device that is not known to be a GPU, in positions.
@@ -103,7 +103,7 @@ impl Default for InferenceConfig {
 impl InferenceConfig {
     /// Returns the address to listen on.
     pub fn listen_address(&self) -> &str {
-        super::check::first_given(&self.listen, &self.address)
+        super::run::first_given(&self.listen, &self.address)
     }
 
     /// Returns the largest batch given to the device, in positions: what is set, or what suits the provider and fits the queue.
@@ -126,11 +126,7 @@ impl InferenceConfig {
 
     /// Makes relative folders relative to `folder`.
     pub(super) fn resolve_paths(&mut self, folder: &Path) {
-        for path in [&mut self.models, &mut self.engine_cache] {
-            if !path.as_os_str().is_empty() {
-                *path = folder.join(&*path);
-            }
-        }
+        super::run::resolve_given(folder, [&mut self.models, &mut self.engine_cache]);
         for source in &mut self.sources {
             if let Some((name, location)) = source.split_once('=')
                 && !location.contains("://")

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ConfigError,
-    check::{at_least, require, within},
+    error::{at_least, require, within},
 };
 
 /// Settings of the learner.
@@ -37,8 +37,6 @@ pub struct LearnerConfig {
     pub weight_decay: f64,
     /// Largest L2 norm of the gradient; a larger gradient is scaled down to it. 0: no limit.
     pub max_gradient_norm: f64,
-    /// Weight of the value loss; the policy loss has weight 1. 0 or more.
-    pub value_weight: f64,
     /// Policy target of a searched position: `visits` (shares of the visits), or `completed-q` (the network's policy times
     /// e^(s · value) of each legal action, where unvisited actions have the mean value of the visited ones). The latter leaves
     /// out the noise of the root; search.q_scale and search.q_range determine s. Games recorded without action values keep the
@@ -46,8 +44,6 @@ pub struct LearnerConfig {
     pub policy_target: PolicyTarget,
     /// Share of the search's root value in the value target, 0 to 1; the rest is the game's final result.
     pub root_value_share: f32,
-    /// Apply a random symmetry of the game to each sample, if its position has symmetries (true or false).
-    pub symmetries: bool,
     /// Network whose weights a new run begins with: an ONNX file, a run (runs/chess@best), or a game (chess) for the network that
     /// comes with Minuet. Paths are relative to the working folder. The network must have the size that [model] says; it cannot be
     /// a fish-eye network. Empty: random weights. A run that has a checkpoint continues from that.
@@ -160,10 +156,8 @@ impl Default for LearnerConfig {
             average_decay: 0.95,
             weight_decay: 1e-4,
             max_gradient_norm: 5.0,
-            value_weight: 1.0,
             policy_target: PolicyTarget::Visits,
             root_value_share: 0.0,
-            symmetries: true,
             start_from: String::new(),
             min_positions: 1_500,
             samples_per_position: 2.0,
@@ -211,31 +205,19 @@ impl LearnerConfig {
     }
 
     pub(super) fn check(&self) -> Result<(), ConfigError> {
+        let positive = |key, value: f64| require(value > 0.0 && value.is_finite(), key, "must be positive");
         within("learner.batch_size", self.batch_size, 1..=65_536)?;
         within("learner.threads", self.threads, 0..=1024)?;
-        require(
-            self.learning_rate > 0.0 && self.learning_rate.is_finite(),
-            "learner.learning_rate",
-            "must be positive",
-        )?;
+        positive("learner.learning_rate", self.learning_rate)?;
         at_least("learner.weight_decay", self.weight_decay, 0.0)?;
         at_least("learner.max_gradient_norm", self.max_gradient_norm, 0.0)?;
-        require(
-            self.value_weight >= 0.0 && self.value_weight.is_finite(),
-            "learner.value_weight",
-            "must be 0 or a positive number",
-        )?;
         within("learner.root_value_share", self.root_value_share, 0.0..=1.0)?;
         require(
             (0.0..1.0).contains(&self.average_decay),
             "learner.average_decay",
             "must be at least 0 and below 1",
         )?;
-        require(
-            self.samples_per_position > 0.0 && self.samples_per_position.is_finite(),
-            "learner.samples_per_position",
-            "must be positive",
-        )?;
+        positive("learner.samples_per_position", self.samples_per_position)?;
         at_least("learner.min_positions", self.min_positions, 1)?;
         at_least("learner.checkpoint_steps", self.checkpoint_steps, 1)
     }

@@ -6,13 +6,9 @@
 //! [`template_with_rules`] writes a whole file with a comment on each key; the comments are the fields' own documentation.
 
 mod actor;
-mod check;
 mod described;
 mod error;
-#[cfg(test)]
-mod fuzz;
 mod inference;
-mod keys;
 mod learner;
 mod load;
 mod overrides;
@@ -24,15 +20,14 @@ mod security;
 mod template;
 
 pub use actor::ActorConfig;
-pub use described::{Key, Section, described, is_fixed};
+pub use described::{Key, Section, described, is_fixed, table};
 pub use error::ConfigError;
 pub use inference::InferenceConfig;
-pub use keys::VERSION;
 pub use learner::{Device, LearnerConfig, ModelConfig, Optimizer, PolicyTarget, Precision, ValueHead};
-pub use load::{load, load_with, parse, parse_with, security_from_environment};
+pub use load::{VERSION, load, load_with, parse, parse_with, security_from_environment};
 pub use overrides::{Override, override_search};
 pub use problems::ProblemsConfig;
-pub use provider::{Provider, UnknownProvider};
+pub use provider::Provider;
 pub use rating::RatingConfig;
 pub use run::{CheckpointConfig, GameConfig, ReplayConfig, RunConfig, RunSection};
 pub use security::{Plaintext, SecurityConfig};

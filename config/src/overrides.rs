@@ -2,9 +2,7 @@
 
 use std::{fmt, fmt::Display, str::FromStr};
 
-use serde::Deserialize as _;
-
-use super::{ConfigError, RunConfig, error::syntax, keys::refuse_unknown_keys};
+use super::{ConfigError, RunConfig, error::syntax, load::with_overrides};
 
 /// One value for one key, as `section.key=value`. The value is TOML (`4`, `true`, `"text"`, `[1, 2]`);
 /// quotes around a text are optional.
@@ -124,17 +122,12 @@ pub fn override_search(
     settings: &search::Settings,
     values: &[Override],
 ) -> Result<search::Settings, ConfigError> {
-    let mut run = RunConfig {
+    let run = RunConfig {
         search: settings.clone(),
         ..RunConfig::default()
     };
-    let mut table = toml::Table::try_from(&run).map_err(syntax)?;
-    let valid = table.clone();
-    for value in values {
-        value.apply(&mut table, &valid)?;
-        refuse_unknown_keys(&table, &valid)?;
-        run = RunConfig::deserialize(table.clone()).map_err(|error| value.refused(&error))?;
-    }
+    let table = toml::Table::try_from(&run).map_err(syntax)?;
+    let run = with_overrides(run, table.clone(), &table, values)?;
     run.search.check()?;
     Ok(search::Settings {
         tree_bytes: settings.tree_bytes,
@@ -227,5 +220,13 @@ mod tests {
             );
         }
         assert!(with("", &["search.visits=3\nleaves=4"]).is_err());
+    }
+
+    #[test]
+    fn fuzz_overrides() {
+        let seeds: [&[u8]; 2] = [b"search.visits=100", b"game.name=\"chess\""];
+        test_support::fuzz("override", &seeds, |bytes| {
+            std::str::from_utf8(bytes).is_ok_and(|text| text.parse::<Override>().is_ok())
+        });
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ConfigError,
-    check::{at_least, require, within},
+    error::{at_least, require, within},
 };
 
 /// Settings of the curriculum. Only the generator game uses them.

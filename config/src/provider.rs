@@ -27,11 +27,6 @@ pub enum Provider {
     Tensorrt,
 }
 
-/// Error: no execution provider has this name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("one of {}", Provider::ALL.map(Provider::name).join(", "))]
-pub struct UnknownProvider;
-
 impl Provider {
     /// `auto`, and all providers, the plainest first.
     pub const ALL: [Self; 7] = [
@@ -75,13 +70,11 @@ impl fmt::Display for Provider {
 }
 
 impl FromStr for Provider {
-    type Err = UnknownProvider;
+    type Err = String;
 
-    fn from_str(name: &str) -> Result<Self, UnknownProvider> {
-        Self::ALL
-            .into_iter()
-            .find(|choice| choice.name() == name)
-            .ok_or(UnknownProvider)
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|choice| choice.name() == name);
+        found.ok_or_else(|| format!("one of {}", Self::ALL.map(Self::name).join(", ")))
     }
 }
 
@@ -98,9 +91,8 @@ mod tests {
                 Some(choice.name())
             );
         }
-        let error = "abacus".parse::<Provider>().unwrap_err().to_string();
         assert_eq!(
-            error,
+            "abacus".parse::<Provider>().unwrap_err(),
             "one of auto, cpu, cpu-int8, openvino-f32, openvino-bf16, cuda, tensorrt"
         );
     }

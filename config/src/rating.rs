@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ConfigError, Provider,
-    check::{require, within},
+    error::{require, within},
 };
 
 /// Settings of the rating role.
@@ -17,23 +17,17 @@ pub struct RatingConfig {
     /// Start the role with `minuet up` (true or false); `minuet up --rating` starts it too. It runs at low priority.
     pub enabled: bool,
     /// Elo difference of the hypothesis H0 of the sequential test (SPRT): a candidate is rejected when H0, that it is this much
-    /// stronger than the best checkpoint, is accepted. -1000 to 1000.
+    /// stronger than the best checkpoint, is accepted. Each verdict is wrong with a probability of at most 5 %. -1000 to 1000.
     pub elo0: f64,
     /// Elo difference of the hypothesis H1: a candidate becomes the best checkpoint when H1 is accepted. Above elo0, at most
     /// 1000.
     pub elo1: f64,
-    /// Largest probability of promoting a candidate that is only elo0 stronger: above 0, below 0.5.
-    pub alpha: f64,
-    /// Largest probability of rejecting a candidate that is elo1 stronger: above 0, below 0.5.
-    pub beta: f64,
     /// Maximum number of games in a match; an undecided match keeps the best checkpoint. An even number, 2 to 100000.
     pub max_games: u64,
     /// Search visits per decision, for both sides. 1 to 1000000.
     pub visits: u32,
     /// Threads that play games, 1 to 1024.
     pub threads: usize,
-    /// Games in progress on each thread, evaluated together: 1 to 4096.
-    pub games_per_thread: usize,
     /// Execution provider for networks loaded in the role's own process; the values are those of inference.provider.
     pub provider: Provider,
     /// Evaluate both networks on the inference server instead of loading them (true or false).
@@ -54,12 +48,9 @@ impl Default for RatingConfig {
             enabled: false,
             elo0: 0.0,
             elo1: 40.0,
-            alpha: 0.05,
-            beta: 0.05,
             max_games: 600,
             visits: 64,
             threads: 1,
-            games_per_thread: 32,
             provider: Provider::Auto,
             remote: false,
             keep_matches: 100,
@@ -78,18 +69,13 @@ impl RatingConfig {
             "rating.elo1",
             "must be above rating.elo0 and at most 1000",
         )?;
-        for (key, probability) in [("rating.alpha", self.alpha), ("rating.beta", self.beta)] {
-            let is_probability = probability > 0.0 && probability < 0.5;
-            require(is_probability, key, "must be above 0 and below 0.5")?;
-        }
         require(
             (2..=100_000).contains(&self.max_games) && self.max_games.is_multiple_of(2),
             "rating.max_games",
             "must be an even number between 2 and 100000: every opening is played with both colours",
         )?;
         within("rating.visits", self.visits, 1..=1_000_000)?;
-        within("rating.threads", self.threads, 1..=1024)?;
-        within("rating.games_per_thread", self.games_per_thread, 1..=4096)
+        within("rating.threads", self.threads, 1..=1024)
     }
 }
 
@@ -102,12 +88,9 @@ mod tests {
         for (text, key) in [
             ("elo0 = nan", "rating.elo0"),
             ("elo0 = 40.0", "rating.elo1"),
-            ("alpha = 0.5", "rating.alpha"),
-            ("beta = 0.0", "rating.beta"),
             ("max_games = 7", "rating.max_games"),
             ("visits = 0", "rating.visits"),
             ("threads = 0", "rating.threads"),
-            ("games_per_thread = 0", "rating.games_per_thread"),
         ] {
             let message = parse(&format!("[rating]\n{text}\n")).unwrap_err().to_string();
             assert!(message.contains(&format!("`{key}`")), "{text}: {message}");

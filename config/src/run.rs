@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, PolicyTarget, ProblemsConfig,
     RatingConfig, SecurityConfig,
-    check::{at_least, require, within},
+    error::{at_least, require, within},
 };
 
 /// A run: everything in `run.toml`.
@@ -143,7 +143,7 @@ impl Default for ReplayConfig {
 impl ReplayConfig {
     /// Returns the address to listen on.
     pub fn listen_address(&self) -> &str {
-        super::check::first_given(&self.listen, &self.address)
+        first_given(&self.listen, &self.address)
     }
 }
 
@@ -160,9 +160,6 @@ pub struct CheckpointConfig {
     /// Maximum number of further checkpoints to keep because stored games were played with them, so that `minuet games check`
     /// can repeat the searches. The newest of them are kept. 0 keeps none.
     pub keep_for_games: usize,
-    /// Label that the learner moves to each new checkpoint, and resumes from. A second learner in the same repository
-    /// has a label of its own.
-    pub line: String,
 }
 
 impl Default for CheckpointConfig {
@@ -172,7 +169,6 @@ impl Default for CheckpointConfig {
             poll_ms: 500,
             keep: 20,
             keep_for_games: 50,
-            line: "latest".into(),
         }
     }
 }
@@ -210,7 +206,7 @@ impl RunConfig {
     /// Checks ranges, and values that depend on each other.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] naming the first offending key.
+    /// [`ConfigError`] naming the first offending key.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.model.check()?;
         self.search.check()?;
@@ -247,6 +243,20 @@ impl RunConfig {
         self.rating.folder = folder.join(&self.rating.folder);
         self.security.resolve_paths(folder);
         self.checkpoints.store = resolved(folder, &self.checkpoints.store);
+    }
+}
+
+/// Returns `chosen`, or `otherwise` if `chosen` is empty.
+pub(super) fn first_given<'a>(chosen: &'a str, otherwise: &'a str) -> &'a str {
+    if chosen.is_empty() { otherwise } else { chosen }
+}
+
+/// Makes paths absolute that are given and relative to `folder`.
+pub(super) fn resolve_given<const COUNT: usize>(folder: &Path, paths: [&mut PathBuf; COUNT]) {
+    for path in paths {
+        if !path.as_os_str().is_empty() {
+            *path = folder.join(&*path);
+        }
     }
 }
 

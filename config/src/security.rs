@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     ConfigError,
-    check::{at_least, require},
+    error::{at_least, require},
 };
 
 /// Settings of every server and every client of a run.
@@ -127,10 +127,6 @@ impl SecurityConfig {
             &mut self.client_key,
             &mut self.token,
         ];
-        for path in paths {
-            if !path.as_os_str().is_empty() {
-                *path = folder.join(&*path);
-            }
-        }
+        super::run::resolve_given(folder, paths);
     }
 }

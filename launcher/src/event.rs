@@ -141,7 +141,7 @@ pub enum Event {
         killed: bool,
     },
     /// All processes have ended.
-    Stopped(Kept),
+    Stopped(StoppedRun),
 }
 
 impl Event {
@@ -160,7 +160,7 @@ impl Event {
         Self::Chosen {
             key: "inference.threads".into(),
             value: choices.threads().to_string(),
-            reason: choices.reason(),
+            reason: choices.reason().into(),
             kept,
         }
     }
@@ -189,7 +189,7 @@ pub struct Process {
 
 /// State of a run that has stopped; the next start continues from it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Kept {
+pub struct StoppedRun {
     /// The run's folder.
     pub run: String,
     /// Seconds since `minuet up` was started.
@@ -204,24 +204,8 @@ pub struct Kept {
     pub killed: Vec<String>,
 }
 
-/// Writes an event as a line of JSON, with the time of day in milliseconds since the Unix epoch.
-///
-/// # Errors
-/// None in practice: every field of an event has a JSON form.
-pub fn line(event: &impl Serialize) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct Line<'a, E> {
-        at_ms: u64,
-        #[serde(flatten)]
-        event: &'a E,
-    }
-    serde_json::to_string(&Line {
-        at_ms: moment::now(),
-        event,
-    })
-}
-
-/// Returns the entry of an event in a journal: the fields of [`line`], and the lines for people as `text`.
+/// Returns an event as JSON, with the time of day in milliseconds since the Unix epoch, and the lines for people, if there are any, as
+/// `text`.
 ///
 /// # Errors
 /// None in practice: every field of an event has a JSON form.

@@ -17,7 +17,6 @@
 pub mod alarms;
 pub mod event;
 pub mod follow;
-mod http;
 pub mod losses;
 pub mod moment;
 pub mod page;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use anyhow::{Context as _, ensure};
 use checkpoints::{Lease, Repository};
 use config::{PolicyTarget, RunConfig};
-use games::RowSymmetries;
 use network::{ModelFile, ModelName};
 use onnx::TowerWeights;
 use service::{connect::Connector, role::Work};
@@ -46,8 +45,7 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
         let repository = Repository::open(&config.checkpoints.store)?;
         let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
         let shape = NetworkShape::new(&config.model, &game.layout)?;
-        let line = &config.checkpoints.line;
-        let Some(lease) = lease::acquire(&repository, line, &folder, &metrics, &shutdown)
+        let Some(lease) = lease::acquire(&repository, &folder, &metrics, &shutdown)
             .await
             .context("cannot publish to the model store")?
         else {
@@ -102,11 +100,6 @@ async fn train(
         ..progress.draws
     };
     let (send, batches) = mpsc::channel(PREFETCHED);
-    let symmetries = if config.learner.symmetries {
-        game.symmetries.clone()
-    } else {
-        RowSymmetries::none()
-    };
     let packer = Packer {
         completed_q: match config.learner.policy_target {
             PolicyTarget::Visits => None,
@@ -114,7 +107,7 @@ async fn train(
         },
         root_value_share: config.learner.root_value_share,
         has_outcomes: shape.has_outcomes(),
-        ..Packer::new(game.layout.clone(), symmetries, config.run.seed)
+        ..Packer::new(game.layout.clone(), game.symmetries.clone(), config.run.seed)
     };
     let link = Connector::new(&config.security).link(&config.replay.address)?;
     let publisher = Publisher::new(

@@ -25,8 +25,6 @@ use crate::{
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
 };
 
-/// Largest batch that a network in this process is warmed for.
-const LARGEST_BATCH: usize = 256;
 /// Shortest time between two reports of a match's state.
 const REPORT_INTERVAL: Duration = Duration::from_millis(250);
 
@@ -94,6 +92,12 @@ pub struct Finished {
     pub folder: PathBuf,
 }
 
+/// Largest probability of promoting a candidate that is only `rating.elo0` stronger, and of rejecting one that is `rating.elo1`
+/// stronger.
+const ERROR_PROBABILITY: f64 = 0.05;
+/// Games in progress on each thread, evaluated together.
+const GAMES_PER_THREAD: usize = 32;
+
 /// Returns the test that `[rating]` describes.
 ///
 /// # Errors
@@ -102,8 +106,8 @@ pub fn sprt(config: &RatingConfig) -> Result<Sprt, RatingError> {
     let settings = SprtSettings {
         elo0: config.elo0,
         elo1: config.elo1,
-        alpha: config.alpha,
-        beta: config.beta,
+        alpha: ERROR_PROBABILITY,
+        beta: ERROR_PROBABILITY,
         model: EloModel::Logistic,
     };
     Sprt::new(settings).map_err(RatingError::of_key("the sequential test in `[rating]`"))
@@ -121,7 +125,7 @@ pub fn networks(config: &RunConfig) -> Networks {
         provider: rating.provider,
         copies: rating.threads,
         threads: 1,
-        batch: rating.games_per_thread.clamp(1, LARGEST_BATCH),
+        batch: GAMES_PER_THREAD,
         cache_mib: CACHE_MIB,
     };
     Networks::new(options).of_run(config.inference.runtime.clone(), config.security.clone())
@@ -167,7 +171,7 @@ impl Duel<'_> {
         let mut folder = MatchFolder::open(&path, &plan)?;
         let conduct = Conduct {
             threads: config.rating.threads,
-            games: config.rating.games_per_thread,
+            games: GAMES_PER_THREAD,
             sprt: Some(&self.sprt),
             stop,
         };

@@ -6,9 +6,9 @@ use config::Provider;
 use service::role::Role;
 
 use super::{
-    Definition, Learned,
+    Definition, Evidence,
     Severity::*,
-    learned::{Gap, VALIDATIONS},
+    learned::{Finished, Gap, VALIDATIONS},
 };
 
 /// Fewest games from which shares are taken.
@@ -26,7 +26,7 @@ pub const LEARNING: &[Definition] = &[
         setting: Some("learner.samples_per_position=1.5"),
         alert: None,
         check: |evidence, limit| {
-            let gaps = &evidence.learned.gaps;
+            let gaps = &evidence.now.learned.gaps;
             let heads = [
                 ("policy", growth(gaps, limit, |gap| gap.policy)),
                 ("value", growth(gaps, limit, |gap| gap.value)),
@@ -48,16 +48,11 @@ pub const LEARNING: &[Definition] = &[
         setting: Some("search.noise_fraction=0.4"),
         alert: None,
         check: |evidence, limit| {
-            let collapsed = evidence.learned.probe_entropy.filter(|&share| share < limit);
-            collapsed
-                .map(|share| {
-                    format!(
-                        "on the probe positions the policy has {:.1} % of the entropy of equal priors",
-                        100.0 * share
-                    )
-                })
-                .into_iter()
-                .collect()
+            let collapsed = evidence.now.learned.probe_entropy.filter(|&share| share < limit);
+            Vec::from_iter(collapsed.map(|share| {
+                let percent = 100.0 * share;
+                format!("on the probe positions the policy has {percent:.1} % of the entropy of equal priors")
+            }))
         },
     },
     Definition {
@@ -67,12 +62,7 @@ pub const LEARNING: &[Definition] = &[
         fix: "drawn games teach the value nothing: begin games with more random actions, so that one side gets an advantage",
         setting: Some("actor.random_plies=16"),
         alert: None,
-        check: |evidence, limit| {
-            share(&evidence.learned, limit, |game| game.is_drawn)
-                .map(|(share, games)| format!("{share:.0} % of the newest {games} games were drawn"))
-                .into_iter()
-                .collect()
-        },
+        check: |evidence, limit| share(evidence, limit, |game| game.is_drawn, "were drawn"),
     },
     Definition {
         name: "MinuetGamesCut",
@@ -82,12 +72,12 @@ pub const LEARNING: &[Definition] = &[
         setting: Some("search.max_actions=2000"),
         alert: None,
         check: |evidence, limit| {
-            share(&evidence.learned, limit, |game| game.is_cut)
-                .map(|(share, games)| {
-                    format!("{share:.0} % of the newest {games} games reached the limit of actions")
-                })
-                .into_iter()
-                .collect()
+            share(
+                evidence,
+                limit,
+                |game| game.is_cut,
+                "reached the limit of actions",
+            )
         },
     },
     Definition {
@@ -98,22 +88,16 @@ pub const LEARNING: &[Definition] = &[
         setting: Some("actor.random_plies=8"),
         alert: None,
         check: |evidence, limit| {
-            let games = &evidence.learned.games;
+            let games = &evidence.now.learned.games;
             let mut counts: HashMap<_, usize> = HashMap::new();
             for game in games {
                 *counts.entry(&game.opening).or_default() += 1;
             }
             let most = counts.into_values().max().unwrap_or_default();
-            let is_most = games.len() >= GAMES && most as f64 > limit * games.len() as f64;
-            is_most
-                .then(|| {
-                    format!(
-                        "{most} of the newest {} games began with the same actions",
-                        games.len()
-                    )
-                })
-                .into_iter()
-                .collect()
+            let all = games.len();
+            let is_most = all >= GAMES && most as f64 > limit * all as f64;
+            let text = || format!("{most} of the newest {all} games began with the same actions");
+            Vec::from_iter(is_most.then(text))
         },
     },
     Definition {
@@ -124,7 +108,7 @@ pub const LEARNING: &[Definition] = &[
         setting: Some("inference.provider=auto"),
         alert: None,
         check: |evidence, _| {
-            let Some(asked) = evidence.provider else {
+            let Some(asked) = evidence.now.provider else {
                 return Vec::new();
             };
             let servers = evidence.of(Role::InferenceServer).filter_map(|seen| seen.now);
@@ -149,11 +133,10 @@ pub const LEARNING: &[Definition] = &[
         setting: Some("learner.learning_rate=0.0005"),
         alert: None,
         check: |evidence, limit| {
-            let matches = evidence.learned.matches_since_best;
-            (matches as f64 > limit)
-                .then(|| format!("no checkpoint of the last {matches} rated matches has beaten the best one"))
-                .into_iter()
-                .collect()
+            let matches = evidence.now.learned.matches_since_best;
+            let text =
+                || format!("no checkpoint of the last {matches} rated matches has beaten the best one");
+            Vec::from_iter((matches as f64 > limit).then(text))
         },
     },
 ];
@@ -167,13 +150,11 @@ fn growth(gaps: &[Gap], limit: f64, of: impl Fn(&Gap) -> f64) -> Option<(f64, f6
     (is_full && now > before + limit && now > SMALL * limit).then_some((before, now))
 }
 
-/// Share of the newest games in percent, and their number, if there are enough and the share is above `limit`.
-fn share(
-    learned: &Learned,
-    limit: f64,
-    is: impl Fn(&super::learned::Finished) -> bool,
-) -> Option<(f64, usize)> {
-    let games = &learned.games;
-    let share = games.iter().filter(|game| is(game)).count() as f64 / games.len().max(1) as f64;
-    (games.len() >= GAMES && share > limit).then_some((100.0 * share, games.len()))
+/// Returns a sentence if there are enough games and the share of those that are as `is` says is above `limit`.
+fn share(evidence: Evidence<'_>, limit: f64, is: fn(&Finished) -> bool, what: &str) -> Vec<String> {
+    let games = &evidence.now.learned.games;
+    let (count, found) = (games.len(), games.iter().filter(|game| is(game)).count());
+    let share = found as f64 / count.max(1) as f64;
+    let text = || format!("{:.0} % of the newest {count} games {what}", 100.0 * share);
+    Vec::from_iter((count >= GAMES && share > limit).then(text))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use indicatif::BinaryBytes;
 use service::role::Role;
 
-use super::{Alert, Definition, Evidence, Severity::*};
+use super::{Alert, Definition, Evidence, Severity::*, look::Seen};
 
 /// Time for which no game may come in: the alert counts over 15 minutes and holds for 15 more.
 const NO_GAME: Duration = Duration::from_secs(30 * 60);
@@ -38,7 +38,7 @@ pub const ALARMS: &[Definition] = &[
                 other roles wait and continue by themselves.",
         }),
         check: |evidence, _| {
-            let down = evidence.processes.iter().filter(|seen| seen.now.is_none());
+            let down = evidence.processes().filter(|seen| seen.now.is_none());
             down.map(|seen| format!("{} does not answer", seen.name))
                 .collect()
         },
@@ -58,10 +58,8 @@ pub const ALARMS: &[Definition] = &[
                 store.",
         }),
         check: |evidence, _| {
-            let age = evidence.newest_game_age.filter(|&age| age > NO_GAME);
-            age.map(|age| format!("no game was stored for {}", minutes(age)))
-                .into_iter()
-                .collect()
+            let age = evidence.now.newest_game_age.filter(|&age| age > NO_GAME);
+            Vec::from_iter(age.map(|age| format!("no game was stored for {}", minutes(age))))
         },
     },
     Definition {
@@ -80,11 +78,13 @@ pub const ALARMS: &[Definition] = &[
                 with ONNX Runtime failed, which is a bug; please report it with the log.",
         }),
         check: |evidence, _| {
-            let age = evidence.newest_checkpoint.map(|newest| newest.age);
-            age.filter(|&age| age > NO_CHECKPOINT)
-                .map(|age| format!("the newest checkpoint is {} old", minutes(age)))
-                .into_iter()
-                .collect()
+            let newest = evidence
+                .now
+                .newest_checkpoint
+                .filter(|newest| newest.age > NO_CHECKPOINT);
+            Vec::from_iter(
+                newest.map(|newest| format!("the newest checkpoint is {} old", minutes(newest.age))),
+            )
         },
     },
     Definition {
@@ -101,13 +101,10 @@ pub const ALARMS: &[Definition] = &[
                 network, that network is slower.",
         }),
         check: |evidence, limit| {
-            let waits = evidence.of(Role::InferenceServer).filter_map(|seen| {
-                seen.quantile("minuet_inference_queue_seconds", 0.95)
-                    .filter(|&wait| wait > limit)
-            });
-            waits
-                .map(|wait| format!("positions wait {wait:.2} s for evaluation (95th percentile)"))
-                .collect()
+            let wait = |seen: Seen<'_>| seen.quantile("minuet_inference_queue_seconds", 0.95);
+            above(evidence, Role::InferenceServer, limit, wait, |wait| {
+                format!("positions wait {wait:.2} s for evaluation (95th percentile)")
+            })
         },
     },
     Definition {
@@ -186,13 +183,10 @@ pub const ALARMS: &[Definition] = &[
                 actors keep them.",
         }),
         check: |evidence, limit| {
-            over(
-                evidence,
-                Role::ReplayStore,
-                "minuet_replay_unarchived_volumes",
-                limit,
-                |volumes| format!("{volumes} sealed volumes are not in the archive yet"),
-            )
+            let volumes = |seen: Seen<'_>| seen.value("minuet_replay_unarchived_volumes");
+            above(evidence, Role::ReplayStore, limit, volumes, |volumes| {
+                format!("{volumes} sealed volumes are not in the archive yet")
+            })
         },
     },
     Definition {
@@ -208,13 +202,10 @@ pub const ALARMS: &[Definition] = &[
             operator: "the disk is full (see MinuetReplayDisk), or games belong to another run or game; the log names the sender.",
         }),
         check: |evidence, limit| {
-            gained(
-                evidence,
-                Role::ReplayStore,
-                "minuet_replay_games_refused_total",
-                limit,
-                |games| Some(format!("the replay store refused {games} games")),
-            )
+            let refused = |seen: Seen<'_>| seen.increase("minuet_replay_games_refused_total");
+            above(evidence, Role::ReplayStore, limit, refused, |games| {
+                format!("the replay store refused {games} games")
+            })
         },
     },
     Definition {
@@ -231,10 +222,10 @@ pub const ALARMS: &[Definition] = &[
                 by actors and learners, until the file is repaired.",
         }),
         check: |evidence, limit| {
-            let locked = evidence.processes.iter().filter(|seen| {
-                seen.value("minuet_server_tokens")
-                    .is_some_and(|tokens| tokens < limit)
-            });
+            let tokens = |seen: &Seen<'_>| seen.value("minuet_server_tokens");
+            let locked = evidence
+                .processes()
+                .filter(|seen| tokens(seen).is_some_and(|tokens| tokens < limit));
             locked
                 .map(|seen| format!("{} has no usable token and refuses every call", seen.name))
                 .collect()
@@ -253,13 +244,10 @@ pub const ALARMS: &[Definition] = &[
             operator: "a disk returned other bytes than were written. Only the named games are lost; check the disk.",
         }),
         check: |evidence, limit| {
-            gained(
-                evidence,
-                Role::ReplayStore,
-                "minuet_replay_damaged_games_total",
-                limit,
-                |games| Some(format!("the replay store found {games} damaged games")),
-            )
+            let damaged = |seen: Seen<'_>| seen.increase("minuet_replay_damaged_games_total");
+            above(evidence, Role::ReplayStore, limit, damaged, |games| {
+                format!("the replay store found {games} damaged games")
+            })
         },
     },
     Definition {
@@ -275,11 +263,10 @@ pub const ALARMS: &[Definition] = &[
             operator: "an actor's spool is full because the store does not accept games: see MinuetGamesRefused and MinuetRoleDown.",
         }),
         check: |evidence, limit| {
-            let paused = evidence.of(Role::Actor).filter(|seen| {
-                seen.value("minuet_actor_paused")
-                    .is_some_and(|paused| paused >= limit)
-            });
-            paused
+            let paused = |seen: &Seen<'_>| seen.value("minuet_actor_paused");
+            let actors = evidence.of(Role::Actor);
+            actors
+                .filter(|seen| paused(seen).is_some_and(|paused| paused >= limit))
                 .map(|seen| {
                     let games = seen.value("minuet_actor_spool_games").unwrap_or_default();
                     format!("{} has paused: {games} games wait in its spool", seen.name)
@@ -302,7 +289,11 @@ pub const ALARMS: &[Definition] = &[
                 fetch newer ones; its log has the file and the reason. *Age of the served model* shows the age.",
         }),
         check: |evidence, _| {
-            let Some(newest) = evidence.newest_checkpoint.filter(|newest| newest.age > MODEL_OLD) else {
+            let Some(newest) = evidence
+                .now
+                .newest_checkpoint
+                .filter(|newest| newest.age > MODEL_OLD)
+            else {
                 return Vec::new();
             };
             let served = evidence
@@ -323,38 +314,26 @@ pub const ALARMS: &[Definition] = &[
 ];
 
 /// Checks the learner's divergences: more than `limit`, at most `most`.
-fn diverged(evidence: &Evidence<'_>, limit: f64, most: f64) -> Vec<String> {
-    gained(
-        evidence,
-        Role::Learner,
-        "minuet_learner_divergences_total",
-        limit,
-        |times| (times <= most).then(|| format!("training diverged {times} times")),
-    )
+fn diverged(evidence: Evidence<'_>, limit: f64, most: f64) -> Vec<String> {
+    let times = |seen: Seen<'_>| {
+        let times = seen.increase("minuet_learner_divergences_total");
+        times.filter(|&times| times <= most)
+    };
+    above(evidence, Role::Learner, limit, times, |times| {
+        format!("training diverged {times} times")
+    })
 }
 
-/// Returns a sentence for each process whose counter has grown by more than `limit`.
-fn gained(
-    evidence: &Evidence<'_>,
+/// Returns a sentence for each process of a role whose number is above `limit`.
+fn above(
+    evidence: Evidence<'_>,
     role: Role,
-    metric: &str,
     limit: f64,
-    text: impl Fn(f64) -> Option<String>,
-) -> Vec<String> {
-    let grown = evidence.of(role).filter_map(|seen| seen.increase(metric));
-    grown.filter(|&by| by > limit).filter_map(text).collect()
-}
-
-/// Returns a sentence for each process whose gauge is above `limit`.
-fn over(
-    evidence: &Evidence<'_>,
-    role: Role,
-    metric: &str,
-    limit: f64,
+    number: impl Fn(Seen<'_>) -> Option<f64>,
     text: impl Fn(f64) -> String,
 ) -> Vec<String> {
-    let values = evidence.of(role).filter_map(|seen| seen.value(metric));
-    values.filter(|&value| value > limit).map(text).collect()
+    let numbers = evidence.of(role).filter_map(number);
+    numbers.filter(|&number| number > limit).map(text).collect()
 }
 
 fn minutes(age: Duration) -> String {

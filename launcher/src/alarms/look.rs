@@ -1,5 +1,5 @@
-//! [`Evidence`]: the figures that alarms read, and [`Look`]: those of a run that is at work, read at one moment from its processes
-//! and stores.
+//! [`Look`]: the figures of a run at work, read at one moment from its processes and stores, and [`Evidence`]: two looks, which alarms
+//! compare.
 
 use std::time::Duration;
 
@@ -10,28 +10,21 @@ use service::role::Role;
 
 use super::Learned;
 use crate::{
-    http::TIMEOUT,
     moment::age,
-    page::Page,
+    page::{Page, TIMEOUT},
     run::addresses::{Addresses, Member},
 };
 
 /// Time after the start of a run in which a process may not answer yet.
 const START: Duration = Duration::from_secs(60);
 
-/// Figures of a run at one moment. What is not known raises no alarm.
-#[derive(Clone, Debug, Default)]
+/// A look at a run, and an earlier one since which counters have grown; without it they count from the start of each process.
+#[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// Processes that the run should have.
-    pub processes: Vec<Seen<'a>>,
-    /// Time since the newest stored game ended, or since the run was started if there is no game.
-    pub newest_game_age: Option<Duration>,
-    /// Newest checkpoint of the run.
-    pub newest_checkpoint: Option<NewestCheckpoint>,
-    /// Execution provider that the run's configuration names; `None` if it leaves the choice to a measurement.
-    pub provider: Option<&'static str>,
-    /// Figures of the run's learning.
-    pub learned: Learned,
+    /// The present look.
+    pub now: &'a Look,
+    /// The earlier look.
+    pub before: Option<&'a Look>,
 }
 
 /// A process of the run, and its metrics page now and earlier.
@@ -40,11 +33,11 @@ pub struct Seen<'a> {
     /// Name, e.g. `actor-1`.
     pub name: &'a str,
     /// Role.
-    pub role: Role,
+    role: Role,
     /// Metrics page; `None`: the process does not answer.
     pub now: Option<&'a Page>,
     /// An earlier page of the same process; `None`: counters have grown from 0.
-    pub before: Option<&'a Page>,
+    before: Option<&'a Page>,
 }
 
 /// Newest checkpoint of a run.
@@ -85,22 +78,40 @@ impl Seen<'_> {
     }
 }
 
-impl Evidence<'_> {
+impl<'a> Evidence<'a> {
+    /// Processes of the run. One that has not answered yet in the first minute of a run is left out.
+    pub fn processes(self) -> impl Iterator<Item = Seen<'a>> {
+        let processes = self.now.processes.iter().map(move |(member, page)| Seen {
+            name: &member.name,
+            role: member.role,
+            now: page.as_ref(),
+            before: self.before.and_then(|look| look.page(&member.name)),
+        });
+        processes.filter(move |seen| seen.now.is_some() || !self.now.is_starting)
+    }
+
     /// Processes of a role.
-    pub fn of(&self, role: Role) -> impl Iterator<Item = &Seen<'_>> {
-        self.processes.iter().filter(move |seen| seen.role == role)
+    pub fn of(self, role: Role) -> impl Iterator<Item = Seen<'a>> {
+        self.processes().filter(move |seen| seen.role == role)
     }
 }
 
-/// Figures of a run at one moment.
-#[derive(Clone, Debug)]
+/// Figures of a run at one moment. What is not known raises no alarm.
+#[derive(Clone, Debug, Default)]
 pub struct Look {
-    processes: Vec<(Member, Option<Page>)>,
-    newest_game_age: Option<Duration>,
-    newest_checkpoint: Option<NewestCheckpoint>,
-    provider: Option<&'static str>,
-    learned: Learned,
-    is_starting: bool,
+    /// Processes that the run should have, and their metrics pages; `None`: the process does not answer.
+    pub processes: Vec<(Member, Option<Page>)>,
+    /// Time since the newest game of the store ended, or since the run was started if there is none; `None` if the store does
+    /// not answer.
+    pub newest_game_age: Option<Duration>,
+    /// Newest checkpoint of the run.
+    pub newest_checkpoint: Option<NewestCheckpoint>,
+    /// Execution provider that the run's configuration names; `None` if it leaves the choice to a measurement.
+    pub provider: Option<&'static str>,
+    /// Figures of the run's learning.
+    pub learned: Learned,
+    /// True in the first minute of the run.
+    pub is_starting: bool,
 }
 
 impl Look {
@@ -140,34 +151,9 @@ impl Look {
         (answers.count(), self.processes.len())
     }
 
-    /// Time since the newest game of the store ended, or since the run was started if there is none; `None` if the store does
-    /// not answer.
-    pub fn newest_game_age(&self) -> Option<Duration> {
-        self.newest_game_age
-    }
-
-    /// The figures as [`super::raised`] takes them. `before` is an earlier look, since which counters have grown; without it they
-    /// count from the start of each process. A process that has not answered yet in the first minute of a run is left out.
-    pub fn evidence<'a>(&'a self, before: Option<&'a Self>) -> Evidence<'a> {
-        let earlier = |name: &str| {
-            let found = before?.processes.iter().find(|(member, _)| member.name == name);
-            found.and_then(|(_, page)| page.as_ref())
-        };
-        let processes = self.processes.iter().map(|(member, page)| Seen {
-            name: &member.name,
-            role: member.role,
-            now: page.as_ref(),
-            before: earlier(&member.name),
-        });
-        Evidence {
-            processes: processes
-                .filter(|seen| seen.now.is_some() || !self.is_starting)
-                .collect(),
-            newest_game_age: self.newest_game_age,
-            newest_checkpoint: self.newest_checkpoint,
-            provider: self.provider,
-            learned: self.learned.clone(),
-        }
+    fn page(&self, name: &str) -> Option<&Page> {
+        let found = self.processes.iter().find(|(member, _)| member.name == name);
+        found.and_then(|(_, page)| page.as_ref())
     }
 }
 
@@ -184,46 +170,4 @@ async fn newest_game(config: &RunConfig, addresses: &Addresses) -> Option<Durati
     let games = reply.ok()?.ok()?.into_inner().games;
     let newest = games.first().map(|game| game.finished_at_ms);
     Some(age(newest.unwrap_or(addresses.started_at_ms)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{super::raised, *};
-
-    /// A look at a learner with this metrics page.
-    fn look(page: Option<&str>, is_starting: bool) -> Look {
-        let member = Member {
-            name: "learner".into(),
-            role: Role::Learner,
-            metrics: Some(([127, 0, 0, 1], 1).into()),
-        };
-        Look {
-            processes: vec![(member, page.map(Page::parse))],
-            newest_game_age: None,
-            newest_checkpoint: None,
-            provider: None,
-            learned: Learned::default(),
-            is_starting,
-        }
-    }
-
-    fn names(look: &Look, before: Option<&Look>) -> Vec<&'static str> {
-        let alarms = raised(&look.evidence(before));
-        alarms.iter().map(|alarm| alarm.name).collect()
-    }
-
-    #[test]
-    fn a_process_that_does_not_answer_is_down_except_while_the_run_starts() {
-        assert_eq!(names(&look(None, false), None), ["MinuetRoleDown"]);
-        assert!(names(&look(None, true), None).is_empty());
-        assert_eq!(look(None, true).answers(), (0, 1));
-    }
-
-    #[test]
-    fn counters_are_compared_with_the_earlier_look_at_the_same_process() {
-        let now = look(Some("minuet_learner_divergences_total 1"), false);
-        assert_eq!(names(&now, None), ["MinuetDiverged"]);
-        assert_eq!(names(&now, Some(&look(None, false))), ["MinuetDiverged"]);
-        assert!(names(&now, Some(&now)).is_empty());
-    }
 }

@@ -10,20 +10,18 @@
 //! | [`list`] | the alarms that metrics pages tell, their checks and alerts |
 //! | [`learned`] | what the run learns: losses, games, matches, the network on known positions |
 //! | [`learning`] | the alarms about that, and their checks |
-//! | [`probes`] | how certain the served network is on known positions |
 
 pub mod learned;
 pub mod learning;
 pub mod list;
 pub mod look;
-pub mod probes;
 
 use serde::Serialize;
 
-pub use learned::{Learned, Progress};
+pub use learned::{Learned, LearningReader};
 pub use learning::LEARNING;
 pub use list::ALARMS;
-pub use look::{Evidence, Look, NewestCheckpoint, Seen};
+pub use look::{Evidence, Look, NewestCheckpoint};
 
 /// Urgency of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -51,7 +49,7 @@ pub struct Definition {
     /// Alert for Prometheus; `None` if no metrics page tells the alarm.
     pub alert: Option<Alert>,
     /// Returns a sentence with the cause and its number for each case of the alarm.
-    check: fn(&Evidence<'_>, f64) -> Vec<String>,
+    check: fn(Evidence<'_>, f64) -> Vec<String>,
 }
 
 /// Alert for Prometheus, as `deploy/` has it.
@@ -82,13 +80,6 @@ pub struct Alarm {
     pub setting: Option<&'static str>,
 }
 
-impl Alarm {
-    /// Short title for people, without a number; see [`title`].
-    pub fn title(&self) -> String {
-        title(self.name)
-    }
-}
-
 /// Title of an alarm for people: `Replay disk` for `MinuetReplayDisk`.
 pub fn title(name: &str) -> String {
     let mut title = String::new();
@@ -108,20 +99,21 @@ pub fn all() -> impl Iterator<Item = &'static Definition> {
     ALARMS.iter().chain(LEARNING)
 }
 
-/// Returns all alarms that the evidence shows, the critical ones first.
-pub fn raised(evidence: &Evidence<'_>) -> Vec<Alarm> {
-    let mut raised: Vec<Alarm> = all()
-        .flat_map(|kind| {
-            let texts = (kind.check)(evidence, kind.limit);
-            texts.into_iter().map(|text| Alarm {
-                name: kind.name,
-                severity: kind.severity,
-                text,
-                fix: kind.fix,
-                setting: kind.setting,
-            })
+/// Returns all alarms that a look at a run shows, the critical ones first. `before` is an earlier look, since which counters have
+/// grown.
+pub fn raised(now: &Look, before: Option<&Look>) -> Vec<Alarm> {
+    let evidence = Evidence { now, before };
+    let alarms = all().flat_map(|kind| {
+        let texts = (kind.check)(evidence, kind.limit);
+        texts.into_iter().map(|text| Alarm {
+            name: kind.name,
+            severity: kind.severity,
+            text,
+            fix: kind.fix,
+            setting: kind.setting,
         })
-        .collect();
+    });
+    let mut raised: Vec<Alarm> = alarms.collect();
     raised.sort_by_key(|alarm| alarm.severity != Severity::Critical);
     raised
 }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use service::role::Role;
 
 use super::*;
-use crate::page::Page;
+use crate::{page::Page, run::addresses::Member};
 
 const RECORDINGS: &str = "\
 groups:
@@ -125,57 +125,56 @@ fn settings_to_copy_are_settings_of_a_run() {
     }
 }
 
-/// Names of the alarms that pages raise.
-fn names(pages: &[(Role, Option<&str>, Option<&str>)]) -> Vec<&'static str> {
-    let parsed: Vec<_> = pages
-        .iter()
-        .map(|(role, now, before)| (*role, now.map(Page::parse), before.map(Page::parse)))
-        .collect();
-    let evidence = Evidence {
-        processes: parsed
-            .iter()
-            .map(|(role, now, before)| Seen {
-                name: role.name(),
-                role: *role,
-                now: now.as_ref(),
-                before: before.as_ref(),
-            })
-            .collect(),
-        ..Evidence::default()
-    };
-    raised(&evidence).iter().map(|alarm| alarm.name).collect()
+/// A look at processes with these metrics pages.
+fn look<'a>(pages: impl IntoIterator<Item = (Role, Option<&'a str>)>) -> Look {
+    let processes = pages.into_iter().map(|(role, page)| {
+        let member = Member {
+            name: role.name().into(),
+            role,
+            metrics: None,
+        };
+        (member, page.map(Page::parse))
+    });
+    Look {
+        processes: processes.collect(),
+        ..Look::default()
+    }
+}
+
+fn names(now: &Look, before: Option<&Look>) -> Vec<&'static str> {
+    raised(now, before).iter().map(|alarm| alarm.name).collect()
+}
+
+/// Names of the alarms that the page of one process raises, with an earlier page of it.
+fn names_of(role: Role, now: &str, before: Option<&str>) -> Vec<&'static str> {
+    let before = before.map(|page| look([(role, Some(page))]));
+    names(&look([(role, Some(now))]), before.as_ref())
 }
 
 #[test]
 fn nothing_is_raised_without_figures_and_by_a_healthy_run() {
-    assert!(raised(&Evidence::default()).is_empty());
-    let healthy = [
-        (Role::Actor, Some("minuet_actor_paused 0"), None),
-        (
-            Role::ReplayStore,
-            Some(
-                "minuet_replay_disk_bytes 7\nminuet_replay_disk_limit_bytes 10\nminuet_replay_games_refused_total 0",
-            ),
-            None,
-        ),
-        (Role::Learner, Some("minuet_learner_divergences_total 0"), None),
-    ];
-    assert!(names(&healthy).is_empty());
+    assert!(names(&Look::default(), None).is_empty());
+    let store =
+        "minuet_replay_disk_bytes 7\nminuet_replay_disk_limit_bytes 10\nminuet_replay_games_refused_total 0";
+    let healthy = look([
+        (Role::Actor, Some("minuet_actor_paused 0")),
+        (Role::ReplayStore, Some(store)),
+        (Role::Learner, Some("minuet_learner_divergences_total 0")),
+    ]);
+    assert!(names(&healthy, None).is_empty());
 }
 
 #[test]
 fn each_fault_raises_its_alarm_and_critical_ones_come_first() {
     let store = "minuet_replay_disk_bytes 9\nminuet_replay_disk_limit_bytes 10\nminuet_replay_unarchived_volumes 2\n\
                  minuet_replay_games_refused_total 3\nminuet_replay_damaged_games_total 1\nminuet_server_tokens 0";
-    let found = names(&[
-        (Role::ReplayStore, Some(store), None),
-        (Role::Learner, None, None),
-        (
-            Role::Actor,
-            Some("minuet_actor_paused 1\nminuet_actor_spool_games 4"),
-            None,
-        ),
-    ]);
+    let actor = "minuet_actor_paused 1\nminuet_actor_spool_games 4";
+    let pages = [
+        (Role::ReplayStore, Some(store)),
+        (Role::Learner, None),
+        (Role::Actor, Some(actor)),
+    ];
+    let found = names(&look(pages), None);
     assert_eq!(
         found,
         [
@@ -192,24 +191,15 @@ fn each_fault_raises_its_alarm_and_critical_ones_come_first() {
 
 #[test]
 fn a_title_is_the_name_in_words() {
-    let page = Page::parse("minuet_replay_disk_bytes 9\nminuet_replay_disk_limit_bytes 10");
-    let evidence = Evidence {
-        processes: vec![Seen {
-            name: "replay-store",
-            role: Role::ReplayStore,
-            now: Some(&page),
-            before: None,
-        }],
-        ..Evidence::default()
-    };
-    assert_eq!(raised(&evidence)[0].title(), "Replay disk");
+    assert_eq!(title("MinuetReplayDisk"), "Replay disk");
 }
 
 #[test]
 fn counters_count_from_the_earlier_page() {
-    let diverged = |now: &str, before: Option<&str>| names(&[(Role::Learner, Some(now), before)]);
+    let diverged = |now: &str, before: Option<&str>| names_of(Role::Learner, now, before);
     let times = |count: u32| format!("minuet_learner_divergences_total {count}");
     assert_eq!(diverged(&times(1), None), ["MinuetDiverged"]);
+    assert_eq!(diverged(&times(1), Some("")), ["MinuetDiverged"]);
     assert_eq!(diverged(&times(2), None), ["MinuetDivergesAgain"]);
     assert!(diverged(&times(2), Some(&times(2))).is_empty());
     assert_eq!(diverged(&times(3), Some(&times(2))), ["MinuetDiverged"]);
@@ -225,7 +215,7 @@ fn a_slow_queue_is_found_in_what_a_histogram_has_gained() {
             fast + slow
         )
     };
-    let raised = |now: &str, before: Option<&str>| names(&[(Role::InferenceServer, Some(now), before)]);
+    let raised = |now: &str, before: Option<&str>| names_of(Role::InferenceServer, now, before);
     assert!(raised(&page(100, 4), None).is_empty());
     assert_eq!(raised(&page(100, 10), None), ["MinuetQueueSlow"]);
     assert_eq!(
@@ -237,29 +227,30 @@ fn a_slow_queue_is_found_in_what_a_histogram_has_gained() {
 
 #[test]
 fn ages_of_games_and_checkpoints_raise_alarms() {
-    let server = Page::parse("minuet_inference_model_step 100");
     let old = |game: u64, checkpoint: u64, step| {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-        let evidence = Evidence {
-            processes: vec![Seen {
-                name: "inference-server",
-                role: Role::InferenceServer,
-                now: Some(&server),
-                before: None,
-            }],
+        let look = Look {
             newest_game_age: Some(minutes(game)),
             newest_checkpoint: Some(NewestCheckpoint {
                 step,
                 age: minutes(checkpoint),
             }),
-            ..Evidence::default()
+            ..look([(Role::InferenceServer, Some("minuet_inference_model_step 100"))])
         };
-        let alarms = raised(&evidence);
-        alarms.iter().map(|alarm| alarm.name).collect::<Vec<_>>()
+        names(&look, None)
     };
     assert!(old(29, 89, 100).is_empty());
     assert_eq!(old(31, 0, 200), ["MinuetNoNewGame"]);
     assert_eq!(old(0, 91, 100), ["MinuetNoCheckpoint"]);
     assert_eq!(old(0, 26, 200), ["MinuetModelOld"]);
     assert!(old(0, 24, 200).is_empty());
+}
+
+#[test]
+fn a_process_that_does_not_answer_is_down_except_while_the_run_starts() {
+    let mut look = look([(Role::Learner, None)]);
+    assert_eq!(names(&look, None), ["MinuetRoleDown"]);
+    look.is_starting = true;
+    assert!(names(&look, None).is_empty());
+    assert_eq!(look.answers(), (0, 1));
 }

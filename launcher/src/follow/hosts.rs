@@ -12,12 +12,12 @@ use crate::run::addresses::Member;
 /// The roles of a run, and the addresses at which their names were found.
 #[derive(Debug)]
 pub struct Hosts {
-    roles: Vec<Known>,
+    roles: Vec<RoleHosts>,
     members: Vec<Member>,
 }
 
 #[derive(Debug)]
-struct Known {
+struct RoleHosts {
     role: Role,
     port: u16,
     /// Addresses at the last look-up that found some.
@@ -28,26 +28,22 @@ impl Hosts {
     /// The roles of a run, whose metrics pages have the ports that `config` gives them.
     ///
     /// # Errors
-    /// [`ConfigError::Value`] with the key of a role that has no metrics page.
+    /// [`ConfigError`] with the key of a role that has no metrics page.
     pub fn of(config: &RunConfig) -> Result<Self, ConfigError> {
-        let pages = [
-            (
-                Role::InferenceServer,
-                "inference.metrics",
-                &config.inference.metrics,
-            ),
-            (Role::ReplayStore, "replay.metrics", &config.replay.metrics),
-            (Role::Learner, "learner.metrics", &config.learner.metrics),
-            (Role::Actor, "actor.metrics", &config.actor.metrics),
-            (Role::Rating, "rating.metrics", &config.rating.metrics),
+        let roles = [
+            Role::InferenceServer,
+            Role::ReplayStore,
+            Role::Learner,
+            Role::Actor,
+            Role::Rating,
         ];
-        let roles = pages.into_iter().map(|(role, key, address)| {
-            let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok());
-            let port = port.ok_or(ConfigError::Value {
-                key,
-                reason: "must be an address with a port: the figures come from there".into(),
+        let roles = roles.into_iter().map(|role| {
+            let port = role.metrics(config).rsplit_once(':');
+            let port = port.and_then(|(_, port)| port.parse().ok()).ok_or_else(|| {
+                let reason = "must be an address with a port: the figures come from there";
+                ConfigError::of_value(role.metrics_key(), reason)
             })?;
-            Ok(Known {
+            Ok(RoleHosts {
                 role,
                 port,
                 addresses: Vec::new(),
@@ -71,7 +67,7 @@ impl Hosts {
                 known.addresses = found;
             }
         }
-        let members: Vec<Member> = self.roles.iter().flat_map(Known::members).collect();
+        let members: Vec<Member> = self.roles.iter().flat_map(RoleHosts::members).collect();
         let is_changed = members != self.members;
         self.members = members;
         is_changed
@@ -83,7 +79,7 @@ impl Hosts {
     }
 }
 
-impl Known {
+impl RoleHosts {
     /// The role's processes. Roles with replicas are named by address, so that a replica keeps its name when others come and go.
     fn members(&self) -> Vec<Member> {
         let name = self.role.name();
@@ -135,7 +131,7 @@ mod tests {
             .find(|known| known.role == Role::Actor)
             .unwrap();
         actors.addresses = vec![[10, 0, 0, 5].into(), [10, 0, 0, 9].into()];
-        let members: Vec<Member> = hosts.roles.iter().flat_map(Known::members).collect();
+        let members: Vec<Member> = hosts.roles.iter().flat_map(RoleHosts::members).collect();
         let names: Vec<(&str, bool)> = members
             .iter()
             .map(|member| (member.name.as_str(), member.metrics.is_some()))

@@ -95,7 +95,7 @@ impl Follower {
         mut promoted: BoxStream<'static, checkpoints::Manifest>,
     ) -> anyhow::Result<()> {
         let mut session = Session::new(self.config.clone());
-        let mut observer = Observer::elsewhere(&self.config)?;
+        let mut observer = Observer::new(&self.config, Vec::new())?;
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut observations = 0;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, str::FromStr};
 
 use serde::Deserialize;
 
-use crate::http;
+use crate::page;
 
 /// Largest reply that is read, in bytes.
 const LARGEST: usize = 16 << 20;
@@ -72,7 +72,7 @@ impl Prometheus {
             self.path,
             escaped(query)
         );
-        let body = http::get(&self.host, &path, LARGEST).await?;
+        let body = page::get(&self.host, &path, LARGEST).await?;
         let reply: Reply = serde_json::from_slice(&body).ok()?;
         let series = reply.data.result.into_iter().next();
         let values = series.map(|series| series.values).unwrap_or_default();

@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use config::{ConfigError, Override, RunConfig};
 use service::role::Role;
 
-use crate::run::{choices::Choices, folder::RunFolder};
+use crate::run::{addresses::Member, choices::Choices, folder::RunFolder};
 
 /// Niceness of the inference server and of the actors.
 const SELF_PLAY_NICE: &str = "5";
@@ -98,7 +98,7 @@ impl Plan {
             };
             for number in 1..=count {
                 let mut own = shared.clone();
-                own.push(Override::text(metrics_key(role), &next())?);
+                own.push(Override::text(role.metrics_key(), &next())?);
                 let name = match role {
                     Role::Actor => {
                         let name = format!("actor-{number}");
@@ -119,6 +119,18 @@ impl Plan {
             processes,
             choices,
         })
+    }
+
+    /// The processes, as those who watch them know them.
+    pub fn members(&self) -> Vec<Member> {
+        let processes = self.processes.iter();
+        processes
+            .map(|process| Member {
+                name: process.name.clone(),
+                role: process.role,
+                metrics: process.metrics,
+            })
+            .collect()
     }
 
     /// Adds the studio, which shows the run in `folder` at port 7070 if that is free. Returns its address.
@@ -159,10 +171,10 @@ fn process(
 ) -> anyhow::Result<PlannedProcess> {
     let config = folder.load(overrides)?;
     let metrics = role.metrics(&config);
-    let metrics = metrics.parse().map_err(|_| ConfigError::Value {
-        key: metrics_key(role),
-        reason: "must be the address of a metrics page: write ip:port".into(),
-    })?;
+    let reason = "must be the address of a metrics page: write ip:port";
+    let metrics = metrics
+        .parse()
+        .map_err(|_| ConfigError::of_value(role.metrics_key(), reason))?;
     let mut arguments: Vec<String> = role.subcommand().map(str::to_owned).into_iter().collect();
     arguments.extend([
         "--config".to_owned(),
@@ -207,18 +219,6 @@ fn environment(role: Role) -> Vec<(&'static str, &'static str)> {
     environment
 }
 
-fn metrics_key(role: Role) -> &'static str {
-    match role {
-        Role::ReplayStore => "replay.metrics",
-        Role::InferenceServer => "inference.metrics",
-        Role::Learner => "learner.metrics",
-        Role::Actor => "actor.metrics",
-        Role::Rating => "rating.metrics",
-        // The studio has no metrics page.
-        Role::Studio => "",
-    }
-}
-
 /// Threads of each actor: together the actors use all cores but one, which evaluates.
 fn actor_threads(cores: usize, actors: usize) -> usize {
     ((cores - 1) / actors.max(1)).max(1)
@@ -255,17 +255,8 @@ mod tests {
     fn every_process_has_the_others_addresses_and_its_own_page_name_and_spool() {
         let (parent, plan) = plan(3, &[]);
         let names: Vec<&str> = plan.processes.iter().map(|member| member.name.as_str()).collect();
-        assert_eq!(
-            names,
-            [
-                "replay-store",
-                "inference-server",
-                "learner",
-                "actor-1",
-                "actor-2",
-                "actor-3"
-            ]
-        );
+        let roles = ["replay-store", "inference-server", "learner"];
+        assert_eq!(names, [roles, ["actor-1", "actor-2", "actor-3"]].concat());
         let configs: Vec<RunConfig> = plan
             .processes
             .iter()
@@ -285,22 +276,10 @@ mod tests {
             .collect();
         assert_eq!(pages.len(), 6);
         let actors = &configs[3..];
-        assert_eq!(
-            actors
-                .iter()
-                .map(|config| &config.actor.name)
-                .collect::<HashSet<_>>()
-                .len(),
-            3
-        );
-        assert_eq!(
-            actors
-                .iter()
-                .map(|config| &config.actor.spool)
-                .collect::<HashSet<_>>()
-                .len(),
-            3
-        );
+        let own: HashSet<_> = actors.iter().map(|config| &config.actor.name).collect();
+        assert_eq!(own.len(), 3);
+        let own: HashSet<_> = actors.iter().map(|config| &config.actor.spool).collect();
+        assert_eq!(own.len(), 3);
         assert!(actors[0].actor.spool.is_absolute());
     }
 

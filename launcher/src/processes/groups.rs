@@ -1,10 +1,8 @@
 //! The processes of a run, in one group for each role: [`ProcessGroups`]. All start at once; groups stop one after the other.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
+use anyhow::ensure;
 use service::role::Role;
 use tokio::{
     sync::{Mutex, mpsc},
@@ -22,8 +20,8 @@ use crate::{event::Event, plan::PlannedProcess, run::folder::log_file};
 const EVENTS: usize = 256;
 
 /// The processes of one role.
+#[derive(Default)]
 struct Group {
-    role: Role,
     shutdown: CancellationToken,
     /// Each task returns the process's name and whether it had to be killed.
     members: JoinSet<(String, bool)>,
@@ -31,35 +29,8 @@ struct Group {
 
 /// The running processes. Dropping this kills them.
 pub struct ProcessGroups {
-    groups: Vec<Group>,
+    groups: BTreeMap<Role, Group>,
     list: Arc<Mutex<ProcessList>>,
-}
-
-/// Error: a role's binary is not in its folder.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "there is no {binary} in {folder}; build all binaries with `make build`, or name their folder with --binaries"
-)]
-pub struct MissingBinary {
-    binary: &'static str,
-    folder: PathBuf,
-}
-
-impl MissingBinary {
-    /// Checks that a role's binary exists.
-    ///
-    /// # Errors
-    /// [`MissingBinary`].
-    pub fn check(role: Role, binaries: &Path) -> Result<(), Self> {
-        let binary = role.binary();
-        if binaries.join(binary).is_file() {
-            return Ok(());
-        }
-        Err(Self {
-            binary,
-            folder: binaries.into(),
-        })
-    }
 }
 
 impl ProcessGroups {
@@ -67,19 +38,24 @@ impl ProcessGroups {
     /// Tokio runtime.
     ///
     /// # Errors
-    /// [`MissingBinary`] if a role's binary is not in `binaries`; no process is started then.
+    /// A role's binary is not in `binaries`; no process is started then.
     pub fn start(
         processes: &[PlannedProcess],
         run: &Path,
         binaries: &Path,
         list: ProcessList,
-    ) -> Result<(Self, mpsc::Receiver<Event>), MissingBinary> {
+    ) -> anyhow::Result<(Self, mpsc::Receiver<Event>)> {
         for process in processes {
-            MissingBinary::check(process.role, binaries)?;
+            let binary = process.role.binary();
+            ensure!(
+                binaries.join(binary).is_file(),
+                "there is no {binary} in {}; build all binaries with `make build`, or name their folder with --binaries",
+                binaries.display()
+            );
         }
         let (send, events) = mpsc::channel(EVENTS);
         let list = Arc::new(Mutex::new(list));
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: BTreeMap<Role, Group> = BTreeMap::new();
         for process in processes {
             let context = ProcessContext {
                 binaries: binaries.into(),
@@ -87,22 +63,12 @@ impl ProcessGroups {
                 list: list.clone(),
                 events: send.clone(),
             };
-            let index = groups.iter().position(|group| group.role == process.role);
-            let index = index.unwrap_or_else(|| {
-                groups.push(Group {
-                    role: process.role,
-                    shutdown: CancellationToken::new(),
-                    members: JoinSet::new(),
-                });
-                groups.len() - 1
+            let group = groups.entry(process.role).or_default();
+            let (process, shutdown) = (process.clone(), group.shutdown.clone());
+            group.members.spawn(async move {
+                let name = process.name.clone();
+                (name, supervise(process, context, shutdown).await)
             });
-            if let Some(group) = groups.get_mut(index) {
-                let (process, shutdown) = (process.clone(), group.shutdown.clone());
-                group.members.spawn(async move {
-                    let name = process.name.clone();
-                    (name, supervise(process, context, shutdown).await)
-                });
-            }
         }
         Ok((Self { groups, list }, events))
     }
@@ -110,8 +76,8 @@ impl ProcessGroups {
     /// Asks the processes of these roles to end, and waits for that. Returns the names of those that had to be killed.
     pub async fn stop(&mut self, roles: &[Role]) -> Vec<String> {
         let mut killed = Vec::new();
-        let groups = self.groups.iter_mut().filter(|group| roles.contains(&group.role));
-        let groups: Vec<&mut Group> = groups.collect();
+        let groups = self.groups.iter_mut().filter(|(role, _)| roles.contains(role));
+        let groups: Vec<&mut Group> = groups.map(|(_, group)| group).collect();
         groups.iter().for_each(|group| group.shutdown.cancel());
         for group in groups {
             while let Some(ended) = group.members.join_next().await {

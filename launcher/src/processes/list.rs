@@ -33,17 +33,12 @@ impl ListedProcess {
     }
 }
 
-#[derive(Default, Serialize, Deserialize)]
-struct Written {
-    /// Identifier of this boot of the machine: numbers and ticks start anew with the next one.
-    boot: String,
-    processes: Vec<ListedProcess>,
-}
-
 /// The processes of a run, and the file that lists them.
-#[derive(Debug)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ProcessList {
+    #[serde(skip)]
     path: PathBuf,
+    /// Identifier of this boot of the machine: numbers and ticks start anew with the next one.
     boot: String,
     processes: Vec<ListedProcess>,
 }
@@ -52,18 +47,14 @@ impl ProcessList {
     /// Reads the list in the run's folder. A missing or unreadable file is an empty list.
     pub fn open(run: &Path) -> Self {
         let path = run.join("processes.json");
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")
-            .map(|id| id.trim().to_owned())
-            .unwrap_or_default();
-        let written: Written = fs::read(&path)
-            .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .unwrap_or_default();
-        let processes = if written.boot == boot {
-            written.processes
-        } else {
-            Vec::new()
-        };
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let boot = boot.trim().to_owned();
+        let written = fs::read(&path).ok();
+        let written: Option<Self> = written.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let processes = written
+            .filter(|written| written.boot == boot)
+            .unwrap_or_default()
+            .processes;
         Self {
             path,
             boot,
@@ -110,11 +101,7 @@ impl ProcessList {
     }
 
     fn write(&self) -> io::Result<()> {
-        let written = Written {
-            boot: self.boot.clone(),
-            processes: self.processes.clone(),
-        };
-        durable::write(&self.path, &serde_json::to_vec_pretty(&written)?)
+        durable::write(&self.path, &serde_json::to_vec_pretty(self)?)
     }
 }
 

@@ -55,17 +55,11 @@ struct Running {
     stdin: Option<ChildStdin>,
 }
 
-enum Ended {
-    /// On request.
-    OnRequest,
-    /// Unexpectedly, with an exit code if there is one.
-    Unexpectedly { status: String, code: Option<i32> },
-}
-
-/// Error: a process could not be started.
-struct NotStarted {
-    reason: String,
-    /// True if trying again would not help.
+/// End of a process that was not requested.
+struct Failure {
+    /// Exit status, or the reason why the process could not be started.
+    status: String,
+    /// True if starting the process again would not help.
     is_hopeless: bool,
 }
 
@@ -82,24 +76,19 @@ pub async fn supervise(
     loop {
         let begins_at = logs::length(&context.log);
         let began = Instant::now();
-        let ended = match start(&planned, &context).await {
+        let failure = match start(&planned, &context).await {
             Ok(mut running) => {
                 let pid = running.child.id().unwrap_or_default();
                 let name = planned.name.clone();
                 send_event(&context, Event::RoleStarted { name, pid }).await;
                 match watch(&mut running.child, &shutdown).await {
-                    Ended::OnRequest => return end(running, &planned, &context).await,
-                    unexpectedly => unexpectedly,
+                    Some(failure) => failure,
+                    None => return end(running, &planned, &context).await,
                 }
             }
-            Err(NotStarted { reason, is_hopeless }) => Ended::Unexpectedly {
-                status: reason,
-                code: is_hopeless.then_some(UNUSABLE),
-            },
+            Err(failure) => failure,
         };
-        let Ended::Unexpectedly { status, code } = ended else {
-            return false;
-        };
+        let Failure { status, is_hopeless } = failure;
         let lived = began.elapsed();
         if lived >= AT_ONCE {
             failures = 0;
@@ -108,17 +97,14 @@ pub async fn supervise(
         if !is_full(&context.log) {
             failures += 1;
         }
-        let last_lines = if lived < AT_ONCE {
-            logs::tail(&context.log, begins_at, QUOTED_LINES)
-        } else {
-            Vec::new()
+        let last_lines = match lived < AT_ONCE {
+            true => logs::tail(&context.log, begins_at, QUOTED_LINES),
+            false => Vec::new(),
         };
-        let hopeless = code == Some(UNUSABLE);
-        if hopeless || failures == TRIES {
-            let reason = if hopeless {
-                format!("{status} (it cannot use its arguments or configuration)")
-            } else {
-                format!("{status}; it failed at once {TRIES} times in a row")
+        if is_hopeless || failures == TRIES {
+            let reason = match is_hopeless {
+                true => format!("{status} (it cannot use its arguments or configuration)"),
+                false => format!("{status}; it failed at once {TRIES} times in a row"),
             };
             let event = Event::RoleFailed {
                 name: planned.name,
@@ -127,7 +113,7 @@ pub async fn supervise(
                 last_lines,
             };
             // The receiver stops the run.
-            let _ = context.events.send(event).await;
+            send_event(&context, event).await;
             return false;
         }
         let delay = backoff.next_delay();
@@ -152,11 +138,11 @@ fn is_full(file: &Path) -> bool {
     rustix::fs::statvfs(folder).is_ok_and(|disk| disk.f_bavail.saturating_mul(disk.f_frsize) < ROOM)
 }
 
-async fn start(planned: &PlannedProcess, context: &ProcessContext) -> Result<Running, NotStarted> {
+async fn start(planned: &PlannedProcess, context: &ProcessContext) -> Result<Running, Failure> {
     let binary = context.binaries.join(planned.role.binary());
     let log = logs::open(&context.log).and_then(|log| Ok((log.try_clone()?, log)));
-    let (log_too, log) = log.map_err(|error| NotStarted {
-        reason: format!("cannot open its log: {error}"),
+    let (log_too, log) = log.map_err(|error| Failure {
+        status: format!("cannot open its log: {error}"),
         is_hopeless: false,
     })?;
     let mut child = Command::new(&binary)
@@ -175,8 +161,8 @@ async fn start(planned: &PlannedProcess, context: &ProcessContext) -> Result<Run
         .process_group(0)
         .kill_on_drop(true)
         .spawn()
-        .map_err(|error| NotStarted {
-            reason: format!("cannot start {}: {error}", binary.display()),
+        .map_err(|error| Failure {
+            status: format!("cannot start {}: {error}", binary.display()),
             is_hopeless: matches!(
                 error.kind(),
                 io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
@@ -197,13 +183,14 @@ async fn start(planned: &PlannedProcess, context: &ProcessContext) -> Result<Run
     Ok(Running { child, stdin })
 }
 
-async fn watch(child: &mut Child, shutdown: &CancellationToken) -> Ended {
+/// Waits for the end of a process. `None`: it is to be stopped.
+async fn watch(child: &mut Child, shutdown: &CancellationToken) -> Option<Failure> {
     tokio::select! {
-        () = shutdown.cancelled() => Ended::OnRequest,
-        status = child.wait() => match status {
-            Ok(status) => Ended::Unexpectedly { status: status.to_string(), code: status.code() },
-            Err(error) => Ended::Unexpectedly { status: error.to_string(), code: None },
-        },
+        () = shutdown.cancelled() => None,
+        status = child.wait() => Some(match status {
+            Ok(status) => Failure { status: status.to_string(), is_hopeless: status.code() == Some(UNUSABLE) },
+            Err(error) => Failure { status: error.to_string(), is_hopeless: false },
+        }),
     }
 }
 

@@ -42,17 +42,12 @@ pub struct Member {
 impl Addresses {
     /// Returns the addresses of a planned run, which is started now.
     pub fn of_plan(plan: &Plan) -> Self {
-        let members = plan.processes.iter().filter_map(|process| {
-            Some(Member {
-                name: process.name.clone(),
-                role: process.role,
-                metrics: Some(process.metrics?),
-            })
-        });
+        let mut members = plan.members();
+        members.retain(|member| member.metrics.is_some());
         Self {
             inference: plan.config.inference.address.clone(),
             replay: plan.config.replay.address.clone(),
-            members: members.collect(),
+            members,
             started_at_ms: moment::now(),
         }
     }

@@ -6,78 +6,44 @@ use std::{fs, io, path::Path};
 use config::{Override, RunConfig};
 use proto::v1::ModelDescription;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 const FILE: &str = "choices.json";
-/// Version of the file.
-const FORMAT: u32 = 1;
 
 /// Settings chosen for a run on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Choices {
-    format: u32,
     /// Conditions of the measurement.
-    conditions: Conditions,
+    conditions: serde_json::Value,
     /// Chosen number of evaluating threads.
     threads: u32,
-    /// Speed with each number of threads that was measured.
-    speeds: Vec<Speed>,
-    /// Execution provider that was measured.
-    provider: String,
+    /// Figures that decided, for people.
+    reason: String,
     /// True if other programs used the cores meanwhile.
     busy: bool,
 }
 
 /// Everything that a measured speed depends on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Conditions {
-    processor: String,
-    cores: usize,
-    game: String,
-    options: u32,
-    /// The section `[model]`, which gives the network's shape.
-    network: toml::Table,
-    /// The key `inference.provider`.
-    provider: config::Provider,
-    max_batch: usize,
-}
-
-/// Measured speed.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Speed {
-    threads: u32,
-    positions_per_second: f64,
-    positions_per_cpu_second: f64,
-}
-
-impl Conditions {
-    fn new(config: &RunConfig) -> Self {
-        Self {
-            processor: processor().unwrap_or_default(),
-            cores: service::process::cores(),
-            game: config.game.name.clone(),
-            options: config.game.options,
-            network: toml::Table::try_from(&config.model).unwrap_or_default(),
-            provider: config.inference.provider,
-            max_batch: config.inference.largest_batch(),
-        }
-    }
+fn conditions(config: &RunConfig) -> serde_json::Value {
+    json!({
+        "processor": processor(),
+        "cores": service::process::cores(),
+        "game": config.game.name,
+        "options": config.game.options,
+        // The network's shape.
+        "network": config.model,
+        "provider": config.inference.provider,
+        "max_batch": config.inference.largest_batch(),
+    })
 }
 
 impl Choices {
     /// Returns the choices that an inference server describes; `None` if it has measured nothing.
     pub fn of(model: &ModelDescription, config: &RunConfig) -> Option<Self> {
-        let speeds = model.thread_speeds.iter().map(|speed| Speed {
-            threads: speed.threads,
-            positions_per_second: speed.positions_per_second,
-            positions_per_cpu_second: speed.positions_per_cpu_second,
-        });
-        let speeds: Vec<Speed> = speeds.collect();
-        (!speeds.is_empty()).then(|| Self {
-            format: FORMAT,
-            conditions: Conditions::new(config),
+        (!model.thread_speeds.is_empty()).then(|| Self {
+            conditions: conditions(config),
             threads: model.threads,
-            speeds,
-            provider: model.provider.clone(),
+            reason: reason(model),
             busy: model.measured_while_busy,
         })
     }
@@ -85,7 +51,7 @@ impl Choices {
     /// Reads the choices kept in the folder of a run; `None` if there are none for this machine and this configuration.
     pub fn kept(run: &Path, config: &RunConfig) -> Option<Self> {
         let kept: Self = serde_json::from_slice(&fs::read(run.join(FILE)).ok()?).ok()?;
-        (kept.format == FORMAT && kept.conditions == Conditions::new(config)).then_some(kept)
+        (kept.conditions == conditions(config)).then_some(kept)
     }
 
     /// Keeps the choices in the folder of a run. Choices that were measured while other programs used the cores are not kept, so
@@ -116,27 +82,29 @@ impl Choices {
         self.threads
     }
 
-    /// Formats the speeds that decided: `1: 8,020, 2: 14,800 positions/s, openvino-f32`. If other programs used the cores, those are
-    /// speeds per second of processor time.
-    pub fn reason(&self) -> String {
-        let speeds = self.speeds.iter().map(|speed| {
-            let rate = match self.busy {
-                false => speed.positions_per_second,
-                true => speed.positions_per_cpu_second,
-            };
-            format!(
-                "{}: {}",
-                speed.threads,
-                indicatif::HumanCount(rate.round() as u64)
-            )
-        });
-        let speeds: Vec<String> = speeds.collect();
-        let unit = match self.busy {
-            false => "positions/s",
-            true => "positions per second of processor time, since other programs used the cores",
-        };
-        format!("{} {unit}, {}", speeds.join(", "), self.provider)
+    /// Figures that decided.
+    pub fn reason(&self) -> &str {
+        &self.reason
     }
+}
+
+/// Formats the speeds that decided: `1: 8,020, 2: 14,800 positions/s, openvino-f32`. If other programs used the cores, those are
+/// speeds per second of processor time.
+fn reason(model: &ModelDescription) -> String {
+    let speeds = model.thread_speeds.iter().map(|speed| {
+        let rate = match model.measured_while_busy {
+            false => speed.positions_per_second,
+            true => speed.positions_per_cpu_second,
+        };
+        let rate = indicatif::HumanCount(rate.round() as u64);
+        format!("{}: {rate}", speed.threads)
+    });
+    let speeds: Vec<String> = speeds.collect();
+    let unit = match model.measured_while_busy {
+        false => "positions/s",
+        true => "positions per second of processor time, since other programs used the cores",
+    };
+    format!("{} {unit}, {}", speeds.join(", "), model.provider)
 }
 
 /// Name of this machine's processor; `None` if the system does not tell.
@@ -171,6 +139,11 @@ mod tests {
         let run = tempfile::tempdir().unwrap();
         let mut config = RunConfig::default();
         assert_eq!(Choices::kept(run.path(), &config), None);
+        assert_eq!(
+            Choices::of(&ModelDescription::default(), &config),
+            None,
+            "nothing measured"
+        );
         let choices = Choices::of(&described(2), &config).unwrap();
         assert_eq!(choices.reason(), "1: 8,020, 2: 14,800 positions/s, cpu");
         choices.keep(run.path()).unwrap();
@@ -205,11 +178,5 @@ mod tests {
         );
         choices.keep(run.path()).unwrap();
         assert_eq!(Choices::kept(run.path(), &RunConfig::default()), None);
-    }
-
-    #[test]
-    fn a_server_that_measured_nothing_makes_no_choices() {
-        let silent = ModelDescription::default();
-        assert_eq!(Choices::of(&silent, &RunConfig::default()), None);
     }
 }

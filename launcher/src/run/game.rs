@@ -8,13 +8,13 @@ use games::{
 };
 
 fn find(name: &str) -> Result<&'static AnyGame, ConfigError> {
-    registry::find(name).map_err(|error| ConfigError::Game(format!("`game.name`: {error}")))
+    registry::find(name).map_err(|error| ConfigError::Invalid(format!("`game.name`: {error}")))
 }
 
 /// Returns the section `[game]` of a new run of the game `name`, with the default of every rule.
 ///
 /// # Errors
-/// [`ConfigError::Game`] if there is no such game.
+/// [`ConfigError`] if there is no such game.
 pub fn defaults(name: &str) -> Result<GameConfig, ConfigError> {
     let game = find(name)?;
     let usual = GameConfig::default();
@@ -34,7 +34,7 @@ pub fn defaults(name: &str) -> Result<GameConfig, ConfigError> {
 pub fn settings(name: &str) -> Result<Vec<Override>, ConfigError> {
     let game = find(name)?;
     let sections: toml::Table = toml::from_str(game.run_settings)
-        .map_err(|error| ConfigError::Game(format!("the settings of {}: {error}", game.name)))?;
+        .map_err(|error| ConfigError::Invalid(format!("the settings of {}: {error}", game.name)))?;
     let mut found = Vec::new();
     for (section, keys) in sections {
         collect(&section, keys, &mut found)?;
@@ -76,38 +76,21 @@ pub fn differences(config: &RunConfig) -> Result<String, ConfigError> {
         });
     }
 
-    /// Writes a single-precision number with as few digits as it needs.
-    fn shorten(value: &mut toml::Value) {
-        match value {
-            toml::Value::Float(wide) => {
-                let narrow = *wide as f32;
-                if f64::from(narrow) == *wide {
-                    *wide = narrow.to_string().parse().unwrap_or(*wide);
-                }
-            }
-            toml::Value::Array(values) => values.iter_mut().for_each(shorten),
-            toml::Value::Table(values) => values.iter_mut().for_each(|(_, value)| shorten(value)),
-            _ => {}
-        }
-    }
-
-    let unwritten = |error: toml::ser::Error| ConfigError::Syntax(error.to_string());
     let mut usual = RunConfig::default();
     usual.game.rules = defaults(&config.game.name)?.rules;
-    let mut table = toml::Table::try_from(config).map_err(unwritten)?;
-    remove_equal(&mut table, &toml::Table::try_from(usual).map_err(unwritten)?);
-    table.iter_mut().for_each(|(_, value)| shorten(value));
-    toml::to_string(&table).map_err(unwritten)
+    let mut table = config::table(config);
+    remove_equal(&mut table, &config::table(&usual));
+    toml::to_string(&table).map_err(|error| ConfigError::Invalid(error.to_string()))
 }
 
 /// Checks that the game exists and has these rules and this representation.
 ///
 /// # Errors
-/// [`ConfigError::Game`] naming the key.
+/// [`ConfigError`] naming the key.
 pub fn check(config: &GameConfig) -> Result<(), ConfigError> {
     let game = find(&config.name)?;
     let refused =
-        |key: &str, reason: String| ConfigError::Game(format!("`{key}` of {}: {reason}", game.name));
+        |key: &str, reason: String| ConfigError::Invalid(format!("`{key}` of {}: {reason}", game.name));
     let rules = serde_json::to_value(&config.rules);
     let rules = rules.map_err(|error| refused("game.rules", error.to_string()))?;
     let variant = game.variant(&rules, Some(config.options));

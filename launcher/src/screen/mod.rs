@@ -2,7 +2,6 @@
 
 pub mod figures;
 mod rows;
-mod table;
 pub(crate) mod text;
 
 use std::{
@@ -10,13 +9,13 @@ use std::{
     time::Duration,
 };
 
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tokio::time::Instant;
 
 use crate::{
     event::{self, Event},
     watch::Summary,
 };
-use table::Table;
 
 /// Time between two lines of figures.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -57,7 +56,7 @@ impl Screen {
     /// The output is closed.
     pub fn event(&self, event: &Event) -> io::Result<()> {
         match &self.form {
-            Form::Json => print(&event::line(event)?),
+            Form::Json => print(&event::entry(event, Vec::new())?.to_string()),
             Form::Lines => text::lines(event)
                 .iter()
                 .try_for_each(|line| print(&format!("{} {line}", self.clock()))),
@@ -82,7 +81,7 @@ impl Screen {
         self.printed = Instant::now();
         match self.form {
             Form::Lines => print(&format!("{} {}", self.clock(), rows::line(&summary))),
-            _ => print(&event::line(&Event::Summary(Box::new(summary)))?),
+            _ => self.event(&Event::Summary(Box::new(summary))),
         }
     }
 
@@ -102,4 +101,50 @@ fn print(line: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     writeln!(stdout, "{line}")?;
     stdout.flush()
+}
+
+/// A table at the lower end of a terminal.
+struct Table {
+    all: MultiProgress,
+    rows: Vec<ProgressBar>,
+}
+
+impl Table {
+    /// Creates an empty table on standard output.
+    fn new() -> Self {
+        Self {
+            all: MultiProgress::with_draw_target(ProgressDrawTarget::stdout()),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Prints a line above the table.
+    fn print(&self, line: &str) -> io::Result<()> {
+        self.all.println(line)
+    }
+
+    /// Replaces the rows.
+    fn show(&mut self, rows: &[String]) {
+        while self.rows.len() > rows.len() {
+            if let Some(row) = self.rows.pop() {
+                row.finish_and_clear();
+                self.all.remove(&row);
+            }
+        }
+        while self.rows.len() < rows.len() {
+            // The message alone: indicatif cuts it to the terminal's width.
+            let style =
+                ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
+            self.rows
+                .push(self.all.add(ProgressBar::new(0).with_style(style)));
+        }
+        for (row, text) in self.rows.iter().zip(rows) {
+            row.set_message(text.clone());
+        }
+    }
+
+    /// Stops updating; the rows stay on the terminal.
+    fn close(&mut self) {
+        self.rows.drain(..).for_each(|row| row.abandon());
+    }
 }

@@ -5,101 +5,85 @@ use std::time::Duration;
 use super::figures::{age, bar, bytes, clock, count, or_dash, percent, rate, short_time};
 use crate::watch::{Elo, Problems, Rating, Summary};
 
-/// Returns the rows of the table: a stage, its load, and its figures.
-pub fn rows(summary: &Summary) -> Vec<String> {
-    let row = |stage: &str, busy: Option<f64>, figures: String| {
-        let fill = or_dash(busy, |busy| format!("{} {:>5}", bar(busy), percent(busy)));
-        format!("{stage:<11} {fill:<16}  {figures}")
-    };
-    let actor = &summary.actor;
-    let inference = &summary.inference;
-    let replay = &summary.replay;
-    let learner = &summary.learner;
+/// A stage of the run: its name, its load, and its figures, which three spaces separate.
+struct Stage(&'static str, Option<f64>, String);
+
+fn stages(summary: &Summary) -> Vec<Stage> {
+    let Summary {
+        actor,
+        inference,
+        replay,
+        learner,
+        ..
+    } = summary;
     let known = |value: Option<f64>| or_dash(value, rate);
     let whole = |value: Option<u64>| or_dash(value, |value| count(value as f64));
     let cores: f64 = summary.processes.iter().filter_map(|process| process.cores).sum();
-    let down: Vec<&str> = summary
-        .processes
-        .iter()
-        .filter(|process| !process.ready)
-        .map(|process| process.name.as_str())
-        .collect();
-    let mut all = vec![
-        String::new(),
-        row(
-            "self-play",
-            actor.busy_ratio,
-            format!(
-                "{} visits/s   {} fresh/s   {} cached   {} games in spool",
-                known(actor.visits_per_second),
-                known(actor.fresh_evaluations_per_second),
-                or_dash(actor.cache_hit_ratio, percent),
-                whole(actor.spooled_games)
-            ),
-        ),
-        row(
-            "inference",
-            inference.busy_ratio,
-            format!(
-                "{} positions/s   batch {} ({} full)   wait {}   {}",
-                known(inference.positions_per_second),
-                or_dash(inference.batch_size, |size| format!("{size:.0}")),
-                or_dash(inference.batch_fill_ratio, percent),
-                or_dash(inference.queue_seconds, short_time),
-                inference.provider.as_deref().unwrap_or("–"),
-            ),
-        ),
-        row(
-            "replay",
-            None,
-            format!(
-                "{} games   {} positions ({} in the window)   {} positions/s   {} games/h   {}",
-                whole(replay.games_inserted),
-                whole(replay.positions_inserted),
-                whole(replay.window_positions),
-                known(replay.positions_per_second),
-                or_dash(replay.games_per_hour, count),
-                or_dash(replay.disk_bytes, bytes)
-            ),
-        ),
-        row(
-            "learner",
-            None,
-            format!(
-                "step {}   loss policy {} value {}   {} steps/s   {} samples a position{}",
-                whole(learner.step),
-                loss(learner.policy_loss),
-                loss(learner.value_loss),
-                known(learner.steps_per_second),
-                or_dash(learner.samples_per_position, |ratio| format!("{ratio:.2}")),
-                if learner.waiting {
-                    "   waiting for positions"
-                } else {
-                    ""
-                }
-            ),
-        ),
-        row("checkpoint", None, checkpoint(summary)),
-        row(
-            "machine",
-            None,
-            format!("{} memory   {cores:.1} cores", bytes(summary.memory_bytes)),
-        ),
-        format!(
-            "{}  {}",
-            clock(Duration::from_secs_f64(summary.after_seconds)),
-            summary.limit
-        ),
-    ];
-    if let Some(rating) = &summary.rating {
-        let games = whole(rating.games);
-        let figures = format!("{}   {games} games", elo(rating));
-        all.insert(all.len() - 2, row("rating", None, figures));
-    }
+    let self_play = format!(
+        "{} visits/s   {} fresh/s   {} cached   {} games in spool",
+        known(actor.visits_per_second),
+        known(actor.fresh_evaluations_per_second),
+        or_dash(actor.cache_hit_ratio, percent),
+        whole(actor.spooled_games)
+    );
+    let evaluation = format!(
+        "{} positions/s   batch {} ({} full)   wait {}   {}",
+        known(inference.positions_per_second),
+        or_dash(inference.batch_size, |size| format!("{size:.0}")),
+        or_dash(inference.batch_fill_ratio, percent),
+        or_dash(inference.queue_seconds, short_time),
+        inference.provider.as_deref().unwrap_or("–"),
+    );
+    let stored = format!(
+        "{} games   {} positions ({} in the window)   {} positions/s   {} games/h   {}",
+        whole(replay.games_inserted),
+        whole(replay.positions_inserted),
+        whole(replay.window_positions),
+        known(replay.positions_per_second),
+        or_dash(replay.games_per_hour, count),
+        or_dash(replay.disk_bytes, bytes)
+    );
+    let training = format!(
+        "step {}   loss policy {} value {}   {} steps/s   {} samples a position{}",
+        whole(learner.step),
+        loss(learner.policy_loss),
+        loss(learner.value_loss),
+        known(learner.steps_per_second),
+        or_dash(learner.samples_per_position, |ratio| format!("{ratio:.2}")),
+        match learner.waiting {
+            true => "   waiting for positions",
+            false => "",
+        }
+    );
+    let mut all = vec![Stage("self-play", actor.busy_ratio, self_play)];
     if !summary.problems.is_empty() {
-        // Below self-play, which the empty line precedes.
-        all.insert(2, row("problems", None, problems(summary, "   ")));
+        all.push(Stage("problems", None, problems(summary)));
     }
+    all.push(Stage("inference", inference.busy_ratio, evaluation));
+    all.push(Stage("replay", None, stored));
+    all.push(Stage("learner", None, training));
+    all.push(Stage("checkpoint", None, checkpoint(summary)));
+    if let Some(rating) = &summary.rating {
+        let figures = format!("{}   {} games", elo(rating), whole(rating.games));
+        all.push(Stage("rating", None, figures));
+    }
+    let machine = format!("{} memory   {cores:.1} cores", bytes(summary.memory_bytes));
+    all.push(Stage("machine", None, machine));
+    all
+}
+
+/// Returns the rows of the table: each stage, its load, and its figures.
+pub fn rows(summary: &Summary) -> Vec<String> {
+    let row = |Stage(name, busy, figures)| {
+        let fill = or_dash(busy, |busy| format!("{} {:>5}", bar(busy), percent(busy)));
+        format!("{name:<11} {fill:<16}  {figures}")
+    };
+    let mut all = vec![String::new()];
+    all.extend(stages(summary).into_iter().map(row));
+    let since = clock(Duration::from_secs_f64(summary.after_seconds));
+    all.push(format!("{since}  {}", summary.limit));
+    let down = summary.processes.iter().filter(|process| !process.ready);
+    let down: Vec<&str> = down.map(|process| process.name.as_str()).collect();
     if !down.is_empty() {
         all.push(format!("not ready   {}", down.join(", ")));
     }
@@ -108,40 +92,17 @@ pub fn rows(summary: &Summary) -> Vec<String> {
 
 /// Returns the figures as one line.
 pub fn line(summary: &Summary) -> String {
-    let known = |value: Option<f64>| or_dash(value, rate);
-    let whole = |value: Option<u64>| or_dash(value, |value| count(value as f64));
-    let rated = summary.rating.as_ref();
-    format!(
-        "{} games, {} positions | {} visits/s, {} fresh/s, {} cached{} | batch {}, wait {}, inference busy {} | \
-         step {}, policy {}, value {}, {} samples a position | checkpoint {}{} | {} | {}",
-        whole(summary.replay.games_inserted),
-        whole(summary.replay.positions_inserted),
-        known(summary.actor.visits_per_second),
-        known(summary.actor.fresh_evaluations_per_second),
-        or_dash(summary.actor.cache_hit_ratio, percent),
-        match &summary.problems[..] {
-            [] => String::new(),
-            _ => format!(" | {}", problems(summary, ", ")),
-        },
-        or_dash(summary.inference.batch_size, |size| format!("{size:.0}")),
-        or_dash(summary.inference.queue_seconds, short_time),
-        or_dash(summary.inference.busy_ratio, percent),
-        whole(summary.learner.step),
-        loss(summary.learner.policy_loss),
-        loss(summary.learner.value_loss),
-        or_dash(summary.learner.samples_per_position, |ratio| format!(
-            "{ratio:.2}"
-        )),
-        checkpoint(summary),
-        rated.map_or_else(String::new, |rating| format!(" | Elo {}", elo(rating))),
-        bytes(summary.memory_bytes),
-        summary.limit,
-    )
+    let part = |Stage(name, busy, figures): Stage| {
+        let busy = busy.map_or_else(String::new, |busy| format!(" {} busy,", percent(busy)));
+        format!("{name}{busy} {}", figures.replace("   ", ", "))
+    };
+    let mut parts: Vec<String> = stages(summary).into_iter().map(part).collect();
+    parts.push(summary.limit.clone());
+    parts.join(" | ")
 }
 
-/// Formats the progress with each kind of problem: level, share of solved ones, mean length of their solutions. Then what
-/// re-analysis has found.
-fn problems(summary: &Summary, separator: &str) -> String {
+/// Formats the progress with each kind of problem: level, share of solved ones, mean length of their solutions.
+fn problems(summary: &Summary) -> String {
     let one = |problems: &Problems| {
         let Problems { kind, recent, .. } = problems;
         format!(
@@ -152,7 +113,7 @@ fn problems(summary: &Summary, separator: &str) -> String {
         )
     };
     let all: Vec<String> = summary.problems.iter().map(one).collect();
-    all.join(separator)
+    all.join("   ")
 }
 
 /// Formats the ratings of the best and the newest checkpoint, each with half its interval.
@@ -185,10 +146,9 @@ fn checkpoint(summary: &Summary) -> String {
     format!(
         "{} ({}, {} old{serving})",
         checkpoint.version,
-        if checkpoint.step == 0 {
-            "no steps yet"
-        } else {
-            "trained"
+        match checkpoint.step {
+            0 => "no steps yet",
+            _ => "trained",
         },
         age(checkpoint.age_seconds)
     )
@@ -202,7 +162,7 @@ mod tests {
     #[test]
     fn unknown_figures_are_dashes_and_known_ones_are_shown() {
         let mut summary = Summary::default();
-        assert!(line(&summary).starts_with("– games, – positions | – visits/s"));
+        assert!(line(&summary).starts_with("self-play – visits/s, – fresh/s"));
         assert!(rows(&summary).iter().any(|row| row.contains("none yet")));
 
         summary.replay.games_inserted = Some(1_204);
@@ -227,7 +187,7 @@ mod tests {
         }
         summary.inference.version = Some("000000000150-3fa94c21".into());
         assert!(line(&summary).contains("(trained, 12 s old) |"));
-        assert!(!line(&summary).contains("Elo") && !line(&summary).contains("level"));
+        assert!(!line(&summary).contains("rating") && !line(&summary).contains("level"));
         summary.problems = vec![
             Problems {
                 kind: "draw".into(),
@@ -251,11 +211,8 @@ mod tests {
             row.starts_with("problems ") && row.ends_with(&format!("{draw}   {pair}")),
             "{row}"
         );
-        assert!(
-            line(&summary).contains(&format!(" | {draw}, {pair} | ")),
-            "{}",
-            line(&summary)
-        );
+        let text = line(&summary);
+        assert!(text.contains(&format!(" | problems {draw}, {pair} | ")), "{text}");
         summary.rating = Some(Rating {
             best: Some(Elo {
                 step: 1_100,
@@ -267,11 +224,8 @@ mod tests {
             ..Rating::default()
         });
         let rated = "best +212 ± 35 (step 1,100), latest –";
-        assert!(
-            line(&summary).contains(&format!("| Elo {rated} |")),
-            "{}",
-            line(&summary)
-        );
+        let text = line(&summary);
+        assert!(text.contains(&format!("| rating {rated}, 34 games |")), "{text}");
         let all = rows(&summary).join("\n");
         assert!(all.contains(&format!("{rated}   34 games")), "{all}");
     }

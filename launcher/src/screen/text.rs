@@ -1,7 +1,7 @@
 //! Formats events as lines of text.
 
 use super::figures::{age, count, or_dash};
-use crate::event::{Event, Kept};
+use crate::event::{Event, StoppedRun};
 
 /// Returns the lines for an event; some events have none.
 pub fn lines(event: &Event) -> Vec<String> {
@@ -97,7 +97,7 @@ fn quoted(first: String, log: &[String]) -> Vec<String> {
     std::iter::once(first).chain(rest).collect()
 }
 
-fn stopped(kept: &Kept) -> Vec<String> {
+fn stopped(kept: &StoppedRun) -> Vec<String> {
     let number = |value: Option<u64>| or_dash(value, |value| count(value as f64));
     vec![
         format!(
@@ -135,10 +135,10 @@ mod tests {
 
     #[test]
     fn the_end_shows_the_counts_that_are_kept() {
-        let said = lines(&Event::Stopped(Kept {
+        let said = lines(&Event::Stopped(StoppedRun {
             run: "runs/paco-sako".into(),
             games: Some(1_204),
-            ..Kept::default()
+            ..StoppedRun::default()
         }));
         assert_eq!(
             said[0],

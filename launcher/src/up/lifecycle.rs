@@ -24,13 +24,8 @@ use crate::{
 
 /// Interval at which the processes are observed.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Reason why the run stops.
-enum Reason {
-    /// On request, or because the time limit is over.
-    Requested(String),
-    /// A process cannot be kept running.
-    Failed(String),
-}
+/// Reason why the run stops: a request or the time limit (`Ok`), or a process that cannot be kept running (`Err`).
+type Reason = Result<String, String>;
 
 /// Runs `minuet up` until a signal, the time limit or a failed process ends it.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -49,7 +44,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         })?;
     }
     let repository = Repository::open(&plan.config.checkpoints.store)?;
-    let observer = Observer::new(&plan)?;
+    let observer = Observer::new(&plan.config, plan.members())?;
     let mut session = Session::new(plan.config.clone());
     Addresses::of_plan(&plan)
         .write(folder.path())
@@ -85,10 +80,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
             arguments.limit,
         )
         .await;
-    let text = match &reason {
-        Reason::Requested(text) | Reason::Failed(text) => text.clone(),
-    };
     // The run stops in order even if the output is closed.
+    let (Ok(text) | Err(text)) = reason.clone();
     let _ = show.event(&Event::Stopping { reason: text });
     let kept = tokio::select! {
         kept = show.until_all_stopped(&mut groups, &folder, &observer, &repository) => kept,
@@ -102,10 +95,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     screen.close();
     journal.event(&kept);
     let _ = screen.event(&kept);
-    match reason {
-        Reason::Requested(_) => Ok(()),
-        Reason::Failed(reason) => bail!(reason),
-    }
+    reason.map(drop).map_err(anyhow::Error::msg)
 }
 
 fn started(plan: &Plan, folder: &RunFolder) -> Event {
@@ -183,16 +173,16 @@ impl Show<'_> {
         let mut time_is_up = pin!(sleep(limit));
         loop {
             let shown = tokio::select! {
-                name = signals.next() => return Reason::Requested(name.into()),
+                name = signals.next() => return Ok(name.into()),
                 () = &mut time_is_up => {
-                    return Reason::Requested(format!("the time limit of {} is over", humantime::format_duration(limit.unwrap_or_default())));
+                    return Ok(format!("the time limit of {} is over", humantime::format_duration(limit.unwrap_or_default())));
                 }
                 Some(event) = self.events.recv() => {
                     self.session.note(&event);
                     pids.send_replace(self.session.pids());
                     let shown = self.event(&event);
                     match event.failure() {
-                        Some(reason) => return Reason::Failed(reason),
+                        Some(reason) => return Err(reason),
                         None => shown,
                     }
                 }
@@ -222,7 +212,7 @@ impl Show<'_> {
                 }
             };
             if let Err(error) = shown {
-                return Reason::Requested(format!("the output is closed ({error})"));
+                return Ok(format!("the output is closed ({error})"));
             }
         }
     }

@@ -7,7 +7,7 @@ use config::RunConfig;
 use tokio::time::Instant;
 
 use crate::{
-    event::{Event, Kept},
+    event::{Event, StoppedRun},
     moment,
     run::choices::Choices,
     watch::{self, Beginning, Checkpoint, History, Observation, Summary, limit},
@@ -164,8 +164,8 @@ impl Session {
     }
 
     /// Returns the state in which the run stops. `stats` are the store's last counts of games and positions.
-    pub fn kept(&self, run: String, stats: Option<(u64, u64)>, killed: Vec<String>) -> Kept {
-        Kept {
+    pub fn kept(&self, run: String, stats: Option<(u64, u64)>, killed: Vec<String>) -> StoppedRun {
+        StoppedRun {
             run,
             after_seconds: self.seconds(),
             games: stats.map(|(games, _)| games).or(self.games),

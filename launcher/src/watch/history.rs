@@ -121,37 +121,11 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use super::super::observe::Process;
+    use super::super::observe::tests::actors as look;
     use super::*;
-    use crate::page::Page;
-    use service::process::Usage;
 
     const COUNTER: &str = "minuet_actor_visits_total";
     const OTHER: &str = "minuet_actor_fresh_evaluations_total";
-
-    fn look(at: Instant, actors: &[(u32, Option<&str>, f64)]) -> Observation {
-        let process = |&(pid, page, cpu_seconds): &(u32, Option<&str>, f64)| Process {
-            role: Role::Actor,
-            pid: Some(pid),
-            page: page.map(Page::parse),
-            ready: true,
-            usage: Some(Usage {
-                resident_bytes: 1,
-                peak_resident_bytes: 1,
-                cpu_seconds,
-            }),
-        };
-        let numbered = actors.iter().enumerate();
-        Observation {
-            at,
-            processes: numbered
-                .map(|(number, actor)| (format!("actor-{number}"), process(actor)))
-                .collect(),
-            stats: None,
-            model: None,
-            own_usage: None,
-        }
-    }
 
     #[tokio::test(start_paused = true)]
     async fn rates_are_sums_over_processes_and_survive_their_restarts() {

@@ -19,11 +19,9 @@ pub const PROBLEM_MOVES: &str = "minuet_actor_problem_recent_moves";
 pub const EVALUATED: &str = "minuet_inference_positions_total";
 pub const BATCHES: &str = "minuet_inference_batches_total";
 pub const BATCH_POSITIONS: &str = "minuet_inference_batch_positions_total";
-pub const BATCH_SLOTS: &str = "minuet_inference_batch_slots_total";
 pub const DEVICE_BUSY: &str = "minuet_inference_device_seconds_sum";
 pub const QUEUE_SECONDS_SUM: &str = "minuet_inference_queue_seconds_sum";
 pub const QUEUE_SECONDS_COUNT: &str = "minuet_inference_queue_seconds_count";
-pub const QUEUED_POSITIONS: &str = "minuet_inference_queue_positions";
 
 pub const STEP: &str = "minuet_learner_step";
 /// Label `head`: `policy` or `value`.
@@ -43,14 +41,13 @@ pub const RATING_ELO_LOW: &str = "minuet_rating_elo_low";
 pub const RATING_ELO_HIGH: &str = "minuet_rating_elo_high";
 pub const RATING_STEP: &str = "minuet_rating_step";
 pub const RATING_GAMES: &str = "minuet_rating_games_total";
-pub const RATING_PROMOTIONS: &str = "minuet_rating_promotions_total";
 
 pub const RESIDENT: &str = "process_resident_memory_bytes";
 pub const PEAK_RESIDENT: &str = "process_peak_resident_memory_bytes";
 pub const CPU_SECONDS: &str = "process_cpu_seconds_total";
 
 /// The counters whose growth the summary shows.
-pub const COUNTERS: [(Role, &str); 13] = [
+pub const COUNTERS: [(Role, &str); 12] = [
     (Role::Actor, VISITS),
     (Role::Actor, FRESH),
     (Role::Actor, CACHE_HITS),
@@ -59,7 +56,6 @@ pub const COUNTERS: [(Role, &str); 13] = [
     (Role::InferenceServer, EVALUATED),
     (Role::InferenceServer, BATCHES),
     (Role::InferenceServer, BATCH_POSITIONS),
-    (Role::InferenceServer, BATCH_SLOTS),
     (Role::InferenceServer, DEVICE_BUSY),
     (Role::InferenceServer, QUEUE_SECONDS_SUM),
     (Role::InferenceServer, QUEUE_SECONDS_COUNT),

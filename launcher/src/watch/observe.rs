@@ -18,7 +18,11 @@ use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-use crate::{http::TIMEOUT, page::Page, plan::Plan, run::addresses::Member, watch::names};
+use crate::{
+    page::{Page, TIMEOUT},
+    run::addresses::Member,
+    watch::names,
+};
 
 /// State of all processes at one moment.
 #[derive(Clone, Debug)]
@@ -71,7 +75,7 @@ impl Observation {
 /// Observes all processes of a run.
 #[derive(Clone, Debug)]
 pub struct Observer {
-    members: Vec<Watched>,
+    members: Vec<Member>,
     inference: Link,
     store: Link,
     /// Label or version that actors request.
@@ -87,59 +91,28 @@ enum Place {
     Elsewhere,
 }
 
-/// A process that is observed.
-#[derive(Clone, Debug)]
-struct Watched {
-    member: Member,
-    /// True if the process has a metrics page.
-    has_page: bool,
-}
-
 impl Observer {
-    /// Creates an observer of the planned processes.
+    /// Creates an observer of the services of a run, and of these processes.
     ///
     /// # Errors
     /// An address is invalid.
-    pub fn new(plan: &Plan) -> anyhow::Result<Self> {
-        let members = plan.processes.iter().map(|process| Watched {
-            member: Member {
-                name: process.name.clone(),
-                role: process.role,
-                metrics: process.metrics,
-            },
-            has_page: process.metrics.is_some(),
-        });
+    pub fn new(config: &RunConfig, members: Vec<Member>) -> anyhow::Result<Self> {
         Ok(Self {
-            members: members.collect(),
-            ..Self::elsewhere(&plan.config)?
-        })
-    }
-
-    /// Creates an observer of the services of a run. [`Observer::watch`] names the processes.
-    ///
-    /// # Errors
-    /// An address is invalid.
-    pub fn elsewhere(config: &RunConfig) -> anyhow::Result<Self> {
-        Ok(Self {
-            members: Vec::new(),
+            members,
             inference: connect::link(&config.inference.address, &config.security)?,
             store: connect::link(&config.replay.address, &config.security)?,
             label: config.actor.model.clone(),
         })
     }
 
-    /// Observes these processes from now on. All of them have metrics pages.
+    /// Observes these processes from now on.
     pub fn watch(&mut self, members: &[Member]) {
-        let watched = members.iter().map(|member| Watched {
-            member: member.clone(),
-            has_page: true,
-        });
-        self.members = watched.collect();
+        self.members = members.to_vec();
     }
 
     /// Observes the processes of this machine once. `pids` are the numbers of the running ones.
     pub async fn observe(&self, pids: &BTreeMap<String, u32>) -> Observation {
-        let place = |watched: &Watched| pids.get(&watched.member.name).copied().map(Place::Here);
+        let place = |member: &Member| pids.get(&member.name).copied().map(Place::Here);
         Observation {
             own_usage: process::usage(std::process::id()),
             ..self.look(place).await
@@ -152,13 +125,13 @@ impl Observer {
     }
 
     /// Observes all processes. `place` returns `None` for one that does not run.
-    async fn look(&self, place: impl Fn(&Watched) -> Option<Place>) -> Observation {
+    async fn look(&self, place: impl Fn(&Member) -> Option<Place>) -> Observation {
         let processes: FuturesUnordered<_> = self
             .members
             .iter()
-            .map(|watched| {
-                let place = place(watched);
-                async move { (watched.member.name.clone(), self.process(watched, place).await) }
+            .map(|member| {
+                let place = place(member);
+                async move { (member.name.clone(), self.process(member, place).await) }
             })
             .collect();
         let (processes, stats, model) = tokio::join!(processes.collect(), self.stats(), self.model());
@@ -171,8 +144,8 @@ impl Observer {
         }
     }
 
-    async fn process(&self, watched: &Watched, place: Option<Place>) -> Process {
-        let role = watched.member.role;
+    async fn process(&self, member: &Member, place: Option<Place>) -> Process {
+        let role = member.role;
         let serving = async {
             match role {
                 Role::InferenceServer => serves(self.inference.clone()).await,
@@ -181,7 +154,7 @@ impl Observer {
             }
         };
         let page = async {
-            match watched.member.metrics {
+            match member.metrics {
                 Some(metrics) => Page::fetch(metrics).await,
                 None => None,
             }
@@ -198,7 +171,8 @@ impl Observer {
         Process {
             role,
             pid,
-            ready: serving && (page.is_some() || !watched.has_page),
+            // The studio has no metrics page.
+            ready: serving && (page.is_some() || role == Role::Studio),
             page,
             usage,
         }
@@ -237,4 +211,34 @@ async fn serves(channel: Link) -> bool {
     };
     let reply = tokio::time::timeout(TIMEOUT, client.check(request)).await;
     matches!(reply, Ok(Ok(reply)) if reply.get_ref().status() == ServingStatus::Serving)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// An observation of actors with these numbers, pages and processor times.
+    pub fn actors(at: Instant, actors: &[(u32, Option<&str>, f64)]) -> Observation {
+        let process = |&(pid, page, cpu_seconds): &(u32, Option<&str>, f64)| Process {
+            role: Role::Actor,
+            pid: Some(pid),
+            page: page.map(Page::parse),
+            ready: true,
+            usage: Some(Usage {
+                resident_bytes: 1,
+                peak_resident_bytes: 1,
+                cpu_seconds,
+            }),
+        };
+        let numbered = actors.iter().enumerate();
+        Observation {
+            at,
+            processes: numbered
+                .map(|(number, actor)| (format!("actor-{number}"), process(actor)))
+                .collect(),
+            stats: None,
+            model: None,
+            own_usage: None,
+        }
+    }
 }

@@ -55,33 +55,14 @@ pub fn problems(observation: &Observation) -> Vec<Problems> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use tokio::time::Instant;
 
-    use super::super::observe::Process;
+    use super::super::observe::tests::actors as actors_at;
     use super::*;
-    use crate::page::Page;
 
     fn observed(pages: &[String]) -> Observation {
-        let numbered = pages.iter().enumerate();
-        let processes = numbered.map(|(number, page)| {
-            let process = Process {
-                role: Role::Actor,
-                pid: None,
-                page: Some(Page::parse(page)),
-                ready: true,
-                usage: None,
-            };
-            (format!("actor-{number}"), process)
-        });
-        Observation {
-            at: Instant::now(),
-            processes: processes.collect::<BTreeMap<_, _>>(),
-            stats: None,
-            model: None,
-            own_usage: None,
-        }
+        let actors: Vec<_> = pages.iter().map(|page| (1, Some(page.as_str()), 0.0)).collect();
+        actors_at(Instant::now(), &actors)
     }
 
     fn page(kind: &str, figures: [u32; 4]) -> String {

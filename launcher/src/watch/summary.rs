@@ -50,8 +50,6 @@ pub struct Actor {
     pub visits_per_second: Option<f64>,
     /// Visits evaluated by the network.
     pub fresh_evaluations_per_second: Option<f64>,
-    /// Visits evaluated from the cache.
-    pub cache_hits_per_second: Option<f64>,
     /// Share of the evaluations that came from the cache.
     pub cache_hit_ratio: Option<f64>,
     /// Share of the worker threads' time in which they had work.
@@ -72,12 +70,8 @@ pub struct Inference {
     pub batch_size: Option<f64>,
     /// Share of the largest batch that an average batch fills.
     pub batch_fill_ratio: Option<f64>,
-    /// Share of the computed slots that were padding.
-    pub padding_ratio: Option<f64>,
     /// Average time that a request waits for the device, in seconds.
     pub queue_seconds: Option<f64>,
-    /// Positions waiting now.
-    pub queued_positions: Option<u64>,
     /// Share of the time in which a device computes, on average over the servers.
     pub busy_ratio: Option<f64>,
     /// Version of the model that serves the actors.
@@ -98,8 +92,6 @@ pub struct Replay {
     pub window_positions: Option<u64>,
     /// Positions ever stored.
     pub positions_inserted: Option<u64>,
-    /// Positions ever handed to the learner.
-    pub positions_sampled: Option<u64>,
     /// Games stored in an hour, at the rate since `minuet up` was started.
     pub games_per_hour: Option<f64>,
     /// Positions stored in a second, at the rate since `minuet up` was started.
@@ -148,8 +140,6 @@ pub struct Rating {
     pub latest: Option<Elo>,
     /// Games played since the role was started.
     pub games: Option<u64>,
-    /// Number of times that the best checkpoint was replaced since the role was started.
-    pub promotions: Option<u64>,
 }
 
 /// Rating of one checkpoint.
@@ -233,7 +223,6 @@ fn actor(observation: &Observation, history: &History) -> Actor {
     Actor {
         visits_per_second: rate(names::VISITS),
         fresh_evaluations_per_second: rate(names::FRESH),
-        cache_hits_per_second: rate(names::CACHE_HITS),
         cache_hit_ratio: share(rate(names::CACHE_HITS), rate(names::FRESH)),
         busy_ratio: share(rate(names::WORKER_BUSY), rate(names::WORKER_WAITING)),
         spooled_games: observation
@@ -252,13 +241,7 @@ fn inference(observation: &Observation, history: &History, config: &RunConfig) -
         positions_per_second: history.rate(role, names::EVALUATED),
         batch_size,
         batch_fill_ratio: batch_size.map(|size| size / config.inference.largest_batch() as f64),
-        padding_ratio: history
-            .per(role, names::BATCH_POSITIONS, names::BATCH_SLOTS)
-            .map(|filled| 1.0 - filled),
         queue_seconds: history.per(role, names::QUEUE_SECONDS_SUM, names::QUEUE_SECONDS_COUNT),
-        queued_positions: observation
-            .sum(role, names::QUEUED_POSITIONS)
-            .map(|positions| positions as u64),
         busy_ratio: history
             .rate(role, names::DEVICE_BUSY)
             .map(|ratio| (ratio / observation.pages(role).count().max(1) as f64).min(1.0)),
@@ -281,7 +264,6 @@ fn replay(after_seconds: f64, observation: &Observation, beginning: Option<Begin
         games_inserted: Some(stats.games_inserted),
         window_positions: Some(stats.window_positions),
         positions_inserted: Some(stats.positions_inserted),
-        positions_sampled: Some(stats.positions_sampled),
         games_per_hour: rate(stats.games_inserted, |then| then.games).map(|rate| rate * 3600.0),
         positions_per_second: rate(stats.positions_inserted, |then| then.positions),
         disk_bytes: Some(stats.disk_bytes),
@@ -320,12 +302,12 @@ fn rating(observation: &Observation) -> Option<Rating> {
     let mut processes = observation.processes.values();
     processes.find(|process| process.role == Role::Rating)?;
     let page = observation.pages(Role::Rating).next();
-    let whole = |name| page.and_then(|page| page.sum(name)).map(|value| value as u64);
     Some(Rating {
         best: page.and_then(|page| elo(page, "best")),
         latest: page.and_then(|page| elo(page, "latest")),
-        games: whole(names::RATING_GAMES),
-        promotions: whole(names::RATING_PROMOTIONS),
+        games: page
+            .and_then(|page| page.sum(names::RATING_GAMES))
+            .map(|games| games as u64),
     })
 }
 

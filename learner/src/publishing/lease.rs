@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use checkpoints::{Lease, LeaseTimes, Repository};
+use checkpoints::{LATEST, Lease, LeaseTimes, Repository};
 use service::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
 
@@ -81,14 +81,13 @@ fn read_or_create_name(file: &mut File) -> io::Result<String> {
     Ok(name)
 }
 
-/// Acquires the lease of the label `line`. Waits while another learner holds the lease and while the store does not answer; returns
+/// Acquires the lease of the label `latest`. Waits while another learner holds the lease and while the store does not answer; returns
 /// `None` if `shutdown` ends the wait.
 ///
 /// # Errors
 /// The store refuses, or it does not support leases.
 pub async fn acquire(
     repository: &Repository,
-    line: &str,
     folder: &LearnerFolder,
     metrics: &Metrics,
     shutdown: &CancellationToken,
@@ -97,7 +96,7 @@ pub async fn acquire(
     let mut backoff = Backoff::for_connections();
     loop {
         let acquired = tokio::select! {
-            acquired = repository.lease(line, &folder.holder, LeaseTimes::default()) => acquired,
+            acquired = repository.lease(LATEST, &folder.holder, LeaseTimes::default()) => acquired,
             () = shutdown.cancelled() => return Ok(None),
         };
         match acquired {

@@ -7,7 +7,6 @@
 //! have the value 0, where the sigmoid is flat: with squared error, a network that always predicts 0 would get almost no
 //! gradient from the few positions with another value.
 
-use config::LearnerConfig;
 use tch::{Kind, Reduction, Tensor};
 
 use crate::{
@@ -35,7 +34,7 @@ pub struct Term {
 ///
 /// # Errors
 /// [`TorchError`], also if the batch has no outcomes and the network predicts them.
-pub fn terms(outputs: &Outputs, targets: &Targets, weights: &LearnerConfig) -> Result<Vec<Term>, TorchError> {
+pub fn terms(outputs: &Outputs, targets: &Targets) -> Result<Vec<Term>, TorchError> {
     let logits = outputs.head(POLICY)?;
     let log_probabilities = match &targets.candidates {
         None => logits.f_log_softmax(-1, Kind::Float)?,
@@ -70,7 +69,7 @@ pub fn terms(outputs: &Outputs, targets: &Targets, weights: &LearnerConfig) -> R
             Some(1.0),
             cross_entropy(&log_probabilities, &targets.policy)?,
         ),
-        term(VALUE, Some(weights.value_weight), value),
+        term(VALUE, Some(1.0), value),
     ];
     if outputs.value_form == ValueForm::Outcomes {
         terms.push(term(SQUARED_ERROR, None, squared_error()?.f_detach()?));

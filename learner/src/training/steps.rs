@@ -40,7 +40,6 @@ struct Description {
     learning_rate: f64,
     weight_decay: f64,
     max_gradient_norm: f64,
-    value_weight: f64,
     threads: i32,
 }
 
@@ -79,7 +78,6 @@ fn work(arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
         learning_rate: config.learner.learning_rate,
         weight_decay: config.learner.weight_decay,
         max_gradient_norm: config.learner.max_gradient_norm,
-        value_weight: config.learner.value_weight,
         threads: tch::get_num_threads(),
     };
     println!("{}", serde_json::to_string(&description)?);

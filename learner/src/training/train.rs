@@ -297,7 +297,7 @@ impl Trainer {
         let targets = Targets::new(batch, self.device)?;
         let inputs = self.feeder.batch(&batch.inputs)?;
         let outputs = network.forward(&inputs, pass)?;
-        loss::terms(&outputs, &targets, &self.config)
+        loss::terms(&outputs, &targets)
     }
 
     /// Returns the number of samples trained on for each position inserted.

@@ -8,7 +8,7 @@ use std::{
 use checkpoints::{LATEST, Manifest, Repository};
 use config::RunConfig;
 use launcher::{
-    alarms::{self, Alarm, Look, NewestCheckpoint, Progress},
+    alarms::{self, Alarm, LearningReader, Look, NewestCheckpoint},
     moment::{age, rfc3339},
     run::addresses::Addresses,
 };
@@ -32,15 +32,15 @@ pub async fn state(run: &Path, config: &RunConfig) -> (Vec<Check>, Vec<Alarm>) {
         step: manifest.draft.step,
         age: age(manifest.created_at_ms),
     });
-    let learned = Progress::new(run).read(&config, &addresses).await;
+    let learned = LearningReader::new(run).read(&config, &addresses).await;
     let look = Look::at(&config, &addresses, newest, learned).await;
     let (answer, all) = look.answers();
     let mut text = format!("at work: {answer} of {all} processes answer");
-    if let Some(age) = look.newest_game_age() {
+    if let Some(age) = look.newest_game_age {
         text.push_str(&format!(", the last game was stored {} s ago", age.as_secs()));
     }
     checks.push(Check::ok("run", text));
-    (checks, alarms::raised(&look.evidence(None)))
+    (checks, alarms::raised(&look, None))
 }
 
 async fn newest_checkpoint(config: &RunConfig) -> Result<Option<Manifest>, checkpoints::Error> {

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
-use config::{Provider, UnknownProvider};
+use config::Provider;
 use search::{Reuse, Settings};
 
 /// Values of all options.
@@ -145,13 +145,11 @@ impl Options {
                 }
             }
             "provider" => {
-                self.provider = value
-                    .parse()
-                    .map_err(|must: UnknownProvider| OptionError::Value {
-                        name: "Provider",
-                        value: value.into(),
-                        must: must.to_string(),
-                    })?;
+                self.provider = value.parse().map_err(|must| OptionError::Value {
+                    name: "Provider",
+                    value: value.into(),
+                    must,
+                })?;
             }
             "threads" => self.threads = number("Threads", value, THREADS)?,
             "hash" => self.search.tree_bytes = (number("Hash", value, HASH)? as usize) << 20,

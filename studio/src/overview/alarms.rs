@@ -89,7 +89,7 @@ fn item(number: usize, alarm: &Alarm) -> Markup {
             span.sign aria-hidden="true" { @if is_critical { "▲" } @else { "△" } }
             div {
                 p {
-                    b { (alarm.title()) }
+                    b { (title(alarm.name)) }
                     @if is_critical { span.hidden-text { " (critical)" } }
                     ": " (alarm.text) "."
                 }
@@ -109,7 +109,7 @@ fn item(number: usize, alarm: &Alarm) -> Markup {
 
 /// The titles of all alarms in a sentence, for screen readers.
 fn titles(raised: &[Alarm]) -> Markup {
-    let mut titles: Vec<String> = raised.iter().map(Alarm::title).collect();
+    let mut titles: Vec<String> = raised.iter().map(|alarm| title(alarm.name)).collect();
     titles.dedup();
     html! {
         @match titles.len() {

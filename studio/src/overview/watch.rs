@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use launcher::{
-    alarms::{Alarm, Look, NewestCheckpoint, Progress, raised},
+    alarms::{Alarm, LearningReader, Look, NewestCheckpoint, raised},
     moment,
     run::addresses::Addresses,
 };
@@ -37,7 +37,7 @@ struct Looks {
     next: Option<(Instant, Look)>,
     looked: Option<Instant>,
     /// Reader of the run's learning. `None`: no check was made yet.
-    progress: Option<Progress>,
+    learning: Option<LearningReader>,
     /// `None`: the run is not at work.
     findings: Option<Findings>,
 }
@@ -60,8 +60,10 @@ impl Looks {
             *self = Self::default();
             return;
         };
-        let progress = self.progress.get_or_insert_with(|| Progress::new(&run.folder));
-        let learned = progress.read(&run.config, &addresses).await;
+        let learning = self
+            .learning
+            .get_or_insert_with(|| LearningReader::new(&run.folder));
+        let learned = learning.read(&run.config, &addresses).await;
         let look = Look::at(&run.config, &addresses, newest, learned).await;
         let now = Instant::now();
         if self.next.as_ref().is_none_or(|(at, _)| *at + WINDOW <= now) {
@@ -69,7 +71,7 @@ impl Looks {
             self.before = earlier.map(|(_, look)| look);
         }
         self.findings = Some(Findings {
-            raised: raised(&look.evidence(self.before.as_ref())),
+            raised: raised(&look, self.before.as_ref()),
             at_ms: moment::now(),
         });
         self.looked = Some(now);

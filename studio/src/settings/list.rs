@@ -26,7 +26,8 @@ pub struct Setting {
 /// [`ConfigError`] if the file cannot be read or used.
 pub fn read(folder: &Path) -> Result<RunConfig, ConfigError> {
     let path = folder.join("run.toml");
-    let text = std::fs::read_to_string(&path).map_err(|reason| ConfigError::Read { path, reason })?;
+    let refused = |error| ConfigError::Invalid(format!("cannot read {}: {error}", path.display()));
+    let text = std::fs::read_to_string(&path).map_err(refused)?;
     config::parse(&text)
 }
 

@@ -60,7 +60,7 @@ impl Place {
         config.search.random_symmetry = false;
         let rating = &mut config.rating;
         (rating.elo0, rating.elo1, rating.max_games) = (0.0, 100.0, 400);
-        (rating.visits, rating.threads, rating.games_per_thread) = (12, 2, 8);
+        (rating.visits, rating.threads) = (12, 2);
         rating.provider = Provider::Cpu;
         rating.metrics = port.to_string();
         change(&mut config);
@@ -315,8 +315,7 @@ fn a_match_that_is_killed_continues_before_a_newer_checkpoint_is_rated() {
     let place = Place::new(|config| {
         config.rating.max_games = 100_000;
         config.rating.visits = 60;
-        config.rating.alpha = 1e-6;
-        config.rating.beta = 1e-6;
+        config.rating.elo1 = 0.1;
     });
     place.publish(0, STRONG);
     let role = place.start();
@@ -370,8 +369,6 @@ fn a_match_that_is_killed_continues_before_a_newer_checkpoint_is_rated() {
 fn a_match_ends_if_another_process_moves_best_and_a_folder_admits_one_process() {
     let place = Place::new(|config| {
         config.rating.max_games = 20_000;
-        config.rating.alpha = 1e-6;
-        config.rating.beta = 1e-6;
         // So small a difference is not decided within max_games, however fast the games are.
         config.rating.elo1 = 0.1;
     });
