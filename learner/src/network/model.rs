@@ -20,17 +20,17 @@ pub const VALUE: &str = "value";
 /// Outputs of a forward pass.
 #[derive(Debug)]
 pub struct Outputs {
-    /// What each head gives, f32, by the head's name. The policy gives logits: a tower `[batch, actions]`; the fish-eye network
-    /// `[parts, moves]`, the parts of all positions back to back. The value gives the numbers from which [`Outputs::values`] are computed.
+    /// Output of each head by its name, f32. The policy's are logits: `[batch, actions]` of a tower; `[parts, moves]` of the fish-eye
+    /// network, the parts of all positions back to back. The value's are the numbers from which [`Outputs::values`] are computed.
     pub heads: HashMap<&'static str, Tensor>,
     /// Values from the view of the player to act, f32 `[batch]`: in [-1, 1], or in [0, 1] in the fish-eye network.
     pub values: Tensor,
-    /// How the values are computed from the output of the value head.
+    /// Function by which the values are computed from the output of the value head.
     pub value_form: ValueForm,
 }
 
 impl Outputs {
-    /// Returns what a head gives.
+    /// Returns the output of a head.
     ///
     /// # Errors
     /// [`TorchError`] if the network has no such head.
