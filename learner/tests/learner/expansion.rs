@@ -1,6 +1,6 @@
 //! The vectorised expansion equals the reference, and packing refuses invalid samples.
 
-use crate::common::{layout, packer, row, stack, wire_batch};
+use crate::common::{Change, assert_refused, layout, packer, row, stack, wire_batch};
 use config::GameConfig;
 use games::{PlaneStack, RowForm, RowLayout};
 use learner::{
@@ -97,7 +97,6 @@ fn invalid_batches_are_refused_with_the_reason() {
         fault(&|batch| batch.options = 1),
         BatchError::Game { .. }
     ));
-    type Change<'a> = &'a dyn Fn(&mut proto::v1::Batch);
     let lengths: [(&str, Change<'_>); 5] = [
         ("rows", &|batch| batch.rows.truncate(5)),
         ("visit_counts", &|batch| batch.visit_counts.push(0)),
@@ -105,13 +104,6 @@ fn invalid_batches_are_refused_with_the_reason() {
         ("visits", &|batch| batch.visits.truncate(3)),
         ("results", &|batch| batch.results.clear()),
     ];
-    for (field, change) in lengths {
-        let error = fault(change);
-        assert!(
-            matches!(error, BatchError::Length(found) if found.column == field),
-            "{field}: {error}"
-        );
-    }
     let samples: [(usize, Change<'_>); 5] = [
         (0, &|batch| batch.rows[0] = 64),
         (1, &|batch| batch.visit_actions[3] = 9),
@@ -119,13 +111,12 @@ fn invalid_batches_are_refused_with_the_reason() {
         (2, &|batch| batch.results[2] = f32::NAN),
         (3, &|batch| batch.visits[6..8].fill(0)),
     ];
-    for (sample, change) in samples {
-        let error = fault(change);
-        assert!(
-            matches!(error, BatchError::Sample { sample: found, .. } if found == sample),
-            "{sample}: {error}"
-        );
-    }
+    assert_refused(
+        &packer(&layout),
+        &wire_batch(&layout, 4, 1, 0),
+        &lengths,
+        &samples,
+    );
 }
 
 /// The rows are those of Othello, and the first entry of each is the only action. Row and action must be transformed by the same

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use crate::common::{generator, model, settings, trainer};
+use crate::common::{Change, assert_refused, generator, model, settings, trainer};
 use config::{LearnerConfig, ModelConfig, Optimizer};
 use games::{
     Game as _,
     generator::{Encoding, Example, Examples, GeneratorGame, Position, Problem, moves::MOVES},
 };
 use learner::{
-    data::{batches::BatchError, packer::Packer},
+    data::packer::Packer,
     network::{Folded, Pass, inputs::Feeder},
     publishing::{
         export::{Prover, export, with_pairs},
@@ -22,7 +22,6 @@ use onnx::{
     fish_eye::{self, recursive},
     model::{PAIRS_KEY, entry_of},
 };
-use proto::v1;
 use tch::Device;
 
 /// Largest allowed difference from the definition, as a share of the range, or of 1 if that is more.
@@ -291,24 +290,11 @@ fn candidates_are_the_moves_that_the_imps_have() {
 
 #[test]
 fn invalid_samples_are_named() {
-    let fault = |change: &dyn Fn(&mut v1::Batch)| {
-        let mut wire = generator::wire_batch(Encoding::Plain, 4, 1, 0);
-        change(&mut wire);
-        generator::packer(Encoding::Plain).pack(&wire).unwrap_err()
-    };
-    type Change<'a> = &'a dyn Fn(&mut v1::Batch);
     let lengths: [(&str, Change<'_>); 3] = [
         ("row_lengths", &|batch| batch.row_lengths.clear()),
         ("rows", &|batch| batch.row_lengths[2] += 1),
         ("rows", &|batch| batch.row_lengths[0] = u32::MAX),
     ];
-    for (field, change) in lengths {
-        let error = fault(change);
-        assert!(
-            matches!(error, BatchError::Length(found) if found.column == field),
-            "{field}: {error}"
-        );
-    }
     let samples: [(usize, Change<'_>); 6] = [
         // Examples in a row of a representation without them.
         (0, &|batch| {
@@ -337,11 +323,6 @@ fn invalid_samples_are_named() {
         (2, &|batch| batch.visit_actions[2] = 95 * MOVES as u32),
         (3, &|batch| batch.results[3] = -0.1),
     ];
-    for (sample, change) in samples {
-        let error = fault(change);
-        assert!(
-            matches!(error, BatchError::Sample { sample: found, .. } if found == sample),
-            "{sample}: {error}"
-        );
-    }
+    let batch = generator::wire_batch(Encoding::Plain, 4, 1, 0);
+    assert_refused(&generator::packer(Encoding::Plain), &batch, &lengths, &samples);
 }

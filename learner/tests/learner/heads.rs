@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::{all_parts, batch, batch_for, layout, model, packer, settings, trainer, wire_batch};
-use config::{LearnerConfig, ModelConfig, ValueHead};
+use config::{LearnerConfig, ModelConfig, Optimizer, ValueHead};
 use learner::{
     data::{batches::BatchError, packer::Packer},
     network::{Folded, NetworkShape},
@@ -40,13 +40,20 @@ fn every_part_can_memorise_one_batch() {
         value_head: ValueHead::Wdl,
         ..model()
     };
-    for (name, model) in [
-        ("pooling", &pooling),
-        ("outcomes", &outcomes),
-        ("all", &all_parts(&model())),
+    let sgd = LearnerConfig {
+        optimizer: Optimizer::Sgd,
+        learning_rate: 5e-2,
+        ..settings()
+    };
+    for (name, model, settings, actions) in [
+        ("nothing", &model(), &quick, &[9][..]),
+        ("nothing, with SGD", &model(), &sgd, &[9]),
+        ("pooling", &pooling, &quick, &[9, 128]),
+        ("outcomes", &outcomes, &quick, &[9, 128]),
+        ("all", &all_parts(&model()), &quick, &[9, 128]),
     ] {
-        for actions in [9, 128] {
-            let mut trainer = trainer(&layout(actions), model, &quick, 1);
+        for &actions in actions {
+            let mut trainer = trainer(&layout(actions), model, settings, 1);
             let [first, last] = train_on_one_batch(&mut trainer, actions, 200);
             let figures = format!("{name}, {actions} actions: {first:?} {last:?}");
             // The policy is nearly uniform at first.

@@ -97,25 +97,6 @@ fn targets_are_those_of_mctx() {
     }
 }
 
-/// The expected values are computed by hand: (50 + 3) · scale / range is 1, and v_mix = (0.2 + 4 · (0.5 · 0.5 - 0.25 · 0.5) / 0.75) / 5.
-#[test]
-fn unvisited_actions_have_the_mixed_value() {
-    let rule = CompletedQ {
-        scale: 2.0 / 53.0,
-        range: 2.0,
-    };
-    let evaluation = 0.199_951_17; // 0.2 in half precision.
-    let found = target(
-        rule,
-        &[3, 1],
-        (&[(0.5, 0.5), (0.25, -0.5)], &[(6, 0.25)], evaluation),
-    );
-    let mixed: f64 = (f64::from(evaluation) + 4.0 * 0.125 / 0.75) / 5.0;
-    let weights = [0.5 * 0.5f64.exp(), 0.25 * (-0.5f64).exp(), 0.25 * mixed.exp()];
-    let sum: f64 = weights.iter().sum();
-    assert_near(&found, &weights.map(|weight| weight / sum), 1e-9);
-}
-
 #[test]
 fn equal_values_leave_the_priors_and_small_differences_hardly_change_them() {
     let priors = [0.5, 0.375, 0.125];

@@ -8,7 +8,10 @@ pub mod store;
 use config::{LearnerConfig, ModelConfig, ValueHead};
 use games::{ConstantPlane, PlaneStack, RowForm, RowLayout, RowSymmetries};
 use learner::{
-    data::{batches::HostBatch, packer::Packer},
+    data::{
+        batches::{BatchError, HostBatch},
+        packer::Packer,
+    },
     network::NetworkShape,
     training::train::Trainer,
 };
@@ -153,4 +156,34 @@ pub fn trainer(layout: &RowLayout, model: &ModelConfig, settings: &LearnerConfig
     learner::torch::device::set_threads(1);
     let shape = NetworkShape::new(model, layout).unwrap();
     Trainer::new(&shape, layout, settings, seed, Device::Cpu).unwrap()
+}
+
+pub type Change<'a> = &'a dyn Fn(&mut v1::Batch);
+
+/// Checks that a packer refuses a batch with a changed length by the column's name, and one with an invalid sample by its number.
+pub fn assert_refused(
+    packer: &Packer,
+    batch: &v1::Batch,
+    lengths: &[(&str, Change<'_>)],
+    samples: &[(usize, Change<'_>)],
+) {
+    let fault = |change: Change<'_>| {
+        let mut batch = batch.clone();
+        change(&mut batch);
+        packer.pack(&batch).unwrap_err()
+    };
+    for &(field, change) in lengths {
+        let error = fault(change);
+        assert!(
+            matches!(error, BatchError::Length(found) if found.column == field),
+            "{field}: {error}"
+        );
+    }
+    for &(sample, change) in samples {
+        let error = fault(change);
+        assert!(
+            matches!(error, BatchError::Sample { sample: found, .. } if found == sample),
+            "{sample}: {error}"
+        );
+    }
 }
