@@ -5,8 +5,9 @@ use std::{
     sync::{Arc, atomic::Ordering},
 };
 
+use actor::check::{positions, rules};
 use config::RunConfig;
-use games::{Game as _, Outcome, Player, Symmetry, paco_sako::PacoSako};
+use games::{Game as _, Outcome, paco_sako::PacoSako};
 use proto::{
     decisions::Decision,
     v1::{Game, GameResult, VisitTotals},
@@ -151,43 +152,22 @@ fn check_record(game: &Game, reuse: Reuse) {
 
     let plies = game.actions.len();
     assert_eq!(game.model_of_position, vec![0; plies]);
-    assert_eq!(
-        (game.movers.len(), game.visit_counts.len(), game.root_values.len()),
-        (plies, plies, plies)
-    );
     assert!(game.row_lengths.is_empty());
-    let mut decisions = game.decision_columns().unwrap().expect("searches are recorded");
-    let mut rows = game.rows.chunks_exact(10);
-    let (mut indices, mut visits) = (game.visit_actions.iter(), game.visits.iter());
+    assert_eq!(rules::check::<TicTacToe>(game).first(), None);
     let mut state = TicTacToe::start(&Default::default(), None).unwrap();
-    for (ply, &action) in game.actions.iter().enumerate() {
-        assert_eq!(game.movers[ply] as usize, state.to_move().index());
-        let mut row = Vec::new();
-        state.write_row((), Symmetry::IDENTITY, &mut row);
-        assert_eq!(rows.next().unwrap(), row);
-        let count = game.visit_counts[ply] as usize;
-        let searched: Vec<u32> = indices.by_ref().take(count).copied().collect();
-        let times: Vec<u32> = visits.by_ref().take(count).copied().collect();
-        let mut legal = Vec::new();
-        state.legal_actions(&mut legal);
-        assert!(searched.iter().all(|index| legal.contains(index)));
-        assert!(times.iter().all(|&times| times > 0));
-        assert!(searched.contains(&action), "only what was visited is played");
-        assert_eq!(times.iter().sum::<u32>(), 24, "{reuse:?}");
-        assert!(game.root_values[ply].abs() <= 1.0);
-        check_decision(&decisions.next().unwrap(), &state, &searched, action);
-        state.play(action).unwrap();
+    for position in positions(game).unwrap() {
+        assert!(position.visits.iter().all(|&visits| visits > 0));
+        assert_eq!(position.visits.iter().sum::<u32>(), 24, "{reuse:?}");
+        let searched = position.visit_actions;
+        assert!(
+            searched.contains(&position.action),
+            "only what was visited is played"
+        );
+        assert!(position.root_value.abs() <= 1.0);
+        let decision = position.decision.expect("searches are recorded");
+        check_decision(&decision, &state, searched, position.action);
+        state.play(position.action).unwrap();
     }
-    assert!(rows.next().is_none() && indices.next().is_none() && visits.next().is_none());
-    let (result, score, ending) = match state.outcome().unwrap() {
-        Outcome::Won(Player::First) => (GameResult::FirstWon, 1.0, "first-won"),
-        Outcome::Won(Player::Second) => (GameResult::SecondWon, -1.0, "second-won"),
-        _ => (GameResult::Draw, 0.0, "draw"),
-    };
-    assert_eq!(
-        (game.result(), game.score, game.ending.as_str()),
-        (result, score, ending)
-    );
     let totals = game.totals.unwrap();
     assert_eq!(totals.visits, 24 * plies as u64);
     assert!(game.finished_at_ms > 1_600_000_000_000);
@@ -294,7 +274,7 @@ async fn the_role_plays_paco_sako_by_the_rules() {
     role.await.unwrap().unwrap();
     let games = store.games.lock();
     for game in games.values() {
-        assert_eq!(actor::check::rules::check::<PacoSako>(game), []);
+        assert_eq!(rules::check::<PacoSako>(game).first(), None);
         assert!(game.ending == "max-actions" || game.actions.len() < 150);
     }
 }
