@@ -1,8 +1,8 @@
 //! Index of the spool: position of each game and acknowledgements. It is kept in memory and rebuilt from the files at start.
 
 use std::{
-    collections::{BTreeMap, HashMap},
-    ops::Range,
+    collections::{BTreeMap, HashMap, hash_map::Entry},
+    ops::{Bound, Range},
 };
 
 use crate::GameId;
@@ -25,39 +25,30 @@ pub(super) enum Settled {
     FileDone { number: u64, is_damaged: bool },
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Index {
     next_number: u64,
-    files: BTreeMap<u64, File>,
+    files: HashMap<u64, File>,
+    /// Games without acknowledgement and their ranges in their files, oldest first.
+    waiting: BTreeMap<SpoolPosition, (GameId, Range<usize>)>,
+    /// Positions of these games.
     places: HashMap<GameId, SpoolPosition>,
-    /// Games without acknowledgement, oldest first.
-    waiting: BTreeMap<SpoolPosition, GameId>,
     bytes: u64,
 }
 
 #[derive(Debug)]
 struct File {
     space: u64,
-    games: Vec<Entry>,
+    /// Number of its games that wait.
     waiting: usize,
     is_damaged: bool,
-}
-
-#[derive(Debug)]
-struct Entry {
-    id: GameId,
-    range: Range<usize>,
-    is_settled: bool,
 }
 
 impl Index {
     pub(super) fn new(next_number: u64) -> Self {
         Self {
             next_number,
-            files: BTreeMap::new(),
-            places: HashMap::new(),
-            waiting: BTreeMap::new(),
-            bytes: 0,
+            ..Self::default()
         }
     }
 
@@ -67,49 +58,34 @@ impl Index {
         self.next_number - 1
     }
 
-    /// Adds a file and returns the number of new games. A game that another file already contains counts as settled in this
-    /// one.
+    /// Adds a file and returns the number of new games. A game that another file already contains is left out.
     pub(super) fn add(
         &mut self,
-        number: u64,
+        file: u64,
         space: u64,
         games: Vec<(GameId, Range<usize>)>,
         is_damaged: bool,
     ) -> usize {
         let mut waiting = 0;
-        let mut entries = Vec::with_capacity(games.len());
-        for (at, (id, range)) in games.into_iter().enumerate() {
-            let is_settled = self.places.contains_key(&id);
-            if !is_settled {
-                let place = SpoolPosition {
-                    file: number,
-                    game: at,
-                };
-                self.places.insert(id, place);
-                self.waiting.insert(place, id);
+        for (game, (id, range)) in games.into_iter().enumerate() {
+            if let Entry::Vacant(place) = self.places.entry(id) {
+                let position = *place.insert(SpoolPosition { file, game });
+                self.waiting.insert(position, (id, range));
                 waiting += 1;
             }
-            entries.push(Entry {
-                id,
-                range,
-                is_settled,
-            });
         }
         self.bytes += space;
-        self.files.insert(
-            number,
-            File {
-                space,
-                games: entries,
-                waiting,
-                is_damaged,
-            },
-        );
+        let added = File {
+            space,
+            waiting,
+            is_damaged,
+        };
+        self.files.insert(file, added);
         waiting
     }
 
     pub(super) fn games(&self) -> u64 {
-        self.places.len() as u64
+        self.waiting.len() as u64
     }
 
     pub(super) fn bytes(&self) -> u64 {
@@ -118,17 +94,13 @@ impl Index {
 
     /// Returns the oldest waiting game after `position`.
     pub(super) fn next_after(&self, position: Option<SpoolPosition>) -> Option<(SpoolPosition, GameId)> {
-        let first = position.map_or(SpoolPosition { file: 0, game: 0 }, |last| SpoolPosition {
-            file: last.file,
-            game: last.game + 1,
-        });
-        let (&position, &id) = self.waiting.range(first..).next()?;
+        let after = position.map_or(Bound::Unbounded, Bound::Excluded);
+        let (&position, &(id, _)) = self.waiting.range((after, Bound::Unbounded)).next()?;
         Some((position, id))
     }
 
     pub(super) fn range(&self, position: SpoolPosition) -> Option<Range<usize>> {
-        let entry = self.files.get(&position.file)?.games.get(position.game)?;
-        (!entry.is_settled).then(|| entry.range.clone())
+        self.waiting.get(&position).map(|(_, range)| range.clone())
     }
 
     pub(super) fn place(&self, id: GameId) -> Option<(SpoolPosition, Range<usize>)> {
@@ -149,19 +121,11 @@ impl Index {
     }
 
     fn settle_at(&mut self, position: SpoolPosition, is_damaged: bool) -> Settled {
-        let Some(file) = self.files.get_mut(&position.file) else {
+        let settled = self.waiting.remove(&position);
+        let (Some((id, _)), Some(file)) = (settled, self.files.get_mut(&position.file)) else {
             return Settled::Unknown;
         };
-        let Some(entry) = file
-            .games
-            .get_mut(position.game)
-            .filter(|entry| !entry.is_settled)
-        else {
-            return Settled::Unknown;
-        };
-        entry.is_settled = true;
-        self.places.remove(&entry.id);
-        self.waiting.remove(&position);
+        self.places.remove(&id);
         file.waiting -= 1;
         file.is_damaged |= is_damaged;
         if file.waiting > 0 {
