@@ -14,9 +14,9 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use checkpoints::{LATEST, Lease, LeaseTimes, Repository};
-use service::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
 
+use super::{is_transient, until_answered};
 use crate::metrics::Metrics;
 
 const LOCK: &str = "learner.lock";
@@ -91,28 +91,21 @@ pub async fn acquire(
     folder: &LearnerFolder,
     metrics: &Metrics,
     shutdown: &CancellationToken,
-) -> Result<Option<Lease>, checkpoints::Error> {
+) -> anyhow::Result<Option<Lease>> {
     metrics.lease_token.set(0.0);
-    let mut backoff = Backoff::for_connections();
-    loop {
-        let acquired = tokio::select! {
-            acquired = repository.lease(LATEST, &folder.holder, LeaseTimes::default()) => acquired,
-            () = shutdown.cancelled() => return Ok(None),
-        };
-        match acquired {
-            Ok(lease) => {
-                metrics.lease_token.set(lease.token() as f64);
-                return Ok(Some(lease));
-            }
-            Err(error) if error.is_transient() => {
-                if (backoff.attempts() + 1).is_power_of_two() {
-                    tracing::warn!(error = %service::chain(&error), "cannot acquire the lease of the model store; trying again");
-                }
-                if !backoff.wait(shutdown).await {
-                    return Ok(None);
-                }
-            }
-            Err(error) => return Err(error),
+    let failure = "cannot acquire the lease of the model store";
+    let acquired = tokio::select! {
+        acquired = until_answered(failure, shutdown, move || async move {
+            Ok(repository.lease(LATEST, &folder.holder, LeaseTimes::default()).await?)
+        }) => acquired,
+        () = shutdown.cancelled() => return Ok(None),
+    };
+    match acquired {
+        Err(error) if is_transient(&error) => Ok(None),
+        acquired => {
+            let lease = acquired?;
+            metrics.lease_token.set(lease.token() as f64);
+            Ok(Some(lease))
         }
     }
 }

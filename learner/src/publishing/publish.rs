@@ -9,7 +9,6 @@ use std::{
 use bytes::Bytes;
 use checkpoints::{Draft, LATEST, Lease, MODEL, OPTIMIZER, Version, WEIGHTS, milestones};
 use games::RowLayout;
-use service::backoff::Backoff;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +17,7 @@ use crate::{
         export::{ExportError, Prover, export, with_pairs},
         retention::Retention,
         snapshot::Snapshot,
+        until_answered,
     },
     training::train::Trainer,
 };
@@ -118,8 +118,13 @@ impl Publisher {
             (OPTIMIZER, snapshot.optimizer.clone()),
         ];
         let milestone = milestones::reached(self.clock.published, trained);
-        let uploaded = self.runtime.block_on(self.upload(&draft, &files, milestone));
-        let version = uploaded.map_err(anyhow::Error::from)?;
+        let failure = "cannot publish, training waits";
+        let version = self.runtime.block_on(async {
+            let upload = || self.upload(&draft, &files, milestone);
+            let version = until_answered(failure, &self.shutdown, upload).await?;
+            self.prune().await;
+            anyhow::Ok(version)
+        })?;
         self.clock.published = Some(trained);
         tracing::info!(
             %version,
@@ -137,32 +142,7 @@ impl Publisher {
         draft: &Draft,
         files: &[(&str, Bytes)],
         milestone: Option<&str>,
-    ) -> Result<Version, checkpoints::Error> {
-        let mut backoff = Backoff::for_connections();
-        loop {
-            let error = match self.try_upload(draft, files, milestone).await {
-                Ok(version) => {
-                    self.prune().await;
-                    return Ok(version);
-                }
-                Err(error) if error.is_transient() => error,
-                Err(error) => return Err(error),
-            };
-            if (backoff.attempts() + 1).is_power_of_two() {
-                tracing::warn!(error = %service::chain(&error), "cannot publish; training waits and retries");
-            }
-            if !backoff.wait(&self.shutdown).await {
-                return Err(error);
-            }
-        }
-    }
-
-    async fn try_upload(
-        &self,
-        draft: &Draft,
-        files: &[(&str, Bytes)],
-        milestone: Option<&str>,
-    ) -> Result<Version, checkpoints::Error> {
+    ) -> anyhow::Result<Version> {
         let version = self.lease.publish(draft.clone(), files.to_vec()).await?;
         // Milestones belong to the run's own line, and the first checkpoint that gets one keeps it.
         if let Some(milestone) = milestone.filter(|_| self.lease.label() == LATEST) {

@@ -5,12 +5,15 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use checkpoints::{Lease, Manifest, OPTIMIZER, Version, WEIGHTS};
 use games::RowLayout;
-use service::backoff::Backoff;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     network::NetworkShape,
-    publishing::snapshot::{LearnerState, Snapshot},
+    publishing::{
+        is_transient,
+        snapshot::{LearnerState, Snapshot},
+        until_answered,
+    },
 };
 
 /// A checkpoint from which training resumes.
@@ -35,24 +38,13 @@ pub async fn newest(
     shape: &NetworkShape,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Option<Resumed>> {
-    let mut backoff = Backoff::for_connections();
-    loop {
-        match try_newest(lease, layout, shape).await {
-            Err(error) if error.downcast_ref().is_some_and(checkpoints::Error::is_transient) => {
-                if (backoff.attempts() + 1).is_power_of_two() {
-                    tracing::warn!(error = %service::chain(&*error), "cannot look for a checkpoint to resume from; retrying");
-                }
-                if !backoff.wait(shutdown).await {
-                    return Ok(None);
-                }
-            }
-            Err(error) if error.is::<checkpoints::Error>() => {
-                return Err(error.context(
-                    "cannot resume from the newest checkpoint (if it is damaged, remove its folder to resume from the one before)",
-                ));
-            }
-            found => return found,
-        }
+    let failure = "cannot look for a checkpoint to resume from";
+    match until_answered(failure, shutdown, || try_newest(lease, layout, shape)).await {
+        Err(error) if is_transient(&error) => Ok(None),
+        Err(error) if error.is::<checkpoints::Error>() => Err(error.context(
+            "cannot resume from the newest checkpoint (if it is damaged, remove its folder to resume from the one before)",
+        )),
+        found => found,
     }
 }
 
