@@ -54,11 +54,15 @@ impl Tower {
         let mut build = |steps: Vec<Step>| -> Result<Vec<Op>, TorchError> {
             steps.into_iter().map(|step| Op::new(step, from)).collect()
         };
-        Ok(Self {
+        let mut tower = Self {
             shape: *shape,
             trunk: build(shape.trunk())?,
             heads: vec![(POLICY, build(shape.policy())?), (VALUE, build(shape.value())?)],
-        })
+        };
+        if shape.soft_policy {
+            tower.heads.push(("soft_policy", build(shape.soft_policy())?));
+        }
+        Ok(tower)
     }
 
     /// Evaluates `planes`, f32 `[batch, planes, height, width]` on the network's device.
@@ -84,8 +88,13 @@ impl Tower {
         })
     }
 
+    /// Returns the layers that a file holds.
     fn layers(&self) -> impl Iterator<Item = &Layer> {
-        let heads = self.heads.iter().flat_map(|(_, ops)| ops);
+        let served = self
+            .heads
+            .iter()
+            .filter(|(name, _)| [POLICY, VALUE].contains(name));
+        let heads = served.flat_map(|(_, ops)| ops);
         let ops = self.trunk.iter().chain(heads);
         ops.filter_map(|op| match op {
             Op::Layer(layer) => Some(&**layer),
@@ -105,7 +114,10 @@ impl Tower {
             layers.extend(layer.fold()?);
         }
         Ok(TowerWeights {
-            shape: self.shape,
+            shape: TowerShape {
+                soft_policy: false,
+                ..self.shape
+            },
             layers,
         })
     }
