@@ -136,9 +136,6 @@ pub struct ModelConfig {
     /// Form of the value head: `scalar`, or `wdl` for the probabilities of win, draw and loss. With `wdl` a model has an
     /// additional output `wdl`, and its `value` is win - loss. Must be `scalar` for the fish-eye network.
     pub value_head: ValueHead,
-    /// Train a second policy head towards a softened policy target, as KataGo does (true or false). It is not part of the published
-    /// models. Towers only.
-    pub soft_policy: bool,
     /// Width of the value head's hidden layer, 1 to 4096.
     pub value_hidden: u32,
     /// `true`: policy and value are heads of one tower. `false`: they are two networks in one file, as the fish-eye game's
@@ -179,7 +176,6 @@ impl Default for ModelConfig {
             filters: 64,
             global_pooling: 0,
             value_head: ValueHead::Scalar,
-            soft_policy: false,
             value_hidden: 256,
             shared: true,
         }

@@ -35,9 +35,6 @@ pub struct TowerShape {
     /// True if the value head predicts the probabilities of a win, a draw and a loss. Written as `value_head`: `scalar` or `wdl`.
     #[serde(rename = "value_head", with = "value_head")]
     pub outcomes: bool,
-    /// True if a second policy head is trained. Files do not hold it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub soft_policy: bool,
 }
 
 /// The two forms of policy head.
@@ -193,7 +190,6 @@ impl TowerShape {
             value_channels: 8,
             value_hidden: 64,
             outcomes: false,
-            soft_policy: false,
         }
     }
 
@@ -258,23 +254,6 @@ impl TowerShape {
         }
     }
 
-    /// Returns the steps of the second policy head: those of the policy, with variables of their own.
-    pub fn soft_policy(&self) -> Vec<Step> {
-        let mut steps = self.policy();
-        for step in &mut steps {
-            if let Step::Layer(layer) = step {
-                for name in [
-                    &mut layer.variable,
-                    &mut layer.pooling_variable,
-                    &mut layer.shape.name,
-                ] {
-                    name.insert_str(0, "soft_");
-                }
-            }
-        }
-        steps
-    }
-
     /// Returns the steps from the tower's last board to the output of the value head: the logits of a win, a draw and a loss, or one
     /// number whose tanh is the value.
     pub fn value(&self) -> Vec<Step> {
@@ -293,12 +272,7 @@ impl TowerShape {
 
     /// Returns all layers in order.
     pub fn layers(&self) -> Vec<TowerLayer> {
-        let soft = if self.soft_policy {
-            self.soft_policy()
-        } else {
-            Vec::new()
-        };
-        let steps = [self.trunk(), self.policy(), self.value(), soft];
+        let steps = [self.trunk(), self.policy(), self.value()];
         let layers = steps.into_iter().flatten().filter_map(|step| match step {
             Step::Layer(layer) => Some(layer),
             _ => None,

@@ -123,7 +123,6 @@ impl Tensors {
             value_channels: self.sizes("value.conv")?[0],
             value_hidden: self.sizes("value.hidden")?[0],
             outcomes: self.sizes("value.output")?[0] == 3,
-            soft_policy: false,
         })
     }
 

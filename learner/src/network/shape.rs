@@ -46,10 +46,6 @@ impl NetworkShape {
             "`model.global_pooling` must be 0 for {game}: the fish-eye network has no residual blocks"
         );
         ensure!(
-            !model.soft_policy,
-            "`model.soft_policy` must be false for {game}: only towers have this head"
-        );
-        ensure!(
             model.value_head == ValueHead::Scalar,
             "`model.value_head` must be \"scalar\" for {game}: it has one player, whose results are scores"
         );
@@ -98,7 +94,6 @@ fn tower(model: &ModelConfig, layout: &RowLayout) -> TowerShape {
         value_channels: VALUE_CHANNELS,
         value_hidden: model.value_hidden as usize,
         outcomes: model.value_head == ValueHead::Wdl,
-        soft_policy: model.soft_policy,
         ..shape
     }
 }

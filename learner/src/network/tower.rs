@@ -54,15 +54,11 @@ impl Tower {
         let mut build = |steps: Vec<Step>| -> Result<Vec<Op>, TorchError> {
             steps.into_iter().map(|step| Op::new(step, from)).collect()
         };
-        let mut tower = Self {
+        Ok(Self {
             shape: *shape,
             trunk: build(shape.trunk())?,
             heads: vec![(POLICY, build(shape.policy())?), (VALUE, build(shape.value())?)],
-        };
-        if shape.soft_policy {
-            tower.heads.push(("soft_policy", build(shape.soft_policy())?));
-        }
-        Ok(tower)
+        })
     }
 
     /// Evaluates `planes`, f32 `[batch, planes, height, width]` on the network's device.
@@ -88,13 +84,8 @@ impl Tower {
         })
     }
 
-    /// Returns the layers that a file holds.
     fn layers(&self) -> impl Iterator<Item = &Layer> {
-        let served = self
-            .heads
-            .iter()
-            .filter(|(name, _)| [POLICY, VALUE].contains(name));
-        let heads = served.flat_map(|(_, ops)| ops);
+        let heads = self.heads.iter().flat_map(|(_, ops)| ops);
         let ops = self.trunk.iter().chain(heads);
         ops.filter_map(|op| match op {
             Op::Layer(layer) => Some(&**layer),
@@ -114,10 +105,7 @@ impl Tower {
             layers.extend(layer.fold()?);
         }
         Ok(TowerWeights {
-            shape: TowerShape {
-                soft_policy: false,
-                ..self.shape
-            },
+            shape: self.shape,
             layers,
         })
     }

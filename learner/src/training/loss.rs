@@ -18,9 +18,6 @@ use crate::{
 /// Name of the value's squared error, if the value is trained by a cross-entropy.
 const SQUARED_ERROR: &str = "value_squared_error";
 
-/// Weight of the soft policy's loss, which is small because its target is nearly even.
-const SOFT_POLICY_WEIGHT: f64 = 8.0;
-
 /// One term of the loss.
 #[derive(Debug)]
 pub struct Term {
@@ -74,29 +71,10 @@ pub fn terms(outputs: &Outputs, targets: &Targets) -> Result<Vec<Term>, TorchErr
         ),
         term(VALUE, Some(1.0), value),
     ];
-    if let Some(logits) = outputs.heads.get("soft_policy") {
-        let log_probabilities = logits.f_log_softmax(-1, Kind::Float)?;
-        let loss = cross_entropy(&log_probabilities, &softened(&targets.policy, logits)?)?;
-        terms.push(term("soft_policy", Some(SOFT_POLICY_WEIGHT), loss));
-    }
     if outputs.value_form == ValueForm::Outcomes {
         terms.push(term(SQUARED_ERROR, None, squared_error()?.f_detach()?));
     }
     Ok(terms)
-}
-
-/// Returns the targets with each share replaced by its fourth root, divided by the sum over the sample, as in KataGo's soft policy.
-fn softened(policy: &PolicyTargets, logits: &Tensor) -> Result<PolicyTargets, TorchError> {
-    let (samples, width) = logits.size2()?;
-    let sample = policy.at.f_div_scalar_mode(width, "floor")?;
-    let weights = policy.share.f_pow_tensor_scalar(0.25)?;
-    let sums = Tensor::f_zeros([samples], (Kind::Float, logits.device()))?;
-    let sums = sums.f_scatter_add(0, &sample, &weights)?;
-    Ok(PolicyTargets {
-        at: policy.at.shallow_clone(),
-        share: weights.f_div(&sums.f_gather(0, &sample, false)?)?,
-        samples: policy.samples,
-    })
 }
 
 /// Returns the weighted sum of the terms.

@@ -165,38 +165,3 @@ fn targets_of_outcomes_are_mixed_and_scores_are_refused() {
         "{error}"
     );
 }
-
-/// The target of two actions with the shares 0.9 and 0.1: their fourth roots, divided by the sum.
-#[test]
-fn a_soft_policy_is_trained_and_not_exported() {
-    let soft = ModelConfig {
-        soft_policy: true,
-        ..all_parts(&model())
-    };
-    let roots = [0.9f64.powf(0.25), 0.1f64.powf(0.25)];
-    let shares = roots.map(|root| root / (roots[0] + roots[1]));
-    let entropy: f64 = shares.iter().map(|share| -share * share.ln()).sum();
-    for actions in [9, 128] {
-        let layout = layout(actions);
-        let quick = LearnerConfig {
-            learning_rate: 1e-2,
-            ..settings()
-        };
-        let mut trainer = trainer(&layout, &soft, &quick, 1);
-        let [first, last] = train_on_one_batch(&mut trainer, actions, 200);
-        let [first, last] = [first, last].map(|report| report.of("soft_policy") - entropy);
-        assert!(last > -1e-4 && last < 0.3 * first, "{first} {last}");
-        let file = export(&trainer.network, &layout, 6).unwrap();
-        let rows = batch(&layout, 30, 1, 0).rows;
-        let prover = Prover::load(Path::new("")).unwrap();
-        prover.prove(&file, &trainer.network, &layout, &rows).unwrap();
-        let (weights, _) = onnx::tower_of(&file).unwrap();
-        assert!(!weights.shape.soft_policy);
-        assert!(
-            weights
-                .layers
-                .iter()
-                .all(|layer| !layer.shape.name.contains("soft"))
-        );
-    }
-}
