@@ -41,6 +41,9 @@ pub enum GameFate {
 /// Batches of a request, or the reason why it is refused.
 pub type Batches = Result<Vec<Result<Batch, Status>>, Status>;
 
+/// Decides about a game, from the number of earlier games and the game.
+type Decide = Box<dyn Fn(u64, &Game) -> GameFate + Send + Sync>;
+
 /// A replay store that breaks streams, refuses games and repeats acknowledgements if a test says so.
 pub struct FakeStore {
     /// The games that were kept, by id.
@@ -51,7 +54,7 @@ pub struct FakeStore {
     pub duplicates: AtomicU64,
     /// Number of games that arrived with the id of a different game.
     pub conflicts: AtomicU64,
-    fate: Box<dyn Fn(u64, &Game) -> GameFate + Send + Sync>,
+    fate: Decide,
     sample: Box<dyn Fn(&SampleRequest) -> Batches + Send + Sync>,
     stats: Box<dyn Fn(&StatsRequest) -> StatsReply + Send + Sync>,
 }
