@@ -26,58 +26,29 @@ pub enum PolicyHead {
     PerPart,
 }
 
-/// Error: a row or a layout is not valid.
+/// Error: a row or a layout is not valid. The message names the first wrong value or contradiction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RowError {
-    /// The row has a wrong number of values.
-    #[error("the row has {found} values instead of {expected}")]
-    Length {
-        /// Number of values that a row of this layout has.
-        expected: usize,
-        /// Number of values in the row.
-        found: usize,
-    },
-    /// An index points outside the sparse planes.
-    #[error("value {at}: index {index} points to none of the piece planes of the {planes}-plane tensor")]
-    Index {
-        /// Place in the row.
-        at: usize,
-        /// Value at that place.
-        index: u32,
-        /// Number of planes of the tensor.
-        planes: u32,
-    },
-    /// A constant is above its largest value.
-    #[error("value {at} ({name}): {value} is above {max}")]
-    Constant {
-        /// Place in the row.
-        at: usize,
-        /// The constant plane's name.
-        name: String,
-        /// Value at that place.
-        value: u32,
-        /// The largest value allowed.
-        max: u32,
-    },
-    /// The row is not a position of its game.
-    #[error("{0}")]
-    Position(String),
-    /// The rows are not planes.
-    #[error("the rows of {game} are not planes")]
-    NotPlanes {
-        /// Name of the game.
-        game: String,
-    },
-    /// The layout contradicts itself.
-    #[error("the row layout is not consistent: {0}")]
-    Layout(String),
+#[error("{0}")]
+pub struct RowError(String);
+
+impl RowError {
+    pub(crate) fn new(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+
+    /// Returns the error for a layout that contradicts itself.
+    pub(crate) fn of_layout(reason: impl std::fmt::Display) -> Self {
+        Self(format!("the row layout is not consistent: {reason}"))
+    }
+
+    /// Returns the error for a row of `found` values where `expected` are needed.
+    pub fn of_length(expected: usize, found: usize) -> Self {
+        Self(format!("the row has {found} values instead of {expected}"))
+    }
 }
 
 /// One representation of positions as rows.
 pub trait Codec: fmt::Debug + Send + Sync {
-    /// Returns the number of values in every row; `None` if rows differ in length.
-    fn row_len(&self) -> Option<usize>;
-
     /// Returns the numbers of values that a row can have.
     fn row_lengths(&self) -> RangeInclusive<usize>;
 
@@ -93,7 +64,7 @@ pub trait Codec: fmt::Debug + Send + Sync {
     /// Checks that the representation does not contradict itself, the number of actions or the policy head.
     ///
     /// # Errors
-    /// [`RowError::Layout`] with the first contradiction.
+    /// [`RowError`] with the first contradiction.
     fn check(&self, actions: u32, head: PolicyHead) -> Result<(), RowError>;
 
     /// Checks one row. Any numbers are safe to check.

@@ -10,7 +10,7 @@ const OTHER: u32 = 1;
 const EMPTY: u32 = 2;
 
 /// Discs on a board: bit `8·rank + file`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Discs {
     /// Discs of the player to move.
     pub own: u64,
@@ -37,14 +37,48 @@ impl Discs {
         Self { own, other, to_move }
     }
 
-    /// Returns the player to move in a game in which the players place one disc each in turn, the first player first; `None`
-    /// if the numbers of discs do not fit.
-    pub const fn due([first, second]: [u64; 2]) -> Option<Player> {
-        match first.count_ones().checked_sub(second.count_ones()) {
-            Some(0) => Some(Player::First),
-            Some(1) => Some(Player::Second),
-            _ => None,
+    /// Returns the squares with a disc.
+    pub const fn all(self) -> u64 {
+        self.own | self.other
+    }
+
+    /// Returns the image of the board under a map of bitboards.
+    pub fn map(self, image: impl Fn(u64) -> u64) -> Self {
+        Self {
+            own: image(self.own),
+            other: image(self.other),
+            to_move: self.to_move,
         }
+    }
+
+    /// Returns the same board with the other player to move.
+    pub const fn passed(self) -> Self {
+        Self {
+            own: self.other,
+            other: self.own,
+            to_move: self.to_move.other(),
+        }
+    }
+
+    /// Checks a board of a game in which the players place one disc each in turn, the first player first, until one `wins`. Returns
+    /// true if the player to move has lost.
+    ///
+    /// # Errors
+    /// Sentence that says why no game leads to this board.
+    pub fn check_turns(self, wins: impl Fn(u64) -> bool) -> Result<bool, String> {
+        let [first, second] = self.by_player().map(u64::count_ones);
+        let due = match first.checked_sub(second) {
+            Some(0) => Player::First,
+            Some(1) => Player::Second,
+            _ => return Err("X must have as many discs as O, or one more".into()),
+        };
+        if due != self.to_move {
+            return Err("the number of discs says that the other player moves".into());
+        }
+        if wins(self.own) {
+            return Err("the player to move has won already".into());
+        }
+        Ok(wins(self.other))
     }
 
     /// Writes the board as programs exchange it: 64 letters from a1 to h8, rank by rank (`X` first player, `O` second, `-` empty),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     layout::RowLayout,
@@ -73,6 +73,21 @@ pub struct StartError {
     pub reason: String,
 }
 
+impl StartError {
+    /// Returns the error of the game `G`.
+    pub(crate) fn of<G: Game>(reason: impl Into<String>) -> Self {
+        Self {
+            game: G::NAME,
+            reason: reason.into(),
+        }
+    }
+}
+
+/// Rules of a game without variants.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoRules {}
+
 /// Start of a one-player game, with a solution.
 #[derive(Clone, Debug)]
 pub struct Drawn<G> {
@@ -91,17 +106,6 @@ pub struct ProblemKind<Rules> {
     pub share: u32,
     /// Rules that draw only this kind.
     pub rules: Rules,
-}
-
-/// Implements [`Game::encoding`] for games with one representation.
-pub(crate) fn single_encoding(game: &'static str, options: u32) -> Result<(), StartError> {
-    if options == 0 {
-        return Ok(());
-    }
-    Err(StartError {
-        game,
-        reason: format!("the representation options must be 0, not {options}"),
-    })
 }
 
 /// State of a game, with the history that its rules need (repetitions, the turn so far).
@@ -131,8 +135,8 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// Switchable rules. The default is for self-play.
     type Rules: Clone + fmt::Debug + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync;
 
-    /// One of the game's representations, checked by [`Game::encoding`].
-    type Encoding: Copy + fmt::Debug + PartialEq + Send + Sync + 'static;
+    /// One of the game's representations, checked by [`Game::encoding`]. The default is the one with the number 0.
+    type Encoding: Copy + fmt::Debug + Default + PartialEq + Send + Sync + 'static;
 
     /// Name in configurations, records and metadata, e.g. `paco-sako`.
     const NAME: &'static str;
@@ -157,11 +161,17 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// [`StartError`] if the text is not a position of this game, or the rules are not possible.
     fn start(rules: &Self::Rules, position: Option<&str>) -> Result<Self, StartError>;
 
-    /// Returns the representation with the number `options`. 0 is the number of a game's only representation.
+    /// Returns the representation with the number `options`. By default a game has one, with the number 0.
     ///
     /// # Errors
     /// [`StartError`] if the game has no such representation.
-    fn encoding(options: u32) -> Result<Self::Encoding, StartError>;
+    fn encoding(options: u32) -> Result<Self::Encoding, StartError> {
+        if options == 0 {
+            return Ok(Self::Encoding::default());
+        }
+        let reason = format!("the representation options must be 0, not {options}");
+        Err(StartError::of::<Self>(reason))
+    }
 
     /// Checks that games under these rules can be written in this representation. By default all can.
     ///
@@ -209,8 +219,11 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// Returns the position as text, e.g. a FEN. [`Game::start`] reads it.
     fn position(&self) -> String;
 
-    /// True if the image of the state in this symmetry is equivalent to it. Always true for the identity.
-    fn allows(&self, symmetry: Symmetry) -> bool;
+    /// True if the image of the state in this symmetry is equivalent to it. Always true for the identity. By default all
+    /// [`Game::SYMMETRIES`] hold in every state.
+    fn allows(&self, symmetry: Symmetry) -> bool {
+        symmetry.0 < Self::SYMMETRIES
+    }
 
     /// Returns the symmetry in which a search evaluates the state, so that all equivalent states have one image and share its
     /// evaluation. Appends to `order` the places in `legal` of the legal actions, in the order of their policy entries in that

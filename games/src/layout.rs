@@ -9,13 +9,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     codec::{Codec, PolicyHead, RowError},
-    form::RowForm,
-    planes::{PlaneStack, SQUARES},
+    generator::ClanRows,
+    planes::{ConstantPlane, PlaneStack, SQUARES},
 };
+
+/// Representation of a game's rows: the list of all of them. A model's metadata says which one its rows have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowForm {
+    /// Planes of 8×8 squares, for board games.
+    Planes(PlaneStack),
+    /// A tree of imps with grids, for the generator game.
+    Clan(ClanRows),
+}
+
+impl RowForm {
+    /// Returns the methods of the representation.
+    pub fn codec(&self) -> &dyn Codec {
+        match self {
+            Self::Planes(stack) => stack,
+            Self::Clan(rows) => rows,
+        }
+    }
+}
 
 /// Meaning of a game's rows. It is data, so that the inference server and the learner need no knowledge of games.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Flat", into = "Flat")]
+#[serde(try_from = "Flat", into = "Flat")]
 pub struct RowLayout {
     /// Name of the game.
     pub game: String,
@@ -35,13 +54,11 @@ impl RowLayout {
     /// Returns the planes that the rows expand to.
     ///
     /// # Errors
-    /// [`RowError::NotPlanes`] if rows are not planes.
+    /// [`RowError`] if rows are not planes.
     pub fn stack(&self) -> Result<&PlaneStack, RowError> {
         match &self.form {
             RowForm::Planes(stack) => Ok(stack),
-            _ => Err(RowError::NotPlanes {
-                game: self.game.clone(),
-            }),
+            RowForm::Clan(_) => Err(RowError::new(format!("the rows of {} are not planes", self.game))),
         }
     }
 
@@ -52,7 +69,8 @@ impl RowLayout {
 
     /// Returns the number of values in every row; `None` if rows differ in length.
     pub fn row_len(&self) -> Option<usize> {
-        self.codec().row_len()
+        let lengths = self.row_lengths();
+        (lengths.start() == lengths.end()).then_some(*lengths.start())
     }
 
     /// Returns the numbers of values that a row can have.
@@ -79,10 +97,10 @@ impl RowLayout {
     /// Checks that the layout does not contradict itself. To be called once for a layout that was read.
     ///
     /// # Errors
-    /// [`RowError::Layout`] with the first contradiction.
+    /// [`RowError`] with the first contradiction.
     pub fn check(&self) -> Result<(), RowError> {
         if self.actions == 0 || self.actions > 1 << 20 {
-            return Err(RowError::Layout(format!("{} actions", self.actions)));
+            return Err(RowError::of_layout(format_args!("{} actions", self.actions)));
         }
         self.codec().check(self.actions, self.policy_head)
     }
@@ -96,18 +114,28 @@ impl RowLayout {
     }
 }
 
-/// Serialised form of a layout. The fields of the representation are next to the layout's own fields.
+/// Serialised form of a layout. The fields of its representation, and only these, are next to the layout's own.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Flat {
     game: String,
     options: u32,
-    #[serde(flatten)]
-    form: RowForm,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entries: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planes: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sparse: Option<Vec<u32>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    constants: Option<Vec<ConstantPlane>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ones: Option<Vec<u32>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clan: Option<ClanRows>,
     actions: u32,
     mirrored_actions: bool,
     /// Kind of policy head. Left out if it is the one that follows from the representation and the number of actions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     policy_head: Option<PolicyHead>,
 }
 
@@ -122,27 +150,56 @@ fn usual_head(form: &RowForm, actions: u32) -> PolicyHead {
     }
 }
 
-impl From<Flat> for RowLayout {
-    fn from(flat: Flat) -> Self {
-        let usual = usual_head(&flat.form, flat.actions);
-        Self {
+impl TryFrom<Flat> for RowLayout {
+    type Error = &'static str;
+
+    fn try_from(flat: Flat) -> Result<Self, Self::Error> {
+        let stack = (flat.entries, flat.planes, flat.sparse, flat.constants, flat.ones);
+        let form = match (stack, flat.clan) {
+            ((None, None, None, None, None), Some(clan)) => RowForm::Clan(clan),
+            ((Some(entries), Some(planes), Some(sparse), Some(constants), Some(ones)), None) => {
+                RowForm::Planes(PlaneStack {
+                    entries,
+                    planes,
+                    sparse,
+                    constants,
+                    ones,
+                })
+            }
+            _ => {
+                return Err(
+                    "a row layout has either `clan`, or all of `entries`, `planes`, `sparse`, `constants`, `ones`",
+                );
+            }
+        };
+        let usual = usual_head(&form, flat.actions);
+        Ok(Self {
             game: flat.game,
             options: flat.options,
-            form: flat.form,
+            form,
             actions: flat.actions,
             mirrored_actions: flat.mirrored_actions,
             policy_head: flat.policy_head.unwrap_or(usual),
-        }
+        })
     }
 }
 
 impl From<RowLayout> for Flat {
     fn from(layout: RowLayout) -> Self {
         let usual = usual_head(&layout.form, layout.actions);
+        let (stack, clan) = match layout.form {
+            RowForm::Planes(stack) => (Some(stack), None),
+            RowForm::Clan(clan) => (None, Some(clan)),
+        };
         Self {
             game: layout.game,
             options: layout.options,
-            form: layout.form,
+            entries: stack.as_ref().map(|stack| stack.entries),
+            planes: stack.as_ref().map(|stack| stack.planes),
+            sparse: stack.as_ref().map(|stack| stack.sparse.clone()),
+            constants: stack.as_ref().map(|stack| stack.constants.clone()),
+            ones: stack.map(|stack| stack.ones),
+            clan,
             actions: layout.actions,
             mirrored_actions: layout.mirrored_actions,
             policy_head: (layout.policy_head != usual).then_some(layout.policy_head),

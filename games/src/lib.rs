@@ -12,8 +12,7 @@
 //! | [`erased`] | games and states without their type |
 //! | [`value`] | players, and values that carry the point of view they are in |
 //! | [`codec`] | the [`codec::Codec`] trait: one representation of positions as rows |
-//! | [`form`] | the list of all representations |
-//! | [`layout`] | [`RowLayout`]: the meaning of a row, as data |
+//! | [`layout`] | [`RowLayout`]: the meaning of a row, as data; the list of all representations |
 //! | [`planes`] | rows that expand to a stack of planes, and their expansion |
 //! | [`symmetries`] | symmetries as maps of rows and policies |
 //! | [`scene`], [`terminal`] | a position as a drawing: as data, as text |
@@ -62,7 +61,6 @@ pub mod connect_four;
 pub mod course;
 mod discs;
 pub mod erased;
-pub mod form;
 pub mod game;
 pub mod generator;
 pub mod gomoku;
@@ -81,9 +79,8 @@ pub mod value;
 
 pub use codec::{PolicyHead, RowError};
 pub use course::Course;
-pub use form::RowForm;
-pub use game::{Action, Drawn, Game, IllegalAction, Known, Outcome, ProblemKind, StartError};
-pub use layout::RowLayout;
+pub use game::{Action, Drawn, Game, IllegalAction, Known, NoRules, Outcome, ProblemKind, StartError};
+pub use layout::{RowForm, RowLayout};
 pub use notation::Notation;
 pub use planes::{ConstantPlane, PlaneStack};
 pub use symmetries::{RowSymmetries, Symmetry};

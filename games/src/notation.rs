@@ -12,7 +12,7 @@ use crate::{
     Action, Game, Outcome, Player,
     perft::KnownPerft,
     probes::Line,
-    scene::{Clicks, Scene},
+    scene::{Board, Clicks, Scene},
     terminal::{self, Style},
 };
 
@@ -53,6 +53,9 @@ pub trait Notation: Game {
     /// Names of the fields, besides `start`, that say where a game in JSON begins.
     const START_FIELDS: &'static [&'static str] = &[];
 
+    /// Text between the actions of a turn.
+    const BETWEEN_ACTIONS: &'static str = " ";
+
     /// True if games are recorded as PGN, whose moves [`Notation::write_turn`] writes.
     const HAS_PGN: bool = false;
 
@@ -89,8 +92,31 @@ pub trait Notation: Game {
     /// Sentence for the person who wrote `text`: why it is not a legal turn.
     fn read_turn(&self, text: &str) -> Result<Vec<Action>, String>;
 
+    /// Returns the turn of one action, which a person wrote as `text`.
+    ///
+    /// # Errors
+    /// Sentence for the person: why the action is not legal.
+    fn turn_of(&self, text: &str, action: Action) -> Result<Vec<Action>, String> {
+        match self.clone().play(action) {
+            Ok(()) => Ok(vec![action]),
+            Err(error) => Err(format!("{text} is not legal: {}", error.reason)),
+        }
+    }
+
+    /// Writes a legal action as people do.
+    fn write_action(&self, action: Action) -> String;
+
     /// Writes actions of one player, played one after the other from this state, as people do.
-    fn write_turn(&self, actions: &[Action]) -> String;
+    fn write_turn(&self, actions: &[Action]) -> String {
+        let mut state = self.clone();
+        let write = |&action: &Action| {
+            let text = state.write_action(action);
+            state.play_legal(action);
+            text
+        };
+        let texts: Vec<String> = actions.iter().map(write).collect();
+        texts.join(Self::BETWEEN_ACTIONS)
+    }
 
     /// Passes the exact value of each legal action for the player to act to `found`: 1 for a win, 0 for a draw, -1 for a loss.
     /// Setting `stop` ends the work early. By default the game has no solver, and nothing is found.
@@ -122,7 +148,7 @@ pub trait Notation: Game {
     fn legal_text(&self) -> String {
         let mut actions = Vec::new();
         self.legal_actions(&mut actions);
-        let texts: Vec<String> = actions.iter().map(|&action| self.write_turn(&[action])).collect();
+        let texts: Vec<String> = actions.iter().map(|&action| self.write_action(action)).collect();
         texts.join("  ")
     }
 
@@ -209,13 +235,13 @@ pub trait Notation: Game {
         Vec::new()
     }
 
-    /// Returns the scene of one board, with the names and the remark that the other methods give.
-    fn scene_of(&self, board: crate::scene::Board) -> Scene {
+    /// Returns the scene of these boards, with the names and the remark that the other methods give.
+    fn scene_of(&self, boards: Vec<Board>) -> Scene {
         Scene {
             game: Self::NAME,
             players: [Player::First, Player::Second].map(Self::player_name),
             to_move: self.to_move(),
-            boards: vec![board],
+            boards,
             hand: None,
             remark: self.remark(),
             tree: Vec::new(),

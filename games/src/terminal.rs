@@ -24,20 +24,48 @@ pub fn draw(scene: &Scene, style: Style) -> String {
         .collect()
 }
 
+/// Draws a board as a table of cells, with labels below its columns and next to its rows.
 fn draw_board(board: &Board, style: Style) -> String {
-    let style = Style {
-        flipped: style.flipped && board.is_turned_for_second,
-        ..style
+    let is_flipped = style.flipped && board.is_turned_for_second;
+    let order = |count: usize| -> Vec<usize> {
+        if is_flipped {
+            (0..count).rev().collect()
+        } else {
+            (0..count).collect()
+        }
     };
-    let grid = Grid {
-        columns: board.columns,
-        rows: board.rows,
-        width: board.pieces_per_cell,
+    let (rows, columns) = (order(board.rows.len()), order(board.columns.len()));
+    let margin = board
+        .rows
+        .iter()
+        .map(|row| row.chars().count())
+        .max()
+        .unwrap_or(0);
+    let width = board.pieces_per_cell + 2;
+    let lines = if style.ascii { ASCII } else { UNICODE };
+    let edge = |[left, middle, right]: [&str; 3]| {
+        let cells = vec![lines.across.repeat(width); columns.len()];
+        format!("{:margin$} {left}{}{right}\n", "", cells.join(middle))
     };
-    grid.draw(style, |row, column| {
-        let cell = board.cells.get(row * board.columns.len() + column);
-        cell.map_or_else(String::new, |cell| cell_text(board, cell, style))
-    })
+    let mut text = String::new();
+    for (number, &row) in rows.iter().enumerate() {
+        text += &edge(if number == 0 { lines.top } else { lines.between });
+        let _ = write!(text, "{:>margin$} ", board.rows[row]);
+        for &column in &columns {
+            let cell = board.cells.get(row * columns.len() + column);
+            let content = cell.map_or_else(String::new, |cell| cell_text(board, cell, style));
+            let _ = write!(text, "{}{}", lines.down, centred(&content, width));
+        }
+        let _ = writeln!(text, "{}", lines.down);
+    }
+    text += &edge(lines.bottom);
+    let _ = write!(text, "{:margin$} ", "");
+    for &column in &columns {
+        let _ = write!(text, " {}", centred(board.columns[column], width));
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
 }
 
 fn cell_text(board: &Board, cell: &Cell, style: Style) -> String {
@@ -69,61 +97,6 @@ fn ansi_color(name: &str) -> Option<u8> {
         "yellow" => Some(33),
         "blue" => Some(34),
         _ => None,
-    }
-}
-
-/// Table of cells with labels below its columns and next to its rows.
-#[derive(Clone, Copy, Debug)]
-struct Grid<'a> {
-    /// Labels of the columns, from the left as the first player sees them.
-    columns: &'a [&'a str],
-    /// Labels of the rows, from the top as the first player sees them.
-    rows: &'a [&'a str],
-    /// Characters of a cell's content.
-    width: usize,
-}
-
-impl Grid<'_> {
-    /// Draws the grid. `cell(row, column)` gives the content of a cell, numbered as in `rows` and `columns`.
-    fn draw(&self, style: Style, mut cell: impl FnMut(usize, usize) -> String) -> String {
-        let order = |count: usize| -> Vec<usize> {
-            if style.flipped {
-                (0..count).rev().collect()
-            } else {
-                (0..count).collect()
-            }
-        };
-        let (rows, columns) = (order(self.rows.len()), order(self.columns.len()));
-        let margin = self.rows.iter().map(|row| row.chars().count()).max().unwrap_or(0);
-        let lines = if style.ascii { ASCII } else { UNICODE };
-        let mut text = String::new();
-        for (number, &row) in rows.iter().enumerate() {
-            let edge = if number == 0 { lines.top } else { lines.between };
-            self.edge(&mut text, margin, lines.across, edge);
-            let _ = write!(text, "{:>margin$} ", self.rows[row]);
-            for &column in &columns {
-                let _ = write!(
-                    text,
-                    "{}{}",
-                    lines.down,
-                    centred(&cell(row, column), self.width + 2)
-                );
-            }
-            let _ = writeln!(text, "{}", lines.down);
-        }
-        self.edge(&mut text, margin, lines.across, lines.bottom);
-        let _ = write!(text, "{:margin$} ", "");
-        for &column in &columns {
-            let _ = write!(text, " {}", centred(self.columns[column], self.width + 2));
-        }
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-        text
-    }
-
-    fn edge(&self, text: &mut String, margin: usize, across: &str, [left, middle, right]: [&str; 3]) {
-        let cells = vec![across.repeat(self.width + 2); self.columns.len()];
-        let _ = writeln!(text, "{:margin$} {left}{}{right}", "", cells.join(middle));
     }
 }
 
@@ -172,30 +145,38 @@ fn centred(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scene::Piece;
 
     #[test]
-    fn a_grid_has_borders_and_labels_and_can_be_turned() {
-        let grid = Grid {
+    fn a_board_has_borders_and_labels_and_can_be_turned() {
+        let piece = |letter| Cell {
+            pieces: Piece::chessman(letter).into_iter().collect(),
+            ..Cell::default()
+        };
+        let board = Board {
             columns: &["a", "b"],
             rows: &["2", "1"],
-            width: 1,
+            cells: ['K', 'q', 'R', 'n'].map(piece).to_vec(),
+            ..Board::of_squares(|_| Cell::default())
         };
-        let ascii = Style {
-            ascii: true,
-            ..Style::default()
+        let draw = |ascii, flipped| {
+            let colour = false;
+            draw_board(
+                &board,
+                Style {
+                    ascii,
+                    colour,
+                    flipped,
+                },
+            )
         };
-        let draw = |style| grid.draw(style, |row, column| ["wx", "yz"][row][column..=column].into());
         assert_eq!(
-            draw(ascii),
-            "  +---+---+\n2 | w | x |\n  +---+---+\n1 | y | z |\n  +---+---+\n    a   b\n"
+            draw(true, false),
+            "  +---+---+\n2 | K | q |\n  +---+---+\n1 | R | n |\n  +---+---+\n    a   b\n"
         );
-        let flipped = Style {
-            flipped: true,
-            ..Style::default()
-        };
         assert_eq!(
-            draw(flipped),
-            "  ┌───┬───┐\n1 │ z │ y │\n  ├───┼───┤\n2 │ x │ w │\n  └───┴───┘\n    b   a\n"
+            draw(false, true),
+            "  ┌───┬───┐\n1 │ ♞ │ ♖ │\n  ├───┼───┤\n2 │ ♛ │ ♔ │\n  └───┴───┘\n    b   a\n"
         );
     }
 

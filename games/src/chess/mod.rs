@@ -69,7 +69,7 @@ impl Game for Chess {
     fn start(rules: &Rules, position: Option<&str>) -> Result<Self, StartError> {
         let (board, clock) = match position {
             None => (Board::startpos(), 0),
-            Some(fen) => text::read_fen(fen)?,
+            Some(fen) => text::read_fen(fen).map_err(StartError::of::<Self>)?,
         };
         Ok(Self {
             history: History::beginning_at(&board),
@@ -77,10 +77,6 @@ impl Game for Chess {
             clock,
             underpromotions: rules.underpromotions,
         })
-    }
-
-    fn encoding(options: u32) -> Result<(), StartError> {
-        crate::game::single_encoding(Self::NAME, options)
     }
 
     fn layout((): ()) -> RowLayout {

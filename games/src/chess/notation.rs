@@ -67,7 +67,7 @@ impl Notation for Chess {
             })
             .flatten()
             .collect();
-        self.scene_of(Board::of_squares(|square| Cell {
+        self.scene_of(vec![Board::of_squares(|square| Cell {
             pieces: self
                 .piece_letter(square)
                 .and_then(Piece::chessman)
@@ -75,7 +75,7 @@ impl Notation for Chess {
                 .collect(),
             is_last: touched.contains(&square),
             ..Cell::default()
-        }))
+        })])
     }
 
     fn clicks(&self, action: Action) -> Clicks {
@@ -117,14 +117,8 @@ impl Notation for Chess {
         }
     }
 
-    fn write_turn(&self, actions: &[Action]) -> String {
-        let mut state = self.clone();
-        let mut texts = Vec::new();
-        for &action in actions {
-            texts.push(state.san(action));
-            state.play_legal(action);
-        }
-        texts.join(" ")
+    fn write_action(&self, action: Action) -> String {
+        self.san(action)
     }
 
     /// Returns the rules under which all promotions are offered.

@@ -13,9 +13,8 @@ use super::{
 };
 use crate::{
     bits,
-    form::RowForm,
     game::Game,
-    layout::RowLayout,
+    layout::{RowForm, RowLayout},
     planes::{self, ConstantPlane, PlaneStack},
     symmetries::RowSymmetries,
 };

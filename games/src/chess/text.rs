@@ -7,7 +7,7 @@ use super::{
     row::LARGEST_CLOCK,
     state::Chess,
 };
-use crate::game::{Action, Game, StartError};
+use crate::game::Action;
 
 /// Error: a text in UCI notation is not a legal move of the position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,14 +67,10 @@ pub(super) fn write_fen(state: &Chess) -> String {
 
 /// Reads a FEN, whose last two fields (the counters) may be missing. Returns the board and the half-move clock, which may
 /// be above 100, the largest value of the board's own clock.
-pub(super) fn read_fen(fen: &str) -> Result<(Board, u8), StartError> {
-    parse(fen).map_err(|reason| StartError {
-        game: Chess::NAME,
-        reason,
-    })
-}
-
-fn parse(fen: &str) -> Result<(Board, u8), String> {
+///
+/// # Errors
+/// Sentence that says which field is wrong.
+pub(super) fn read_fen(fen: &str) -> Result<(Board, u8), String> {
     let fields: Vec<&str> = fen.split_whitespace().collect();
     let (placement, mover, castling, en_passant, clock, number) = match fields[..] {
         [placement, mover, castling, en_passant] => (placement, mover, castling, en_passant, "0", "1"),

@@ -17,23 +17,16 @@ mod notation;
 pub mod solver;
 mod text;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     bits,
     codec::PolicyHead,
     discs::{self, Discs},
-    game::{Action, Game, IllegalAction, Known, Outcome, StartError},
+    game::{Action, Game, IllegalAction, Known, NoRules, Outcome, StartError},
     layout::RowLayout,
     planes,
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
 };
-
-/// Connect Four has no variants.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rules {}
 
 /// Number of columns.
 pub const COLUMNS: u32 = 7;
@@ -43,59 +36,34 @@ pub const ROWS: u32 = 6;
 /// A position of Connect Four.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConnectFour {
-    /// Discs of the player to move.
-    own: u64,
-    /// Discs of the other player.
-    other: u64,
-    to_move: Player,
+    discs: Discs,
     /// True if the other player has four in a line.
-    lost: bool,
+    is_lost: bool,
 }
 
 impl ConnectFour {
     /// The empty board.
     pub const EMPTY: Self = Self {
-        own: 0,
-        other: 0,
-        to_move: Player::First,
-        lost: false,
+        discs: Discs::of_players([0, 0], Player::First),
+        is_lost: false,
     };
 
     /// Returns the number of discs on the board.
     pub const fn discs(&self) -> u32 {
-        (self.own | self.other).count_ones()
+        self.discs.all().count_ones()
     }
 
     /// Returns the discs of the player to move, then of the other: bit `8·row + column`, row 0 at the bottom.
     pub const fn bitboards(&self) -> (u64, u64) {
-        (self.own, self.other)
+        (self.discs.own, self.discs.other)
     }
 
     /// Returns the columns that can be played, as bits 0 to 6. None once the game is over.
     fn open_columns(&self) -> u64 {
-        if self.lost {
+        if self.is_lost {
             return 0;
         }
-        board::columns(board::landings(self.own | self.other))
-    }
-
-    fn drop_into(&mut self, column: u32) {
-        let landing = board::landings(self.own | self.other) & (board::COLUMN << (column & 7));
-        let own = self.own | landing;
-        *self = Self {
-            own: self.other,
-            other: own,
-            to_move: self.to_move.other(),
-            lost: board::has_four(own),
-        };
-    }
-
-    fn discs_by_square(&self) -> Discs {
-        Discs {
-            own: self.own,
-            other: self.other,
-            to_move: self.to_move,
-        }
+        board::columns(board::landings(self.discs.all()))
     }
 }
 
@@ -109,7 +77,7 @@ const fn turn_column(symmetry: Symmetry, column: u32) -> u32 {
 }
 
 impl Game for ConnectFour {
-    type Rules = Rules;
+    type Rules = NoRules;
     type Encoding = ();
 
     const NAME: &'static str = "connect-four";
@@ -117,12 +85,10 @@ impl Game for ConnectFour {
     const ACTIONS: u32 = COLUMNS;
     const SYMMETRIES: u8 = 2;
 
-    fn start(_: &Rules, position: Option<&str>) -> Result<Self, StartError> {
-        position.map_or(Ok(Self::EMPTY), text::read)
-    }
-
-    fn encoding(options: u32) -> Result<(), StartError> {
-        crate::game::single_encoding(Self::NAME, options)
+    fn start(_: &NoRules, position: Option<&str>) -> Result<Self, StartError> {
+        position.map_or(Ok(Self::EMPTY), |text| {
+            text::read(text).map_err(StartError::of::<Self>)
+        })
     }
 
     fn layout((): ()) -> RowLayout {
@@ -130,13 +96,13 @@ impl Game for ConnectFour {
     }
 
     fn to_move(&self) -> Player {
-        self.to_move
+        self.discs.to_move
     }
 
     fn outcome(&self) -> Option<Outcome> {
-        if self.lost {
-            Some(Outcome::Won(self.to_move.other()))
-        } else if self.own | self.other == board::CELLS {
+        if self.is_lost {
+            Some(Outcome::Won(self.to_move().other()))
+        } else if self.discs.all() == board::CELLS {
             Some(Outcome::Draw)
         } else {
             None
@@ -159,31 +125,27 @@ impl Game for ConnectFour {
         if self.open_columns() & (1 << action) == 0 {
             return fault("the column is full");
         }
-        self.drop_into(action);
+        self.play_legal(action);
         Ok(())
     }
 
     fn play_legal(&mut self, action: Action) {
-        self.drop_into(action);
+        let mut discs = self.discs;
+        discs.own |= board::landings(discs.all()) & (board::COLUMN << (action & 7));
+        *self = Self {
+            is_lost: board::has_four(discs.own),
+            discs: discs.passed(),
+        };
     }
 
     fn position(&self) -> String {
-        text::write(self)
-    }
-
-    fn allows(&self, symmetry: Symmetry) -> bool {
-        symmetry.0 < Self::SYMMETRIES
+        text::write(self.discs)
     }
 
     fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
-        let own_view = self.discs_by_square();
         let seen = match symmetry {
-            Symmetry::IDENTITY => own_view,
-            _ => Discs {
-                own: board::mirror(self.own),
-                other: board::mirror(self.other),
-                ..own_view
-            },
+            Symmetry::IDENTITY => self.discs,
+            _ => self.discs.map(board::mirror),
         };
         let squares = (0..ROWS).flat_map(|rank| 8 * rank..8 * rank + COLUMNS);
         seen.write_cells(squares, row);

@@ -46,8 +46,7 @@ impl Notation for ConnectFour {
     }
 
     fn scene(&self, last_turn: &[Action]) -> Scene {
-        let discs = self.discs_by_square().by_player();
-        let occupied = discs[0] | discs[1];
+        let (discs, occupied) = (self.discs.by_player(), self.discs.all());
         let cell = |row: u32, column: u32| {
             let bit = 8 * row + column;
             let is_top = row + 1 == ROWS || occupied >> (bit + 8) & 1 == 0;
@@ -56,7 +55,7 @@ impl Notation for ConnectFour {
                 ..Cell::of_discs(discs, bit)
             }
         };
-        self.scene_of(Board {
+        self.scene_of(vec![Board {
             title: "",
             surface: Surface::Holes,
             columns: &["1", "2", "3", "4", "5", "6", "7"],
@@ -68,13 +67,12 @@ impl Notation for ConnectFour {
             colors: ["red", "yellow"],
             pieces_per_cell: 1,
             is_turned_for_second: false,
-        })
+        }])
     }
 
     /// Returns one click anywhere on the column. The cell where the disc lands comes first.
     fn clicks(&self, column: Action) -> Clicks {
-        let discs = self.discs_by_square().by_player();
-        let free = |row: &u32| (discs[0] | discs[1]) >> (8 * row + column) & 1 == 0;
+        let free = |row: &u32| self.discs.all() >> (8 * row + column) & 1 == 0;
         let landing = (0..ROWS).find(free).unwrap_or(ROWS - 1);
         let rows = (landing..ROWS).chain(0..landing);
         let cell = |row: u32| ((ROWS - 1 - row) * COLUMNS + column) as usize;
@@ -99,23 +97,14 @@ impl Notation for ConnectFour {
     }
 
     fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {
-        let action = text
-            .trim()
-            .parse::<Action>()
-            .ok()
-            .filter(|column| (1..=COLUMNS).contains(column))
-            .ok_or_else(|| format!("{:?} is not a column, 1 to {COLUMNS}", text.trim()))?
-            - 1;
-        let mut after = *self;
-        match after.play(action) {
-            Ok(()) => Ok(vec![action]),
-            Err(error) => Err(format!("{} is not legal: {}", action + 1, error.reason)),
-        }
+        let text = text.trim();
+        let column = text.parse().ok().filter(|column| (1..=COLUMNS).contains(column));
+        let column = column.ok_or_else(|| format!("{text:?} is not a column, 1 to {COLUMNS}"))?;
+        self.turn_of(text, column - 1)
     }
 
-    fn write_turn(&self, actions: &[Action]) -> String {
-        let texts: Vec<String> = actions.iter().map(|action| (action + 1).to_string()).collect();
-        texts.join(" ")
+    fn write_action(&self, column: Action) -> String {
+        (column + 1).to_string()
     }
 }
 

@@ -2,50 +2,39 @@
 //! digits for runs of empty cells; then the player to move. The empty board is `7/7/7/7/7/7 x`.
 
 use super::{COLUMNS, ConnectFour, ROWS, board};
-use crate::{
-    discs::Discs,
-    game::{Game, StartError},
-    value::Player,
-};
+use crate::{discs::Discs, value::Player};
 
-pub(super) fn write(state: &ConnectFour) -> String {
-    let [first, second] = state.discs_by_square().by_player();
+pub(super) fn write(discs: Discs) -> String {
+    let [first, second] = discs.by_player();
     let mut text = String::with_capacity(52);
     for rank in (0..ROWS).rev() {
         let mut empty = 0;
-        let flush = |text: &mut String, empty: &mut u32| {
-            if *empty > 0 {
-                text.push_str(&empty.to_string());
-                *empty = 0;
-            }
-        };
         for file in 0..COLUMNS {
             let cell = 1u64 << (8 * rank + file);
             if (first | second) & cell == 0 {
                 empty += 1;
                 continue;
             }
-            flush(&mut text, &mut empty);
+            if empty > 0 {
+                text += &empty.to_string();
+                empty = 0;
+            }
             text.push(if first & cell == 0 { 'o' } else { 'x' });
         }
-        flush(&mut text, &mut empty);
+        if empty > 0 {
+            text += &empty.to_string();
+        }
         text.push(if rank == 0 { ' ' } else { '/' });
     }
-    text.push(match state.to_move {
-        Player::First => 'x',
-        Player::Second => 'o',
-    });
+    text.push(['x', 'o'][discs.to_move.index()]);
     text
 }
 
-pub(super) fn read(text: &str) -> Result<ConnectFour, StartError> {
-    parse(text).map_err(|reason| StartError {
-        game: ConnectFour::NAME,
-        reason,
-    })
-}
-
-fn parse(text: &str) -> Result<ConnectFour, String> {
+/// Reads a position.
+///
+/// # Errors
+/// Sentence that says what is wrong with the text.
+pub(super) fn read(text: &str) -> Result<ConnectFour, String> {
     let (rows, mover) = text
         .trim()
         .split_once(' ')
@@ -55,31 +44,16 @@ fn parse(text: &str) -> Result<ConnectFour, String> {
         "o" => Player::Second,
         other => return Err(format!("the player to move is x or o, not {other:?}")),
     };
-    let (first, second) = parse_rows(rows)?;
-    let occupied = first | second;
+    let discs = Discs::of_players(parse_rows(rows)?, to_move);
+    let occupied = discs.all();
     if occupied & !(occupied << 8 | board::landings(0)) != 0 {
         return Err("a disc floats above an empty cell".into());
     }
-    match Discs::due([first, second]) {
-        None => return Err("x must have as many discs as o, or one more".into()),
-        Some(due) if due != to_move => {
-            return Err("the number of discs says that the other player moves".into());
-        }
-        Some(_) => {}
-    }
-    let Discs { own, other, .. } = Discs::of_players([first, second], to_move);
-    if board::has_four(own) {
-        return Err("the player to move has won already".into());
-    }
-    Ok(ConnectFour {
-        own,
-        other,
-        to_move,
-        lost: board::has_four(other),
-    })
+    let is_lost = discs.check_turns(board::has_four)?;
+    Ok(ConnectFour { discs, is_lost })
 }
 
-fn parse_rows(rows: &str) -> Result<(u64, u64), String> {
+fn parse_rows(rows: &str) -> Result<[u64; 2], String> {
     let (mut first, mut second) = (0, 0);
     if rows.split('/').count() != ROWS as usize {
         return Err("the board has six rows".into());
@@ -104,5 +78,5 @@ fn parse_rows(rows: &str) -> Result<(u64, u64), String> {
             return Err(format!("row {row:?} has {file} cells, not {COLUMNS}"));
         }
     }
-    Ok((first, second))
+    Ok([first, second])
 }

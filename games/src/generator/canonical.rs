@@ -1,6 +1,6 @@
 //! Canonical colours: one representative of all positions that differ by a permutation of the colours 2 to 9.
 //!
-//! These permutations are exact symmetries of the game (see [`Change::of_colors`]). The representative has its colours
+//! These permutations are exact symmetries of the game. The representative has its colours
 //! numbered in the order in which they occur: in the grids of the problem, then in the clan, then in the examples. Colours
 //! that do not occur have the last numbers, in their own order. They are all alike, because nothing in the position tells them
 //! apart. The examples are taken in an order that does not depend on their colours either ([`ProblemColors`]).
@@ -12,9 +12,30 @@ use super::{
     moves::{MOVES, Move, imp_and_move},
     problem::{Example, Examples, MAX_EXAMPLES, Problem},
     row,
-    symmetry::Change,
 };
 use crate::{Symmetry, game::Action, symmetries::RowMaps};
+
+/// Permutation of the colours: the image of each. Those that keep the colours 0 and 1, which new shapes have, are exact
+/// symmetries of the game.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Recoloring([u8; 10]);
+
+impl Recoloring {
+    /// Draws a permutation of the colours 2 to 9. `draw(n)` gives a random number below `n`.
+    fn drawn(draw: &mut dyn FnMut(usize) -> usize) -> Self {
+        let mut colors = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+        for last in (3..10).rev() {
+            let other = 2 + draw(last - 1).min(last - 2);
+            colors.swap(last, other);
+        }
+        Self(colors)
+    }
+
+    /// Returns the image of a colour. Other numbers stay.
+    fn color(&self, color: u8) -> u8 {
+        self.0.get(usize::from(color)).copied().unwrap_or(color)
+    }
+}
 
 /// Numbers of the colours that occurred so far.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,11 +74,11 @@ impl Naming {
     }
 
     /// Returns the permutation, in which colours that did not occur have the last numbers.
-    fn finish(mut self) -> Change {
+    fn finish(mut self) -> Recoloring {
         for color in 2..10 {
             self.note(color);
         }
-        Change::new(0, self.names).unwrap_or(Change::IDENTITY)
+        Recoloring(self.names)
     }
 }
 
@@ -113,7 +134,7 @@ impl ProblemColors {
     }
 
     /// Returns the permutation to the canonical colours of a position with this clan.
-    pub(super) fn with_clan(&self, clan: &Clan) -> Change {
+    pub(super) fn with_clan(&self, clan: &Clan) -> Recoloring {
         let mut naming = self.naming;
         for &value in clan.values() {
             if let Some(color) = Color::of(value) {
@@ -162,7 +183,7 @@ impl ProblemColors {
 const ORDERS: [[usize; MAX_EXAMPLES]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 /// Appends to `order` the places in `legal` of these actions, in the order of their policy entries after the change.
-pub(super) fn order(change: &Change, legal: &[Action], order: &mut Vec<u32>) {
+pub(super) fn order(change: &Recoloring, legal: &[Action], order: &mut Vec<u32>) {
     let mut next = 0;
     // Actions of one imp are next to each other. A colour has no moves but those that set it, and only these change their order.
     for of_imp in legal.chunk_by(|&one, &other| imp_and_move(one).0 == imp_and_move(other).0) {
@@ -185,7 +206,7 @@ const MOST: usize = 254;
 
 /// Permutations of the colours 2 to 9, which new shapes never have.
 #[derive(Clone, Debug)]
-pub(super) struct Recolorings(Vec<Change>);
+pub(super) struct Recolorings(Vec<Recoloring>);
 
 impl Recolorings {
     /// Draws permutations out of the 40,320. Every call draws the same ones.
@@ -195,10 +216,10 @@ impl Recolorings {
             number += 1;
             (mix(number) % below as u64) as usize
         };
-        Self((0..MOST).map(|_| Change::of_colors(&mut draw)).collect())
+        Self((0..MOST).map(|_| Recoloring::drawn(&mut draw)).collect())
     }
 
-    fn change(&self, symmetry: Symmetry) -> Option<&Change> {
+    fn change(&self, symmetry: Symmetry) -> Option<&Recoloring> {
         self.0.get(usize::from(symmetry.0).checked_sub(1)?)
     }
 }
@@ -221,7 +242,7 @@ impl RowMaps for Recolorings {
 }
 
 /// Permutes the colours of a valid row in place.
-pub(super) fn recolor(change: &Change, row: &mut [u32]) {
+pub(super) fn recolor(change: &Recoloring, row: &mut [u32]) {
     let (imps, grids) = row::parts_mut(row);
     for imp in imps {
         if let Some(color) = Color::of(*imp as u8) {
@@ -235,7 +256,7 @@ pub(super) fn recolor(change: &Change, row: &mut [u32]) {
 }
 
 /// Returns the policy entry of an action after a permutation of the colours. `action` is the entry before it.
-pub(super) fn entry(change: &Change, action: u32) -> u32 {
+pub(super) fn entry(change: &Recoloring, action: u32) -> u32 {
     let own = (action as usize % MOVES) as u8;
     match own.checked_sub(Move::SET_COLOR).filter(|&color| color < 10) {
         Some(color) => action - u32::from(color) + u32::from(change.color(color)),

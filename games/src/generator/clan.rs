@@ -17,14 +17,16 @@ pub struct Clan {
 }
 
 impl Clan {
+    const EMPTY: Self = Self {
+        len: 0,
+        values: [0; MAX_IMPS],
+        roles: [0; MAX_IMPS],
+        parents: [0; MAX_IMPS],
+    };
+
     /// Returns the clan that play begins with: 8×8, black, without shapes.
     pub fn start() -> Self {
-        let mut clan = Self {
-            len: 0,
-            values: [0; MAX_IMPS],
-            roles: [0; MAX_IMPS],
-            parents: [0; MAX_IMPS],
-        };
+        let mut clan = Self::EMPTY;
         for (value, role) in [
             (grammar::GENERATOR, grammar::THIS),
             (Size::nearest(8).value(), grammar::R_WIDTH),
@@ -77,18 +79,6 @@ impl Clan {
             depths[imp] = depths[usize::from(self.parents[imp])] + 1;
         }
         depths
-    }
-
-    /// Returns the roles on the path from the root down to `imp`. Empty for the root.
-    pub fn path(&self, imp: usize) -> Vec<u8> {
-        let mut path = Vec::with_capacity(grammar::MAX_DEPTH);
-        let mut at = imp;
-        while at > 0 && at < self.len() {
-            path.push(self.roles[at]);
-            at = usize::from(self.parents[at]);
-        }
-        path.reverse();
-        path
     }
 
     /// Returns the nearest imp at or above `imp` that is a shape. `None` if there is none.
@@ -165,45 +155,10 @@ pub(super) const fn mix(number: u64) -> u64 {
     number ^ (number >> 31)
 }
 
-/// Error: a list of numbers is not a clan.
+/// Error: a list of numbers is not a clan. The message names the first imp that does not fit the grammar.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ClanError {
-    /// The number of imps is wrong.
-    #[error("a clan of {0} imps (4 to {MAX_IMPS} are possible)")]
-    Imps(usize),
-    /// An imp does not fit the grammar.
-    #[error("imp {imp} (value {value}, role {role}, parent {parent}): {expected} expected")]
-    Imp {
-        /// Number of the imp.
-        imp: usize,
-        /// Value of the imp.
-        value: u32,
-        /// Role of the imp.
-        role: u32,
-        /// Parent of the imp.
-        parent: u32,
-        /// Imp that the grammar requires here.
-        expected: String,
-    },
-    /// The list ends although an imp lacks a child.
-    #[error("the clan ends after {imps} imps: imp {imp} has no {role}")]
-    Unfinished {
-        /// Number of imps.
-        imps: usize,
-        /// Number of the imp that lacks a child.
-        imp: usize,
-        /// Role of the child that is missing.
-        role: String,
-    },
-    /// An imp is too deep.
-    #[error("imp {imp} is {depth} edges below the root (at most {MAX_DEPTH} are possible)")]
-    Depth {
-        /// Number of the imp.
-        imp: usize,
-        /// Number of edges between the root and the imp.
-        depth: usize,
-    },
-}
+#[error("{0}")]
+pub struct ClanError(String);
 
 impl Clan {
     /// Returns the packed form of the clan: one `u32` for each imp, in preorder.
@@ -220,17 +175,13 @@ impl Clan {
     /// [`ClanError`] that names the first imp that does not fit the grammar.
     pub fn unpack(packed: &[u32]) -> Result<Self, ClanError> {
         if packed.len() < 4 || packed.len() > MAX_IMPS {
-            return Err(ClanError::Imps(packed.len()));
+            let imps = packed.len();
+            return Err(ClanError(format!(
+                "a clan of {imps} imps (4 to {MAX_IMPS} are possible)"
+            )));
         }
-        let mut reader = Reader {
-            packed,
-            clan: Self {
-                len: 0,
-                ..Self::start()
-            },
-        };
-        reader.clan.values = [0; MAX_IMPS];
-        reader.clan.roles = [0; MAX_IMPS];
+        let clan = Self::EMPTY;
+        let mut reader = Reader { packed, clan };
         reader.imp(grammar::THIS, 0, 0)?;
         let clan = reader.clan;
         if clan.len() < packed.len() {
@@ -250,14 +201,15 @@ impl Reader<'_> {
     fn imp(&mut self, role: u8, parent: usize, depth: usize) -> Result<(), ClanError> {
         let imp = self.clan.len();
         let Some(&packed) = self.packed.get(imp) else {
-            return Err(ClanError::Unfinished {
-                imps: imp,
-                imp: parent,
-                role: grammar::role_name(role),
-            });
+            let role = grammar::role_name(role);
+            return Err(ClanError(format!(
+                "the clan ends after {imp} imps: imp {parent} has no {role}"
+            )));
         };
         if depth > MAX_DEPTH {
-            return Err(ClanError::Depth { imp, depth });
+            return Err(ClanError(format!(
+                "imp {imp} is {depth} edges below the root (at most {MAX_DEPTH} are possible)"
+            )));
         }
         let value = (packed & 0xff) as u8;
         let place = u32::from(role) << 8 | (parent as u32) << 16;
@@ -297,12 +249,9 @@ impl Reader<'_> {
     fn unexpected(&self, expected: &str) -> ClanError {
         let imp = self.clan.len();
         let packed = self.packed.get(imp).copied().unwrap_or_default();
-        ClanError::Imp {
-            imp,
-            value: packed & 0xff,
-            role: packed >> 8 & 0xff,
-            parent: packed >> 16,
-            expected: expected.into(),
-        }
+        let (value, role, parent) = (packed & 0xff, packed >> 8 & 0xff, packed >> 16);
+        ClanError(format!(
+            "imp {imp} (value {value}, role {role}, parent {parent}): {expected} expected"
+        ))
     }
 }

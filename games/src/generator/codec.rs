@@ -17,7 +17,7 @@ use super::{
     row::{self, Position},
 };
 use crate::{
-    Game as _, StartError,
+    StartError,
     codec::{Candidates, Codec, Expander, Input, PolicyHead, RowError},
     generator::GeneratorGame,
 };
@@ -41,10 +41,9 @@ impl Encoding {
         match options {
             0 => Ok(Self::Plain),
             1 => Ok(Self::Examples),
-            _ => Err(StartError {
-                game: GeneratorGame::NAME,
-                reason: format!("the representation options must be 0, or 1 for examples, not {options}"),
-            }),
+            _ => Err(StartError::of::<GeneratorGame>(format!(
+                "the representation options must be 0, or 1 for examples, not {options}"
+            ))),
         }
     }
 
@@ -100,7 +99,7 @@ impl ClanRows {
     fn read(&self, row: &[u32]) -> Result<Position, RowError> {
         let position = Position::read(row)?;
         if position.examples.len() > self.examples as usize {
-            return Err(RowError::Position(format!(
+            return Err(RowError::new(format!(
                 "a row with {} examples, but this representation holds at most {}",
                 position.examples.len(),
                 self.examples
@@ -111,10 +110,6 @@ impl ClanRows {
 }
 
 impl Codec for ClanRows {
-    fn row_len(&self) -> Option<usize> {
-        None
-    }
-
     fn row_lengths(&self) -> RangeInclusive<usize> {
         row::LENGTHS.0..=row::LENGTHS.1 + self.examples as usize * Example::PACKED
     }
@@ -135,7 +130,7 @@ impl Codec for ClanRows {
     }
 
     fn check(&self, actions: u32, head: PolicyHead) -> Result<(), RowError> {
-        let fault = |text: String| Err(RowError::Layout(text));
+        let fault = |text: String| Err(RowError::of_layout(text));
         let known = [Encoding::Plain, Encoding::Examples].map(Self::of);
         if !known.contains(self) {
             return fault(format!("{self:?}; this build supports {known:?}"));
@@ -260,7 +255,7 @@ impl Expander for Expansion {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Symmetry;
+    use crate::{Game as _, Symmetry};
 
     #[test]
     fn logits_of_imps_become_logits_of_actions() {

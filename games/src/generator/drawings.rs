@@ -19,7 +19,7 @@ use crate::game::Action;
 const TRIES: usize = 64;
 
 /// Gives a random number below its argument.
-type Draw<'a> = dyn FnMut(usize) -> usize + 'a;
+pub(super) type Draw<'a> = dyn FnMut(usize) -> usize + 'a;
 
 /// Returns at most `most` moves from the start clan, and the clan after them. Half of the grids get an even size, and half of
 /// these are squares; every third gets another background. Shapes follow while moves are left: six in eight are new ones, which

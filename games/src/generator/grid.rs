@@ -23,46 +23,10 @@ pub struct Grid {
     pub(super) cells: [u8; CELLS],
 }
 
-/// Error: cells do not form a grid.
+/// Error: cells do not form a grid. The message names the first cell or row that does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum GridError {
-    /// The grid is too large, or empty.
-    #[error("a grid of {height} rows and {width} columns (1 to 8 of each are possible)")]
-    Size {
-        /// Number of rows.
-        height: usize,
-        /// Number of columns of the longest row.
-        width: usize,
-    },
-    /// The rows have different lengths.
-    #[error("row {row} has {found} cells instead of {expected}")]
-    Row {
-        /// Number of the row, from the top.
-        row: usize,
-        /// Number of cells of the row.
-        found: usize,
-        /// Number of cells of the longest row.
-        expected: usize,
-    },
-    /// The symbol of a cell is too large.
-    #[error("cell ({x}, {y}) is {symbol}, above the largest symbol {ABSENT}")]
-    Symbol {
-        /// Column.
-        x: usize,
-        /// Row.
-        y: usize,
-        /// Symbol of the cell.
-        symbol: u32,
-    },
-    /// The cells that are not absent are no rectangle at the top left.
-    #[error("cell ({x}, {y}) does not fit: the present cells must be a rectangle at the top left")]
-    Shape {
-        /// Column.
-        x: usize,
-        /// Row.
-        y: usize,
-    },
-}
+#[error("{0}")]
+pub struct GridError(String);
 
 impl Grid {
     /// Grid of absent cells.
@@ -103,25 +67,22 @@ impl Grid {
     pub fn from_rows(rows: &[Vec<u8>]) -> Result<Self, GridError> {
         let width = rows.iter().map(Vec::len).max().unwrap_or_default();
         if width == 0 || width > SIDE || rows.len() > SIDE {
-            return Err(GridError::Size {
-                height: rows.len(),
-                width,
-            });
+            let height = rows.len();
+            return Err(GridError(format!(
+                "a grid of {height} rows and {width} columns (1 to 8 of each are possible)"
+            )));
         }
         let mut grid = Self::ABSENT;
         for (y, row) in rows.iter().enumerate() {
             if row.len() != width {
-                return Err(GridError::Row {
-                    row: y,
-                    found: row.len(),
-                    expected: width,
-                });
+                let found = row.len();
+                return Err(GridError(format!("row {y} has {found} cells instead of {width}")));
             }
             grid.cells[y * SIDE..y * SIDE + width].copy_from_slice(row);
         }
         grid.check()?;
         if !grid.is_present() {
-            return Err(GridError::Shape { x: 0, y: 0 });
+            return Err(misplaced(0, 0));
         }
         Ok(grid)
     }
@@ -156,18 +117,30 @@ impl Grid {
         for (at, &symbol) in self.cells.iter().enumerate() {
             let (x, y) = (at % SIDE, at / SIDE);
             if usize::from(symbol) >= SYMBOLS {
-                return Err(GridError::Symbol {
-                    x,
-                    y,
-                    symbol: symbol.into(),
-                });
+                return Err(GridError::of_symbol(x, y, symbol.into()));
             }
             if (symbol != ABSENT) != (x < width && y < height) {
-                return Err(GridError::Shape { x, y });
+                return Err(misplaced(x, y));
             }
         }
         Ok(())
     }
+}
+
+impl GridError {
+    /// Returns the error for a cell whose symbol is too large.
+    pub(super) fn of_symbol(x: usize, y: usize, symbol: u64) -> Self {
+        Self(format!(
+            "cell ({x}, {y}) is {symbol}, above the largest symbol {ABSENT}"
+        ))
+    }
+}
+
+/// Returns the error for a cell outside of a rectangle at the top left.
+fn misplaced(x: usize, y: usize) -> GridError {
+    GridError(format!(
+        "cell ({x}, {y}) does not fit: the present cells must be a rectangle at the top left"
+    ))
 }
 
 impl TryFrom<Vec<Vec<u8>>> for Grid {

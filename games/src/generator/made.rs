@@ -7,6 +7,7 @@
 
 use super::{
     clan::Clan,
+    drawings::Draw,
     grid::{ABSENT, Grid},
     moves::{self, Move, imp_and_move},
     problem::{Example, Examples, MAX_EXAMPLES, Problem},
@@ -69,26 +70,22 @@ pub struct Made {
     pub solutions: Vec<Vec<Action>>,
 }
 
-/// Makes a task of three training pairs and a test pair. `draw(n)` gives a random number below `n`; the same numbers give the
-/// same task. `None` if no program and rule that were tried made a task.
-pub fn task(difficulty: Difficulty, draw: &mut dyn FnMut(usize) -> usize) -> Option<Made> {
-    (0..TRIES).find_map(|_| attempt(difficulty, draw))
-}
-
-/// Makes the task of this number, always the same: each number has random numbers of its own.
+/// Makes the task of this number, of three training pairs and a test pair. It is always the same: each number has random numbers
+/// of its own. `None` if no program and rule that were tried made a task.
 pub fn numbered(difficulty: Difficulty, number: u64) -> Option<Made> {
     let first = 1000 * difficulty as u64 + 1;
     let mut state = first.wrapping_add(number);
-    task(difficulty, &mut |below| {
+    let mut draw = |below: usize| {
         // A linear congruential generator with the multiplier and the increment of Knuth's MMIX.
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         ((state >> 33) as usize) % below.max(1)
-    })
+    };
+    (0..TRIES).find_map(|_| attempt(difficulty, &mut draw))
 }
 
-fn attempt(difficulty: Difficulty, draw: &mut dyn FnMut(usize) -> usize) -> Option<Made> {
+fn attempt(difficulty: Difficulty, draw: &mut Draw<'_>) -> Option<Made> {
     let (moves, of_rule) = difficulty.moves();
     let (walk, programs) = random_walk(Clan::start(), moves, draw);
     let program = *programs.last()?;
@@ -155,12 +152,7 @@ fn solution(way: &[Action], rule: &[Action], problem: &Problem) -> Option<Vec<Ac
 /// Returns one to three pairs that the moves `rule` make of `program` with other values. `problem` is the pair of the program itself: the
 /// examples have other inputs, and they are held out of self-play only if it is. There are none if no inputs that were tried gave
 /// one.
-pub(super) fn examples(
-    program: &Clan,
-    rule: &[Action],
-    problem: &Problem,
-    draw: &mut dyn FnMut(usize) -> usize,
-) -> Examples {
+pub(super) fn examples(program: &Clan, rule: &[Action], problem: &Problem, draw: &mut Draw<'_>) -> Examples {
     // Any number, so that a network is trained on tasks with few examples too.
     let wanted = 1 + draw(MAX_EXAMPLES).min(MAX_EXAMPLES - 1);
     let mut found: Vec<Example> = Vec::with_capacity(wanted);
@@ -199,7 +191,7 @@ fn shows_a_shape(grid: &Grid) -> bool {
 
 /// Returns the clan with other values, and the moves that give it them: numbers, colours, directions and turns change, the tree
 /// stays.
-fn varied(program: &Clan, draw: &mut dyn FnMut(usize) -> usize) -> (Vec<Action>, Clan) {
+fn varied(program: &Clan, draw: &mut Draw<'_>) -> (Vec<Action>, Clan) {
     let mut clan = *program;
     let mut made = Vec::with_capacity(CHANGES);
     for _ in 0..draw(CHANGES + 1) {

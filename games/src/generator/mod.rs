@@ -17,7 +17,6 @@
 //! | [`row`], `codec` | rows, and their representations for networks |
 //! | [`expansion`] | arrays that a network takes |
 //! | `canonical` | one position for all that differ by a permutation of the colours; these as maps of rows and policies |
-//! | [`symmetry`] | turns of the square and permutations of the colours, for training |
 //! | `sample`, `drawings` | problems drawn with a solution, by random moves or from the grammar; hindsight |
 //! | `shorten` | known solutions without the moves that do not matter |
 //! | [`task`] | problems from ARC task files |
@@ -43,7 +42,6 @@ pub mod row;
 pub mod rules;
 mod sample;
 mod shorten;
-pub mod symmetry;
 pub mod task;
 pub mod text;
 
@@ -54,5 +52,5 @@ pub use game::{End, GeneratorGame};
 pub use grid::{Grid, GridError};
 pub use moves::Move;
 pub use problem::{Example, Examples, ExamplesError, Problem};
-pub use row::{Position, PositionError};
+pub use row::Position;
 pub use rules::{Cycles, Illegal, Rules};

@@ -59,6 +59,8 @@ impl Notation for GeneratorGame {
 
     const KNOWN_PERFT: &'static [KnownPerft] = &[];
 
+    const BETWEEN_ACTIONS: &'static str = ", ";
+
     const START_FIELDS: &'static [&'static str] = &["target", "second_target", "examples"];
 
     const RUN_SETTINGS: &'static str = include_str!("run.toml");
@@ -78,13 +80,8 @@ impl Notation for GeneratorGame {
         let grids = self.grids().into_iter().chain(self.example_grids());
         let boards = grids.map(|(title, grid)| board(title, &grid));
         Scene {
-            game: Self::NAME,
-            players: [Player::First, Player::Second].map(Self::player_name),
-            to_move: Player::First,
-            boards: boards.collect(),
-            hand: None,
-            remark: self.remark(),
             tree: parts(self.clan()),
+            ..self.scene_of(boards.collect())
         }
     }
 
@@ -135,21 +132,12 @@ impl Notation for GeneratorGame {
             .find(|action| action.name().eq_ignore_ascii_case(name))
             .ok_or_else(|| format!("{name:?} is not a move; `moves` lists the possible moves"))?;
         let action = Self::action(imp, action);
-        match self.clone().play(action) {
-            Ok(()) => Ok(vec![action]),
-            Err(error) => Err(format!("{text:?}: {}", error.reason)),
-        }
+        self.turn_of(text, action)
     }
 
-    fn write_turn(&self, actions: &[Action]) -> String {
-        let texts: Vec<String> = actions
-            .iter()
-            .map(|&action| {
-                let (imp, action) = Self::imp_and_move(action);
-                format!("{imp} {}", action.name().to_lowercase())
-            })
-            .collect();
-        texts.join(", ")
+    fn write_action(&self, action: Action) -> String {
+        let (imp, action) = Self::imp_and_move(action);
+        format!("{imp} {}", action.name().to_lowercase())
     }
 
     fn result_text(&self) -> Option<String> {

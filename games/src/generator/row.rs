@@ -6,9 +6,9 @@
 //! row, because it follows from the clan.
 
 use super::{
-    clan::{Clan, ClanError},
+    clan::Clan,
     grammar::MAX_IMPS,
-    grid::{Grid, GridError, PACKED},
+    grid::{Grid, PACKED},
     problem::{Example, Examples, MAX_EXAMPLES, Problem},
 };
 use crate::codec::RowError;
@@ -38,44 +38,16 @@ pub struct Position {
     pub step_marked: bool,
 }
 
-/// Error: a row is not a position.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PositionError {
-    /// The clan is not valid.
-    #[error(transparent)]
-    Clan(#[from] ClanError),
-    /// A grid is not valid.
-    #[error("the {which} grid: {error}")]
-    Grid {
-        /// `first` or `second`, of the problem or of an example.
-        which: &'static str,
-        /// Reason.
-        error: GridError,
-    },
-    /// The flags contradict the grids or each other.
-    #[error("flags {flags}: {reason}")]
-    Flags {
-        /// Flags of the row.
-        flags: u32,
-        /// Reason.
-        reason: &'static str,
-    },
-    /// The examples are not in the order that a row has.
-    #[error("examples must ascend and differ")]
-    Order,
-}
-
-impl From<PositionError> for RowError {
-    fn from(error: PositionError) -> Self {
-        Self::Position(error.to_string())
-    }
+/// Returns the error for flags that contradict the grids or each other.
+fn wrong_flags(flags: u32, reason: &str) -> RowError {
+    RowError::new(format!("flags {flags}: {reason}"))
 }
 
 /// Smallest and largest number of values of a row without examples.
 pub(crate) const LENGTHS: (usize, usize) = (HEAD + 4 + GRIDS, HEAD + MAX_IMPS + GRIDS);
 
 /// Returns the number of values of the row of a clan of `imps` imps with these flags.
-pub const fn length(imps: u32, flags: u32) -> usize {
+const fn length(imps: u32, flags: u32) -> usize {
     let imps = imps as usize;
     let imps = if imps < MAX_IMPS { imps } else { MAX_IMPS };
     HEAD + imps + GRIDS + examples_in(flags) * Example::PACKED
@@ -96,16 +68,6 @@ pub(super) fn first_length(rows: &[u32]) -> Option<usize> {
     let &imps = rows.first()?;
     let flags = rows.get(1).copied().unwrap_or_default();
     Some(length(imps, flags).min(rows.len()))
-}
-
-/// Splits rows that follow each other. If the last row is incomplete, its part is returned as it is.
-pub fn split(rows: &[u32]) -> impl Iterator<Item = &[u32]> {
-    let mut rest = rows;
-    std::iter::from_fn(move || {
-        let (row, others) = rest.split_at(first_length(rest)?);
-        rest = others;
-        Some(row)
-    })
 }
 
 /// Returns the imps of a row, and its grids with those of the examples. Both are empty if the row is too short.
@@ -137,20 +99,14 @@ impl Position {
     /// [`RowError`] if the row is not valid.
     pub fn read(row: &[u32]) -> Result<Self, RowError> {
         let &[imps, flags, ref rest @ ..] = row else {
-            return Err(RowError::Length {
-                expected: LENGTHS.0,
-                found: row.len(),
-            });
+            return Err(RowError::of_length(LENGTHS.0, row.len()));
         };
         let expected = length(imps, flags);
         if row.len() != expected || imps as usize > MAX_IMPS {
-            return Err(RowError::Length {
-                expected,
-                found: row.len(),
-            });
+            return Err(RowError::of_length(expected, row.len()));
         }
         let (packed, grids) = rest.split_at(imps as usize);
-        let clan = Clan::unpack(packed).map_err(PositionError::from)?;
+        let clan = Clan::unpack(packed).map_err(|error| RowError::new(error.to_string()))?;
         let (grids, examples) = grids.split_at(GRIDS);
         let [first, second] = pair(["first", "second"], grids)?;
         let problem = problem(flags, first, second)?;
@@ -185,46 +141,44 @@ pub(super) fn write(
 }
 
 /// Reads two grids, one after the other. `names` are for errors.
-fn pair(names: [&'static str; 2], packed: &[u32]) -> Result<[Grid; 2], PositionError> {
+fn pair(names: [&'static str; 2], packed: &[u32]) -> Result<[Grid; 2], RowError> {
     let (first, second) = packed.split_at(PACKED.min(packed.len()));
     Ok([grid(names[0], first)?, grid(names[1], second)?])
 }
 
 /// Reads the examples of a row, which must be in order.
-fn read_examples(flags: u32, packed: &[u32]) -> Result<Examples, PositionError> {
+fn read_examples(flags: u32, packed: &[u32]) -> Result<Examples, RowError> {
     if packed.is_empty() {
         return Ok(Examples::NONE);
     }
-    let fault = |reason| PositionError::Flags { flags, reason };
     if flags & PAIR == 0 {
-        return Err(fault("only a pair has examples"));
+        return Err(wrong_flags(flags, "only a pair has examples"));
     }
     if !packed
         .as_chunks::<{ Example::PACKED }>()
         .0
         .is_sorted_by(|one, next| one < next)
     {
-        return Err(PositionError::Order);
+        return Err(RowError::new("examples must ascend and differ"));
     }
     let names = ["first of an example", "second of an example"];
     let pairs = packed.chunks(Example::PACKED).map(|packed| {
         let [input, output] = pair(names, packed)?;
         Ok(Example { input, output })
     });
-    let pairs = pairs.collect::<Result<Vec<_>, PositionError>>()?;
-    Examples::new(pairs).map_err(|_| fault("a grid of an example is empty"))
+    let pairs = pairs.collect::<Result<Vec<_>, RowError>>()?;
+    Examples::new(pairs).map_err(|_| wrong_flags(flags, "a grid of an example is empty"))
 }
 
-fn grid(which: &'static str, packed: &[u32]) -> Result<Grid, PositionError> {
+fn grid(which: &'static str, packed: &[u32]) -> Result<Grid, RowError> {
     let mut words = [0; PACKED];
-    for (word, &value) in words.iter_mut().zip(packed) {
-        *word = value;
-    }
-    Grid::unpack(&words).map_err(|error| PositionError::Grid { which, error })
+    let length = packed.len().min(PACKED);
+    words[..length].copy_from_slice(&packed[..length]);
+    Grid::unpack(&words).map_err(|error| RowError::new(format!("the {which} grid: {error}")))
 }
 
-fn problem(flags: u32, first: Grid, second: Grid) -> Result<Problem, PositionError> {
-    let fault = |reason| Err(PositionError::Flags { flags, reason });
+fn problem(flags: u32, first: Grid, second: Grid) -> Result<Problem, RowError> {
+    let fault = |reason| Err(wrong_flags(flags, reason));
     if flags > MOST {
         return fault("only the lowest five bits are used");
     }

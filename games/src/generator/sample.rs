@@ -2,14 +2,16 @@
 //! shortened.
 
 use super::{
+    Rules,
     clan::Clan,
-    drawings, made,
+    drawings::{self, Draw},
+    game::GeneratorGame,
+    made,
     moves::{self, Move, imp_and_move},
     problem::{Examples, MarkResult, Problem},
-    rules::Rules,
     shorten::shorten,
 };
-use crate::game::Action;
+use crate::game::{Action, Drawn};
 
 /// Most moves of a random walk that makes a problem.
 pub(super) const MAX_DEPTH: u32 = 48;
@@ -18,28 +20,9 @@ const TRIES: usize = 1024;
 /// Number of walks that are tried for a held-out problem: few of the lowest levels are held out.
 const HELD_OUT_TRIES: usize = 1 << 18;
 
-/// A problem with one solution from the start clan.
-#[derive(Clone, Debug)]
-pub(super) struct SolvedProblem {
-    pub problem: Problem,
-    /// Examples of the task of the problem.
-    pub examples: Examples,
-    /// Actions of the solution: transformations and marks.
-    pub solution: Vec<Action>,
-}
-
-/// Part of all problems.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    /// Problems of self-play.
-    Training,
-    /// Problems that are held out of self-play ([`Problem::is_held_out`]).
-    HeldOut,
-}
-
 /// Kind of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+enum Kind {
     /// A grid.
     Draw,
     /// Two grids.
@@ -50,7 +33,7 @@ pub(super) enum Kind {
 
 impl Kind {
     /// Draws a kind by the shares of the rules.
-    pub(super) fn draw(rules: &Rules, draw: &mut dyn FnMut(usize) -> usize) -> Self {
+    fn draw(rules: &Rules, draw: &mut Draw<'_>) -> Self {
         let (drawn, pairs) = (draw(100), usize::from(rules.pairs));
         match drawn.checked_sub(pairs) {
             None => Self::Pair,
@@ -62,7 +45,7 @@ impl Kind {
 
 /// Way in which the programs of a problem are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Making {
+enum Making {
     /// By random moves.
     Walk,
     /// By drawings from the grammar ([`drawings`]).
@@ -72,7 +55,7 @@ pub(super) enum Making {
 impl Making {
     /// Draws a way by the shares of the rules. Without drawings no number is drawn, so that the problems stay those of
     /// releases that had none.
-    pub(super) fn draw(rules: &Rules, draw: &mut dyn FnMut(usize) -> usize) -> Self {
+    fn draw(rules: &Rules, draw: &mut Draw<'_>) -> Self {
         if rules.drawings > 0 && draw(100) < usize::from(rules.drawings) {
             Self::Drawing
         } else {
@@ -81,7 +64,7 @@ impl Making {
     }
 
     /// Returns moves from the start clan, at most `most`, and the clan after them.
-    fn program(self, most: usize, draw: &mut dyn FnMut(usize) -> usize) -> Option<(Vec<Action>, Clan)> {
+    fn program(self, most: usize, draw: &mut Draw<'_>) -> Option<(Vec<Action>, Clan)> {
         match self {
             Self::Walk => walked(Clan::start(), most, draw),
             Self::Drawing => Some(drawings::drawing(most, draw)),
@@ -90,12 +73,7 @@ impl Making {
 
     /// Returns moves that change a program, at most `most`, and the clan after them. Walks make as many as they can; other rules
     /// are of any length.
-    fn rule(
-        self,
-        program: Clan,
-        most: usize,
-        draw: &mut dyn FnMut(usize) -> usize,
-    ) -> Option<(Vec<Action>, Clan)> {
+    fn rule(self, program: Clan, most: usize, draw: &mut Draw<'_>) -> Option<(Vec<Action>, Clan)> {
         match self {
             Self::Walk => walked(program, most, draw),
             Self::Drawing => Some(drawings::rule(program, 1 + draw(most), draw)),
@@ -104,24 +82,25 @@ impl Making {
 }
 
 /// Makes a random walk. Returns its moves and the last clan.
-fn walked(from: Clan, moves: usize, draw: &mut dyn FnMut(usize) -> usize) -> Option<(Vec<Action>, Clan)> {
+fn walked(from: Clan, moves: usize, draw: &mut Draw<'_>) -> Option<(Vec<Action>, Clan)> {
     let (made, clans) = random_walk(from, moves, draw);
     Some((made, *clans.last()?))
 }
 
-/// Draws a problem of this part and kind: the grid that `depth` random moves from the start clan draw, or one from the grammar that takes
-/// at most as many. The second grid of a pair is half as many moves further (at least one); a task has examples that the same moves make
-/// of other clans ([`made::examples`]). The depth is
-/// reduced if the solution with its marks would take more than `limit` moves. The grid of the start clan is not a problem. `None` if all
-/// that were tried end there or in the other part, or no problem fits the limit.
+/// Draws a problem of self-play, or one that is held out of it ([`Problem::is_held_out`]), of a kind and by a way that the rules
+/// give: the grid that `level` random moves from the start clan draw, or one from the grammar that takes at most as many. The second
+/// grid of a pair is half as many moves further (at least one); a task has examples that the same moves make of other clans
+/// ([`made::examples`]). The number of moves is reduced if the solution with its marks would take more than the rules allow. The grid of
+/// the start clan is not a problem. `None` if all that were tried end there or are on the other side of the held-out ones, or no
+/// problem fits the limit.
 pub(super) fn problem(
-    depth: u32,
-    kind: Kind,
-    making: Making,
-    limit: u32,
-    part: Part,
-    draw: &mut dyn FnMut(usize) -> usize,
-) -> Option<SolvedProblem> {
+    rules: &Rules,
+    level: u32,
+    is_held_out: bool,
+    draw: &mut Draw<'_>,
+) -> Option<Drawn<GeneratorGame>> {
+    let kind = Kind::draw(rules, draw);
+    let making = Making::draw(rules, draw);
     let is_pair = kind != Kind::Draw;
     let moves = |depth: u32| {
         if is_pair {
@@ -130,13 +109,10 @@ pub(super) fn problem(
             depth + 1
         }
     };
-    let depth = (1..=depth.clamp(1, MAX_DEPTH))
+    let depth = (1..=level.clamp(1, MAX_DEPTH))
         .rev()
-        .find(|&depth| moves(depth) <= limit)? as usize;
-    let tries = match part {
-        Part::Training => TRIES,
-        Part::HeldOut => HELD_OUT_TRIES,
-    };
+        .find(|&depth| moves(depth) <= rules.move_limit)? as usize;
+    let tries = if is_held_out { HELD_OUT_TRIES } else { TRIES };
     for _ in 0..tries {
         let (mut solution, program) = making.program(depth, draw)?;
         let first = program.render();
@@ -157,7 +133,7 @@ pub(super) fn problem(
         } else {
             Problem::Draw(first)
         };
-        if problem.is_held_out() != (part == Part::HeldOut) {
+        if problem.is_held_out() != is_held_out {
             continue;
         }
         let examples = match kind {
@@ -168,21 +144,17 @@ pub(super) fn problem(
             continue;
         }
         solution.push(moves::action(0, Move::MARK_COMPLETE));
-        return Some(SolvedProblem {
-            solution: shorten(&Clan::start(), &problem, solution),
-            problem,
-            examples,
-        });
+        let solution = shorten(&Clan::start(), &problem, solution);
+        let start = GeneratorGame::posed(rules, problem)
+            .with_examples(examples)
+            .ok()?;
+        return Some(Drawn { start, solution });
     }
     None
 }
 
 /// Makes random moves that do not fail and never lead back. Returns the moves, and all clans from the first to the last.
-pub(super) fn random_walk(
-    from: Clan,
-    moves: usize,
-    draw: &mut dyn FnMut(usize) -> usize,
-) -> (Vec<Action>, Vec<Clan>) {
+pub(super) fn random_walk(from: Clan, moves: usize, draw: &mut Draw<'_>) -> (Vec<Action>, Vec<Clan>) {
     let mut clans = vec![from];
     let mut made = Vec::with_capacity(moves);
     let mut clan = from;
@@ -216,15 +188,15 @@ pub(super) fn random_walk(
 /// A drawing becomes the drawing of the grid that was drawn last. A pair becomes a pair: its second grid is the one drawn
 /// last, its first grid the one at the mark of the step, or, if the step was not marked, the grid after two thirds of the
 /// moves, as in [`problem`]. Examples are left out, because the moves follow no rule of theirs. The solution has
-/// at most `limit` actions, so the last moves of a longer episode are left out.
+/// at most as many actions as the rules allow, so the last moves of a longer episode are left out.
 pub(super) fn in_hindsight(
     start: &Clan,
+    rules: &Rules,
     posed: &Problem,
     actions: &[Action],
-    limit: u32,
-) -> Option<SolvedProblem> {
+) -> Option<Drawn<GeneratorGame>> {
     let is_pair = matches!(posed, Problem::Pair(..));
-    let most = (limit as usize).saturating_sub(1 + usize::from(is_pair));
+    let most = (rules.move_limit as usize).saturating_sub(1 + usize::from(is_pair));
     let mut clans = vec![*start];
     let mut made = Vec::new();
     let mut step = None;
@@ -265,9 +237,8 @@ pub(super) fn in_hindsight(
         return None;
     }
     made.push(moves::action(0, Move::MARK_COMPLETE));
-    Some(SolvedProblem {
+    Some(Drawn {
         solution: shorten(start, &problem, made),
-        problem,
-        examples: Examples::NONE,
+        start: GeneratorGame::from_clan(rules, problem, *start),
     })
 }

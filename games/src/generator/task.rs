@@ -66,28 +66,20 @@ impl Task {
         let mut take = |list: &str, pairs: Vec<Pair>| -> Vec<TaskPair> {
             let mut taken = Vec::new();
             for (number, pair) in pairs.into_iter().enumerate() {
-                let grid = |rows: &[Vec<u64>], side: &str, left_out: &mut Vec<String>| {
+                let mut grid = |rows: &[Vec<u64>], side: &str| {
                     read_grid(rows)
                         .map_err(|error| left_out.push(format!("{list}[{number}].{side}: {error}")))
                         .ok()
                 };
-                let input = grid(&pair.input, "input", &mut left_out);
-                let output = pair
-                    .output
-                    .as_deref()
-                    .map(|rows| grid(rows, "output", &mut left_out));
-                match (input, output) {
-                    (Some(input), None) => taken.push(TaskPair {
+                let input = grid(&pair.input, "input");
+                let output = pair.output.map(|rows| grid(&rows, "output"));
+                if let (Some(input), None | Some(Some(_))) = (input, output) {
+                    let output = output.flatten();
+                    taken.push(TaskPair {
                         number,
                         input,
-                        output: None,
-                    }),
-                    (Some(input), Some(Some(output))) => taken.push(TaskPair {
-                        number,
-                        input,
-                        output: Some(output),
-                    }),
-                    _ => {}
+                        output,
+                    });
                 }
             }
             taken
@@ -163,22 +155,14 @@ impl TaskPair {
 
 /// Reads the rows of a grid. ARC's grids have the colours 0 to 9 only.
 fn read_grid(rows: &[Vec<u64>]) -> Result<Grid, GridError> {
-    let mut cells = Vec::with_capacity(rows.len());
-    for (y, row) in rows.iter().enumerate() {
-        let mut line = Vec::with_capacity(row.len());
-        for (x, &symbol) in row.iter().enumerate() {
-            match u8::try_from(symbol) {
-                Ok(color @ 0..=9) => line.push(color),
-                _ => {
-                    return Err(GridError::Symbol {
-                        x,
-                        y,
-                        symbol: u32::try_from(symbol).unwrap_or(u32::MAX),
-                    });
-                }
-            }
-        }
-        cells.push(line);
-    }
+    let color = |y: usize, x: usize, symbol: u64| match u8::try_from(symbol) {
+        Ok(color @ 0..=9) => Ok(color),
+        _ => Err(GridError::of_symbol(x, y, symbol)),
+    };
+    let row = |(y, row): (usize, &Vec<u64>)| {
+        let cells = row.iter().enumerate().map(|(x, &symbol)| color(y, x, symbol));
+        cells.collect::<Result<Vec<u8>, GridError>>()
+    };
+    let cells = rows.iter().enumerate().map(row).collect::<Result<Vec<_>, _>>()?;
     Grid::from_rows(&cells)
 }

@@ -9,35 +9,8 @@ use super::{
         self, COORDS, DOT, GROUP, LINE, R_COLOR, R_DIRECTION, R_LENGTH, R_PIVOT, R_START, R_TURNS, RECT,
         ROTATION,
     },
-    grid::{ABSENT, Grid, SIDE},
+    grid::{Grid, SIDE},
 };
-
-/// Writes a clan with one line for the Generator and for each shape. A line begins with the imp's number.
-pub(super) fn write(clan: &Clan) -> String {
-    let depths = clan.depths();
-    let mut text = String::new();
-    for (imp, &depth) in depths.iter().enumerate().take(clan.len()) {
-        let (value, role) = (clan.values[imp], clan.roles[imp]);
-        if imp > 0 && !grammar::is_shape(value) {
-            continue;
-        }
-        if imp > 0 {
-            text.push('\n');
-        }
-        let indent = 2 * usize::from(depth);
-        let _ = write!(text, "{imp:>2} {:indent$}{}", "", grammar::value_name(value));
-        let _ = match role {
-            grammar::THIS => Ok(()),
-            _ => write!(text, " ({})", grammar::role_name(role)),
-        };
-        for child in imp + 1..clan.end(imp) {
-            if usize::from(clan.parents[child]) == imp {
-                write_leaf(clan, child, &mut text);
-            }
-        }
-    }
-    text
-}
 
 /// Writes ` number:name=value` for a leaf or a Coords. Writes nothing for a shape, which has its own line.
 fn write_leaf(clan: &Clan, imp: usize, text: &mut String) {
@@ -59,13 +32,36 @@ impl Clan {
     /// Returns the text of the clan, with one line for the Generator and for each shape. Numbers of imps are before
     /// their names. The x of a Coords has the number after it, the y the number after that.
     pub fn to_text(&self) -> String {
-        write(self)
+        let mut text = String::new();
+        for (imp, &depth) in self.depths().iter().enumerate().take(self.len()) {
+            let (value, role) = (self.values[imp], self.roles[imp]);
+            if imp > 0 && !grammar::is_shape(value) {
+                continue;
+            }
+            let line = if imp > 0 { "\n" } else { "" };
+            let indent = 2 * usize::from(depth);
+            let _ = write!(
+                text,
+                "{line}{imp:>2} {:indent$}{}",
+                "",
+                grammar::value_name(value)
+            );
+            if role != grammar::THIS {
+                let _ = write!(text, " ({})", grammar::role_name(role));
+            }
+            for child in imp + 1..self.end(imp) {
+                if usize::from(self.parents[child]) == imp {
+                    write_leaf(self, child, &mut text);
+                }
+            }
+        }
+        text
     }
 }
 
 impl fmt::Debug for Clan {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&write(self))
+        out.write_str(&self.to_text())
     }
 }
 
@@ -79,8 +75,8 @@ impl Clan {
             self.width(),
             self.height()
         );
-        for (number, shape) in (1..).zip(self.shapes_of(0)) {
-            words += &format!("{number}. {}.\n", capitalised(&self.shape_in_words(shape)));
+        for (number, shape) in (1..).zip(self.shapes_in_words(0)) {
+            words += &format!("{number}. {}.\n", capitalised(&shape));
         }
         words
     }
@@ -90,6 +86,12 @@ impl Clan {
         let is_child = move |&child: &usize| usize::from(self.parents[child]) == imp;
         let children = (imp + 1..self.end(imp)).filter(is_child);
         children.filter(|&child| grammar::is_shape(self.values[child]))
+    }
+
+    fn shapes_in_words(&self, imp: usize) -> Vec<String> {
+        self.shapes_of(imp)
+            .map(|shape| self.shape_in_words(shape))
+            .collect()
     }
 
     fn shape_in_words(&self, shape: usize) -> String {
@@ -123,25 +125,13 @@ impl Clan {
                 named(grammar::R_HEIGHT),
                 at(R_START)
             ),
-            GROUP => {
-                let shapes: Vec<String> = self
-                    .shapes_of(shape)
-                    .map(|shape| self.shape_in_words(shape))
-                    .collect();
-                format!("a group ({})", shapes.join("; "))
-            }
-            ROTATION => {
-                let turned: Vec<String> = self
-                    .shapes_of(shape)
-                    .map(|shape| self.shape_in_words(shape))
-                    .collect();
-                format!(
-                    "{}, turned clockwise by {} about {}",
-                    turned.join("; "),
-                    named(R_TURNS),
-                    at(R_PIVOT)
-                )
-            }
+            GROUP => format!("a group ({})", self.shapes_in_words(shape).join("; ")),
+            ROTATION => format!(
+                "{}, turned clockwise by {} about {}",
+                self.shapes_in_words(shape).join("; "),
+                named(R_TURNS),
+                at(R_PIVOT)
+            ),
             value => grammar::value_name(value),
         }
     }
@@ -159,12 +149,7 @@ const PALETTE: [u8; 10] = [16, 26, 196, 40, 220, 245, 201, 208, 117, 88];
 
 /// Draws each row of cells as one line: two blanks in the cell's colour, or the cell's letter (`.brgyafotc`).
 pub fn lines(grid: &Grid, in_color: bool) -> Vec<String> {
-    let letters = grid.to_string();
-    let height = grid
-        .cells()
-        .chunks(SIDE)
-        .filter(|row| row.iter().any(|&cell| cell != ABSENT))
-        .count();
+    let (letters, (_, height)) = (grid.to_string(), grid.size());
     let rows = grid.cells().chunks(SIDE).zip(letters.split('\n')).take(height);
     rows.map(|(row, letters)| {
         if !in_color {

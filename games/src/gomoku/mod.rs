@@ -8,32 +8,21 @@
 
 mod notation;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     bits,
     codec::PolicyHead,
     discs::{self, Discs},
-    game::{Action, Game, IllegalAction, Outcome, StartError},
+    game::{Action, Game, IllegalAction, NoRules, Outcome, StartError},
     layout::RowLayout,
     planes::{self, SQUARES},
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
 };
 
-/// Gomoku has no variants.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rules {}
-
 /// A position of Gomoku.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Gomoku {
-    /// Stones of the player to act: bit `8·rank + file`.
-    own: u64,
-    /// Stones of the other player.
-    other: u64,
-    to_move: Player,
+    discs: Discs,
     /// True if the other player has five in a row.
     is_lost: bool,
 }
@@ -41,27 +30,12 @@ pub struct Gomoku {
 impl Gomoku {
     /// The empty board.
     pub const EMPTY: Self = Self {
-        own: 0,
-        other: 0,
-        to_move: Player::First,
+        discs: Discs::of_players([0, 0], Player::First),
         is_lost: false,
     };
 
-    fn discs(&self) -> Discs {
-        Discs {
-            own: self.own,
-            other: self.other,
-            to_move: self.to_move,
-        }
-    }
-
-    /// Returns the stones of the first player (Black), then of the second: bit `8·rank + file`.
-    pub fn stones_by_player(&self) -> [u64; 2] {
-        self.discs().by_player()
-    }
-
     const fn empty_squares(&self) -> u64 {
-        if self.is_lost { 0 } else { !(self.own | self.other) }
+        if self.is_lost { 0 } else { !self.discs.all() }
     }
 }
 
@@ -91,7 +65,7 @@ const fn turn_square(symmetry: Symmetry, square: u32) -> u32 {
 }
 
 impl Game for Gomoku {
-    type Rules = Rules;
+    type Rules = NoRules;
     type Encoding = ();
 
     const NAME: &'static str = "gomoku";
@@ -99,18 +73,8 @@ impl Game for Gomoku {
     const ACTIONS: u32 = 64;
     const SYMMETRIES: u8 = 8;
 
-    fn start(_: &Rules, position: Option<&str>) -> Result<Self, StartError> {
-        match position {
-            None => Ok(Self::EMPTY),
-            Some(text) => read(text).map_err(|reason| StartError {
-                game: Self::NAME,
-                reason,
-            }),
-        }
-    }
-
-    fn encoding(options: u32) -> Result<(), StartError> {
-        crate::game::single_encoding(Self::NAME, options)
+    fn start(_: &NoRules, position: Option<&str>) -> Result<Self, StartError> {
+        position.map_or(Ok(Self::EMPTY), |text| read(text).map_err(StartError::of::<Self>))
     }
 
     fn layout((): ()) -> RowLayout {
@@ -119,12 +83,12 @@ impl Game for Gomoku {
     }
 
     fn to_move(&self) -> Player {
-        self.to_move
+        self.discs.to_move
     }
 
     fn outcome(&self) -> Option<Outcome> {
         if self.is_lost {
-            Some(Outcome::Won(self.to_move.other()))
+            Some(Outcome::Won(self.to_move().other()))
         } else if self.empty_squares() == 0 {
             Some(Outcome::Draw)
         } else {
@@ -154,31 +118,20 @@ impl Game for Gomoku {
 
     fn play_legal(&mut self, action: Action) {
         // An action that is not legal changes nothing but the player to move.
-        let stone = self.empty_squares() & 1 << (action & 63);
-        let own = self.own | stone;
+        let mut discs = self.discs;
+        discs.own |= self.empty_squares() & 1 << (action & 63);
         *self = Self {
-            own: self.other,
-            other: own,
-            to_move: self.to_move.other(),
-            is_lost: self.is_lost || has_five(own),
+            is_lost: self.is_lost || has_five(discs.own),
+            discs: discs.passed(),
         };
     }
 
     fn position(&self) -> String {
-        self.discs().text()
-    }
-
-    fn allows(&self, symmetry: Symmetry) -> bool {
-        symmetry.0 < Self::SYMMETRIES
+        self.discs.text()
     }
 
     fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
-        let [own, other] = [self.own, self.other].map(|stones| bits::turn(stones, symmetry.0));
-        let turned = Discs {
-            own,
-            other,
-            to_move: self.to_move,
-        };
+        let turned = self.discs.map(|stones| bits::turn(stones, symmetry.0));
         turned.write_cells(0..SQUARES as u32, row);
     }
 
@@ -197,22 +150,8 @@ impl Game for Gomoku {
 /// Sentence that says what is wrong with the text.
 fn read(text: &str) -> Result<Gomoku, String> {
     let discs = Discs::read(text)?;
-    match Discs::due(discs.by_player()) {
-        None => return Err("X must have as many stones as O, or one more".into()),
-        Some(due) if due != discs.to_move => {
-            return Err("the number of stones says that the other player moves".into());
-        }
-        Some(_) => {}
-    }
-    if has_five(discs.own) {
-        return Err("the player to move has won already".into());
-    }
-    Ok(Gomoku {
-        own: discs.own,
-        other: discs.other,
-        to_move: discs.to_move,
-        is_lost: has_five(discs.other),
-    })
+    let is_lost = discs.check_turns(has_five)?;
+    Ok(Gomoku { discs, is_lost })
 }
 
 #[cfg(test)]
@@ -251,11 +190,6 @@ mod tests {
                 assert!(!has_five(row & !(1 << square)));
             }
         }
-    }
-
-    #[test]
-    fn six_in_a_row_win_too() {
-        assert!(has_five(0b11_1111));
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use super::Gomoku;
 use crate::{
-    Action, Game, Notation, Player,
+    Action, Notation, Player,
     perft::KnownPerft,
     probes::Line,
     scene::{Board, Cell, Clicks, Scene, Surface, cell_of, read_square, square_name},
@@ -41,8 +41,8 @@ impl Notation for Gomoku {
     }
 
     fn scene(&self, last_turn: &[Action]) -> Scene {
-        let stones = self.stones_by_player();
-        self.scene_of(Board {
+        let stones = self.discs.by_player();
+        self.scene_of(vec![Board {
             surface: Surface::Plain,
             colors: ["black", "white"],
             is_turned_for_second: false,
@@ -50,7 +50,7 @@ impl Notation for Gomoku {
                 is_last: last_turn.contains(&square),
                 ..Cell::of_discs(stones, square)
             })
-        })
+        }])
     }
 
     fn clicks(&self, action: Action) -> Clicks {
@@ -60,15 +60,10 @@ impl Notation for Gomoku {
     fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {
         let text = text.trim().to_lowercase();
         let action = read_square(&text).ok_or_else(|| format!("{text:?} is not a square, e.g. d4"))?;
-        let mut after = *self;
-        match after.play(action) {
-            Ok(()) => Ok(vec![action]),
-            Err(error) => Err(format!("{text} is not legal: {}", error.reason)),
-        }
+        self.turn_of(&text, action)
     }
 
-    fn write_turn(&self, actions: &[Action]) -> String {
-        let texts: Vec<String> = actions.iter().map(|&square| square_name(square)).collect();
-        texts.join(" ")
+    fn write_action(&self, square: Action) -> String {
+        square_name(square)
     }
 }

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     bits,
+    discs::Discs,
     game::{Known, Outcome},
 };
 
@@ -18,14 +19,15 @@ const CORNERS: u64 = 0x8100_0000_0000_0081;
 
 /// Returns the outcome of a position in which the game is not over, if few squares are empty.
 pub(super) fn known(state: &Othello) -> Option<Known> {
-    let empty = (!(state.own | state.other)).count_ones();
+    let Discs { own, other, to_move } = state.discs;
+    let empty = (!(own | other)).count_ones();
     if empty > MOST_EMPTY {
         return None;
     }
-    let outcome = match best(state.own, state.other, state.placements, -1, 1) {
+    let outcome = match best(own, other, state.placements, -1, 1) {
         0 => Outcome::Draw,
-        1.. => Outcome::Won(state.to_move),
-        _ => Outcome::Won(state.to_move.other()),
+        1.. => Outcome::Won(to_move),
+        _ => Outcome::Won(to_move.other()),
     };
     // Each square can need a pass before it.
     Some(Known {

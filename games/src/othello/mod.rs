@@ -17,23 +17,16 @@ mod notation;
 
 use std::cmp::Ordering;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     bits,
     codec::PolicyHead,
     discs::{self, Discs},
-    game::{Action, Game, IllegalAction, Known, Outcome, StartError},
+    game::{Action, Game, IllegalAction, Known, NoRules, Outcome, StartError},
     layout::RowLayout,
     planes::{self, SQUARES},
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
 };
-
-/// Othello has no variants.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Rules {}
 
 /// Action that passes.
 pub const PASS: Action = 64;
@@ -41,45 +34,35 @@ pub const PASS: Action = 64;
 /// A position of Othello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Othello {
-    /// Discs of the player to move.
-    own: u64,
-    /// Discs of the other player.
-    other: u64,
+    discs: Discs,
     /// Squares on which the player to move may place a disc. If there is none, the player passes, or the game is over.
     placements: u64,
-    to_move: Player,
     /// True if neither player can place a disc.
     over: bool,
 }
 
 impl Othello {
-    fn new(own: u64, other: u64, to_move: Player) -> Self {
+    fn new(discs: Discs) -> Self {
+        let Discs { own, other, .. } = discs;
         let placements = board::placements(own, other);
         Self {
-            own,
-            other,
+            discs,
             placements,
-            to_move,
             over: placements == 0 && board::placements(other, own) == 0,
         }
     }
 
     /// Returns the usual start: Black (first) on e4 and d5, White on d4 and e5.
     pub fn initial() -> Self {
-        Self::new(1 << 28 | 1 << 35, 1 << 27 | 1 << 36, Player::First)
+        Self::new(Discs::of_players(
+            [1 << 28 | 1 << 35, 1 << 27 | 1 << 36],
+            Player::First,
+        ))
     }
 
     /// Returns the discs of the player to move, then of the other: bit `8·rank + file`.
     pub const fn bitboards(&self) -> (u64, u64) {
-        (self.own, self.other)
-    }
-
-    fn discs(&self) -> Discs {
-        Discs {
-            own: self.own,
-            other: self.other,
-            to_move: self.to_move,
-        }
+        (self.discs.own, self.discs.other)
     }
 }
 
@@ -88,11 +71,11 @@ impl Othello {
 /// # Errors
 /// Sentence that says what is wrong with the text.
 fn read(text: &str) -> Result<Othello, String> {
-    let Discs { own, other, to_move } = Discs::read(text)?;
-    if own | other == 0 {
+    let discs = Discs::read(text)?;
+    if discs.all() == 0 {
         return Err("the board is empty".into());
     }
-    Ok(Othello::new(own, other, to_move))
+    Ok(Othello::new(discs))
 }
 
 /// Returns the image of a policy entry: squares turn with the board, the pass stays.
@@ -108,7 +91,7 @@ fn turn_square(symmetry: Symmetry, square: u32) -> u32 {
 }
 
 impl Game for Othello {
-    type Rules = Rules;
+    type Rules = NoRules;
     type Encoding = ();
 
     const NAME: &'static str = "othello";
@@ -116,18 +99,10 @@ impl Game for Othello {
     const ACTIONS: u32 = 65;
     const SYMMETRIES: u8 = 8;
 
-    fn start(_: &Rules, position: Option<&str>) -> Result<Self, StartError> {
-        match position {
-            None => Ok(Self::initial()),
-            Some(text) => read(text).map_err(|reason| StartError {
-                game: Self::NAME,
-                reason,
-            }),
-        }
-    }
-
-    fn encoding(options: u32) -> Result<(), StartError> {
-        crate::game::single_encoding(Self::NAME, options)
+    fn start(_: &NoRules, position: Option<&str>) -> Result<Self, StartError> {
+        position.map_or(Ok(Self::initial()), |text| {
+            read(text).map_err(StartError::of::<Self>)
+        })
     }
 
     fn layout((): ()) -> RowLayout {
@@ -135,16 +110,17 @@ impl Game for Othello {
     }
 
     fn to_move(&self) -> Player {
-        self.to_move
+        self.discs.to_move
     }
 
     fn outcome(&self) -> Option<Outcome> {
         if !self.over {
             return None;
         }
-        Some(match self.own.count_ones().cmp(&self.other.count_ones()) {
-            Ordering::Greater => Outcome::Won(self.to_move),
-            Ordering::Less => Outcome::Won(self.to_move.other()),
+        let (own, other) = self.bitboards();
+        Some(match own.count_ones().cmp(&other.count_ones()) {
+            Ordering::Greater => Outcome::Won(self.to_move()),
+            Ordering::Less => Outcome::Won(self.to_move().other()),
             Ordering::Equal => Outcome::Draw,
         })
     }
@@ -173,36 +149,25 @@ impl Game for Othello {
     }
 
     fn play_legal(&mut self, action: Action) {
-        *self = if action < PASS {
+        let mut discs = self.discs;
+        if action < PASS {
             let placed = 1 << action;
-            let turned = board::turned(placed, self.own, self.other);
-            Self::new(
-                self.other & !turned,
-                self.own | turned | placed,
-                self.to_move.other(),
-            )
-        } else {
-            Self::new(self.other, self.own, self.to_move.other())
-        };
+            let turned = board::turned(placed, discs.own, discs.other);
+            discs.own |= turned | placed;
+            discs.other &= !turned;
+        }
+        *self = Self::new(discs.passed());
     }
 
     fn position(&self) -> String {
-        self.discs().text()
-    }
-
-    fn allows(&self, symmetry: Symmetry) -> bool {
-        symmetry.0 < Self::SYMMETRIES
+        self.discs.text()
     }
 
     fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
-        let [own, other] = [self.own, self.other].map(|discs| bits::turn(discs, symmetry.0));
-        let turned = Discs {
-            own,
-            other,
-            to_move: self.to_move,
-        };
         // A position has at least one disc: `read` refuses an empty board, and no disc leaves the board.
-        turned.write_discs(row);
+        self.discs
+            .map(|discs| bits::turn(discs, symmetry.0))
+            .write_discs(row);
     }
 
     fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {

@@ -2,17 +2,11 @@
 
 use super::{Othello, PASS};
 use crate::{
-    Action, Game, Notation, Player,
+    Action, Notation, Player,
     perft::KnownPerft,
     probes::Line,
     scene::{Board, Cell, Clicks, RANKS_FROM_TOP, Scene, Surface, read_square, square_name},
 };
-
-impl Othello {
-    fn must_pass(&self) -> bool {
-        self.placements == 0 && !self.over
-    }
-}
 
 impl Notation for Othello {
     const HELP: &'static str = "Moves: the square of the new disc (d3), or pass if no disc can be placed. Dots mark the squares where one can be placed.";
@@ -54,20 +48,20 @@ impl Notation for Othello {
 
     /// Returns the drawing of the board, with a1 at the top left for both players.
     fn scene(&self, last_turn: &[Action]) -> Scene {
-        let discs = self.discs().by_player();
+        let discs = self.discs.by_player();
         let cell = |square: u32| Cell {
             is_last: last_turn.contains(&square),
             is_playable: self.placements >> square & 1 == 1,
             ..Cell::of_discs(discs, square)
         };
-        self.scene_of(Board {
+        self.scene_of(vec![Board {
             surface: Surface::Plain,
             rows: RANKS_FROM_TOP,
             cells: (0..64).map(cell).collect(),
             colors: ["black", "white"],
             is_turned_for_second: false,
             ..Board::of_squares(|_| Cell::default())
-        })
+        }])
     }
 
     /// Returns one click on the square of the disc, and none for a pass, which is offered by its name.
@@ -76,8 +70,8 @@ impl Notation for Othello {
     }
 
     fn remark(&self) -> String {
-        let [black, white] = self.discs().by_player().map(u64::count_ones);
-        let must_pass = if self.must_pass() {
+        let [black, white] = self.discs.by_player().map(u64::count_ones);
+        let must_pass = if self.placements == 0 && !self.over {
             " No disc can be placed: pass."
         } else {
             ""
@@ -91,19 +85,14 @@ impl Notation for Othello {
             "pass" | "--" | "ps" => PASS,
             _ => read_square(&text).ok_or_else(|| format!("{text:?} is not a square, e.g. d3"))?,
         };
-        match { *self }.play(action) {
-            Ok(()) => Ok(vec![action]),
-            Err(error) => Err(format!("{text} is not legal: {}", error.reason)),
-        }
+        self.turn_of(&text, action)
     }
 
-    fn write_turn(&self, actions: &[Action]) -> String {
-        let text = |&action: &Action| match action {
+    fn write_action(&self, action: Action) -> String {
+        match action {
             PASS => "pass".into(),
             square => square_name(square),
-        };
-        let texts: Vec<String> = actions.iter().map(text).collect();
-        texts.join(" ")
+        }
     }
 }
 

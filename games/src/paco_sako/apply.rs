@@ -25,10 +25,8 @@ const RECORD: Effect = Effect {
 };
 
 impl Position {
-    /// Performs an action. An action that does not fit the state (nothing to lift, nothing to place) changes only the
-    /// count of actions.
+    /// Performs an action. An action that does not fit the state (nothing to lift, nothing to place) changes nothing.
     pub(super) fn apply(&mut self, act: Act) -> Effect {
-        self.actions = self.actions.saturating_add(1);
         match (act, self.hand, self.promotion) {
             (Act::Lift(square), None, None) => self.lift(square),
             (Act::Place(target), Some(hand), None) if hand.own == Kind::King => self.place_king(hand, target),
@@ -163,7 +161,7 @@ impl Position {
 
     fn end_turn(&mut self) {
         self.required = RequiredAction::Lift;
-        self.switch_player();
+        self.to_move = self.to_move.other();
     }
 }
 

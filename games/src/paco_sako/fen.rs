@@ -48,10 +48,7 @@ const UNIONS: [(char, Kind, Kind); 20] = [
     ('z', Kind::King, Kind::Queen),
 ];
 
-/// Letters of white single pieces, by type. Black pieces have the lower-case letter.
-const SINGLES: [char; 6] = ['P', 'R', 'N', 'B', 'Q', 'K'];
-
-/// Reads a FEN. The position's counters of moves begin at 1.
+/// Reads a FEN.
 ///
 /// # Errors
 /// Sentence that says which field is wrong.
@@ -93,9 +90,6 @@ pub(super) fn read(text: &str) -> Result<Position, String> {
         no_progress: no_progress.ok_or_else(|| {
             format!("the no-progress counter is {counter:?} instead of a number from 0 to {MAX_COUNTER}")
         })?,
-        half_moves: 1,
-        moves: 1,
-        actions: 1,
     })
 }
 
@@ -203,17 +197,10 @@ fn read_en_passant(text: &str) -> Result<Option<Square>, String> {
 
 /// Returns the white and the black piece of a letter. `None` if it is another letter.
 fn read_letter(letter: char) -> Option<(Option<Kind>, Option<Kind>)> {
-    let capital = letter.to_ascii_uppercase();
-    if let Some(kind) = SINGLES
-        .iter()
-        .position(|&single| single == capital)
-        .and_then(Kind::from_number)
-    {
-        return Some(if letter == capital {
-            (Some(kind), None)
-        } else {
-            (None, Some(kind))
-        });
+    let of = |player: Player| Kind::ALL.into_iter().find(|kind| kind.letter(player) == letter);
+    let (white, black) = (of(Player::First), of(Player::Second));
+    if white.is_some() || black.is_some() {
+        return Some((white, black));
     }
     let &(small, white, black) = UNIONS
         .iter()
@@ -228,8 +215,8 @@ fn read_letter(letter: char) -> Option<(Option<Kind>, Option<Kind>)> {
 fn letter(white: Option<Kind>, black: Option<Kind>) -> Option<char> {
     match (white, black) {
         (None, None) => None,
-        (Some(kind), None) => SINGLES.get(kind as usize).copied(),
-        (None, Some(kind)) => SINGLES.get(kind as usize).map(char::to_ascii_lowercase),
+        (Some(kind), None) => Some(kind.letter(Player::First)),
+        (None, Some(kind)) => Some(kind.letter(Player::Second)),
         // Two united kings cannot occur, and the dialect has no letter for them. `_` is not read back.
         (Some(Kind::King), Some(Kind::King)) => Some('_'),
         (Some(white), Some(black)) => UNIONS.iter().find_map(|&(small, one, other)| match (one, other) {

@@ -97,26 +97,6 @@ impl PacoSako {
         fen::write_castling(&self.position.castling)
     }
 
-    /// Returns the number of half-moves: 1 at the start, and one more for each change of player.
-    pub fn half_move_count(&self) -> u32 {
-        self.position.half_moves
-    }
-
-    /// Returns the number of moves: 1 at the start, and one more for each change to White.
-    pub fn move_count(&self) -> u32 {
-        self.position.moves
-    }
-
-    /// Returns the number of actions: 1 at the start, and one more for each action.
-    pub fn action_count(&self) -> u32 {
-        self.position.actions
-    }
-
-    /// True if the board has not decided the game, but the player to act has no legal action.
-    pub fn is_dead_end(&self) -> bool {
-        self.position.is_running() && !self.offer().is_possible()
-    }
-
     /// Returns the squares that `attacker` threatens, chains included: bit 0 is a1, bit 63 is h8. A piece in the hand is left
     /// out.
     pub fn threatened(&self, attacker: Player) -> u64 {
@@ -189,13 +169,9 @@ impl Game for PacoSako {
     const SYMMETRIES: u8 = row::SYMMETRIES;
 
     fn start(rules: &Rules, position: Option<&str>) -> Result<Self, StartError> {
-        let fault = |reason: String| StartError {
-            game: Self::NAME,
-            reason,
-        };
-        let position = fen::read(position.unwrap_or(fen::START)).map_err(fault)?;
+        let position = fen::read(position.unwrap_or(fen::START)).map_err(StartError::of::<Self>)?;
         if rules.dead_end != DeadEnd::Neutral {
-            check_playable(&position).map_err(|reason| fault(reason.into()))?;
+            check_playable(&position).map_err(StartError::of::<Self>)?;
         }
         let mut game = Self {
             position,

@@ -4,7 +4,7 @@
 //! piece released by it is placed, and so on. A promotion is a letter after the square.
 
 use documented::DocumentedFields as _;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{DeadEnd, Encoding, Kind, PacoSako, RequiredAction, Rules, TurnCycles, Victory};
 use crate::{
@@ -128,10 +128,10 @@ A turn may be entered in parts; undo takes back the last part.";
         });
         Scene {
             hand,
-            ..self.scene_of(Board {
+            ..self.scene_of(vec![Board {
                 pieces_per_cell: 2,
                 ..board
-            })
+            }])
         }
     }
 
@@ -140,9 +140,8 @@ A turn may be entered in parts; undo takes back the last part.";
         if action < PROMOTE {
             return Clicks::on([cell_of(action % PLACE)]);
         }
-        let kind = Kind::PROMOTIONS.get((action - PROMOTE) as usize).copied();
         Clicks {
-            piece: chessman(self.to_move(), kind),
+            piece: chessman(self.to_move(), promoted(action)),
             ..Clicks::on(self.promotion().map(|square| cell_of(square.into())))
         }
     }
@@ -155,9 +154,7 @@ A turn may be entered in parts; undo takes back the last part.";
             RequiredAction::Lift if self.is_sako(self.to_move().other()) => "Ŝako!".into(),
             RequiredAction::Lift => String::new(),
             RequiredAction::Place => hand_remark(self),
-            RequiredAction::PromoteThenLift
-            | RequiredAction::PromoteThenPlace
-            | RequiredAction::PromoteThenFinish => promotion_remark(self),
+            _ => promotion_remark(self),
         }
     }
 
@@ -191,17 +188,11 @@ A turn may be entered in parts; undo takes back the last part.";
         Ok(actions)
     }
 
-    fn write_turn(&self, actions: &[Action]) -> String {
-        let texts: Vec<String> = actions
-            .iter()
-            .map(|&action| match action {
-                0..PROMOTE => square_name(action % PLACE),
-                _ => Kind::PROMOTIONS
-                    .get((action - PROMOTE) as usize)
-                    .map_or_else(String::new, |&kind| letter(kind).to_ascii_lowercase().into()),
-            })
-            .collect();
-        texts.join(" ")
+    fn write_action(&self, action: Action) -> String {
+        match action {
+            0..PROMOTE => square_name(action % PLACE),
+            _ => promoted(action).map_or_else(String::new, |kind| kind.letter(Player::Second).into()),
+        }
     }
 
     /// Returns the rules under which turns that cannot be completed are not offered.
@@ -241,40 +232,30 @@ A turn may be entered in parts; undo takes back the last part.";
 
     fn json_fields(&self, _: Encoding) -> JsonFields {
         vec![
-            ("required_action", self.required_action().name().into()),
+            ("required_action", json!(self.required_action())),
             ("no_progress", self.no_progress().into()),
-            ("victory_state", self.victory_state().name().into()),
+            ("victory_state", json!(self.victory_state())),
         ]
     }
 }
 
 fn chessman(player: Player, kind: Option<Kind>) -> Option<Piece> {
-    let letter = letter(kind?);
-    Piece::chessman(match player {
-        Player::First => letter,
-        Player::Second => letter.to_ascii_lowercase(),
-    })
+    Piece::chessman(kind?.letter(player))
 }
 
-const fn letter(kind: Kind) -> char {
-    match kind {
-        Kind::Pawn => 'P',
-        Kind::Rook => 'R',
-        Kind::Knight => 'N',
-        Kind::Bishop => 'B',
-        Kind::Queen => 'Q',
-        Kind::King => 'K',
-    }
+/// Returns the piece that a promotion makes. `None` for other actions.
+fn promoted(action: Action) -> Option<Kind> {
+    Kind::PROMOTIONS
+        .get(action.checked_sub(PROMOTE)? as usize)
+        .copied()
 }
 
-const fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Pawn => "pawn",
-        Kind::Rook => "rook",
-        Kind::Knight => "knight",
-        Kind::Bishop => "bishop",
-        Kind::Queen => "queen",
-        Kind::King => "king",
+/// Returns the piece of the player to act on a square, and the opponent's.
+fn own_and_other(state: &PacoSako, square: u8) -> (Option<Kind>, Option<Kind>) {
+    let (white, black) = state.pieces_on(square);
+    match state.to_move() {
+        Player::First => (white, black),
+        Player::Second => (black, white),
     }
 }
 
@@ -320,24 +301,17 @@ fn promotion(text: &str) -> Option<Word> {
     let text = text.to_lowercase();
     let place = Kind::PROMOTIONS
         .iter()
-        .position(|&kind| text == name(kind) || text == letter(kind).to_ascii_lowercase().to_string())?;
+        .position(|kind| text == kind.name() || text == kind.letter(Player::Second).to_string())?;
     Some(Word::Promotion(PROMOTE + place as Action))
 }
 
 fn word_text(word: Word) -> String {
     match word {
         Word::Square(square) => square_name(square),
-        Word::Promotion(action) => promotion_name(action).into(),
+        Word::Promotion(action) => promoted(action).map_or("", Kind::name).into(),
         Word::Castle(6) => "O-O".into(),
         Word::Castle(_) => "O-O-O".into(),
     }
-}
-
-/// Returns the name of the piece that a promotion makes.
-fn promotion_name(action: Action) -> &'static str {
-    Kind::PROMOTIONS
-        .get(action.saturating_sub(PROMOTE) as usize)
-        .map_or("", |&kind| name(kind))
 }
 
 /// Returns the actions that a word means in this state.
@@ -353,19 +327,11 @@ fn actions_of(state: &PacoSako, word: Word) -> Result<Vec<Action>, String> {
         (Word::Square(_) | Word::Castle(_), _) if required.is_promotion() => Err(promotion_remark(state)),
         (Word::Promotion(action), _) => Err(format!(
             "there is no pawn here to promote to a {}",
-            promotion_name(action)
+            promoted(action).map_or("", Kind::name)
         )),
         (Word::Castle(file), RequiredAction::Lift) => {
             let king = (0..64u8)
-                .find(|&square| {
-                    let (white, black) = state.pieces_on(square);
-                    let own = if state.to_move() == Player::First {
-                        white
-                    } else {
-                        black
-                    };
-                    own == Some(Kind::King)
-                })
+                .find(|&square| own_and_other(state, square).0 == Some(Kind::King))
                 .ok_or("there is no king to castle with")?;
             let king = Action::from(king);
             let target = king / 8 * 8 + file;
@@ -392,8 +358,8 @@ fn hand_remark(state: &PacoSako) -> String {
     state.legal_actions(&mut actions);
     let places: Vec<String> = actions.iter().map(|action| square_name(action % PLACE)).collect();
     let contents = match partner {
-        Some(partner) => format!("union of {} and {}", name(own), name(partner)),
-        None => name(own).into(),
+        Some(partner) => format!("union of {} and {}", own.name(), partner.name()),
+        None => own.name().into(),
     };
     let square = square_name(square.into());
     let places = match places.split_last() {
@@ -421,18 +387,13 @@ fn explain_illegal(state: &PacoSako, action: Action, reason: &str) -> String {
     let unrestricted = PacoSako::start(&Rules::compatibility(), Some(&state.position()));
     let is_legal_without_switches = unrestricted.is_ok_and(|mut state| state.play(action).is_ok());
     if action < PLACE {
-        let (white, black) = state.pieces_on(action as u8);
-        let (own, other) = match state.to_move() {
-            Player::First => (white, black),
-            Player::Second => (black, white),
-        };
-        return match (own, other) {
+        return match own_and_other(state, action as u8) {
             (None, None) => format!("{square} is empty"),
             (None, Some(_)) => format!("you have no piece on {square}"),
             _ if is_legal_without_switches => format!(
                 "a turn that begins on {square} cannot be completed: it always ends with a piece in the hand that cannot be placed"
             ),
-            (Some(kind), None) => format!("the {} on {square} cannot move", name(kind)),
+            (Some(kind), None) => format!("the {} on {square} cannot move", kind.name()),
             (Some(_), Some(_)) => {
                 format!("the union on {square} cannot move: unions go to empty squares only")
             }
@@ -442,13 +403,12 @@ fn explain_illegal(state: &PacoSako, action: Action, reason: &str) -> String {
         .in_hand()
         .map_or_else(String::new, |(at, own, partner)| match partner {
             Some(_) => format!("the union from {}", square_name(at.into())),
-            None => format!("the {} from {}", name(own), square_name(at.into())),
+            None => format!("the {} from {}", own.name(), square_name(at.into())),
         });
     if !is_legal_without_switches {
         return format!("{in_hand} cannot be placed on {square}");
     }
-    let mut with_cycles = state.clone();
-    let cycles_allowed = PacoSako::start(
+    let with_cycles = PacoSako::start(
         &Rules {
             dead_end: DeadEnd::Forbid,
             turn_cycles: TurnCycles::Allow,
@@ -456,10 +416,7 @@ fn explain_illegal(state: &PacoSako, action: Action, reason: &str) -> String {
         },
         Some(&state.position()),
     );
-    if let Ok(free) = cycles_allowed {
-        with_cycles = free;
-    }
-    if with_cycles.play(action).is_ok() {
+    if with_cycles.is_ok_and(|mut state| state.play(action).is_ok()) {
         format!(
             "placing {in_hand} on {square} would repeat an earlier state of this turn, which the rules forbid"
         )

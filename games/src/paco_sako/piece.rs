@@ -37,6 +37,34 @@ impl Kind {
     /// Types that a pawn can be promoted to, in the order of the promotion actions.
     pub const PROMOTIONS: [Self; 4] = [Self::Rook, Self::Knight, Self::Bishop, Self::Queen];
 
+    /// Returns the name, e.g. `pawn`.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Pawn => "pawn",
+            Self::Rook => "rook",
+            Self::Knight => "knight",
+            Self::Bishop => "bishop",
+            Self::Queen => "queen",
+            Self::King => "king",
+        }
+    }
+
+    /// Returns the letter of this player's single piece in a FEN: upper case for White.
+    pub(super) const fn letter(self, player: Player) -> char {
+        let letter = match self {
+            Self::Pawn => 'P',
+            Self::Rook => 'R',
+            Self::Knight => 'N',
+            Self::Bishop => 'B',
+            Self::Queen => 'Q',
+            Self::King => 'K',
+        };
+        match player {
+            Player::First => letter,
+            Player::Second => letter.to_ascii_lowercase(),
+        }
+    }
+
     /// Returns the type with this number. `None` from 6 on.
     pub(super) fn from_number(number: usize) -> Option<Self> {
         Self::ALL.get(number).copied()

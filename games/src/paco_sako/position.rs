@@ -1,12 +1,13 @@
 //! [`Position`]: a state of the game without its history.
 
 use cozy_chess::Square;
+use serde::Serialize;
 
 use super::{board::Board, castling::Castling, piece::Kind};
 use crate::Player;
 
 /// Kind of action that the player to act must take next. All legal actions of a state are of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[repr(u8)]
 pub enum RequiredAction {
     /// A promotion, then a turn: the opponent moved a union that carried the player's pawn to its last row.
@@ -29,21 +30,10 @@ impl RequiredAction {
             Self::PromoteThenLift | Self::PromoteThenPlace | Self::PromoteThenFinish
         )
     }
-
-    /// Returns the name in data files, e.g. `PromoteThenLift`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::PromoteThenLift => "PromoteThenLift",
-            Self::Lift => "Lift",
-            Self::Place => "Place",
-            Self::PromoteThenPlace => "PromoteThenPlace",
-            Self::PromoteThenFinish => "PromoteThenFinish",
-        }
-    }
 }
 
 /// Result of a game on the board. Dead ends are not included; [`super::DeadEnd`] says how they count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[repr(u8)]
 pub enum Victory {
     /// The game is not decided.
@@ -63,17 +53,6 @@ impl Victory {
         match player {
             Player::First => Self::PacoVictoryWhite,
             Player::Second => Self::PacoVictoryBlack,
-        }
-    }
-
-    /// Returns the name in data files, e.g. `PacoVictoryWhite`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Running => "Running",
-            Self::PacoVictoryWhite => "PacoVictoryWhite",
-            Self::PacoVictoryBlack => "PacoVictoryBlack",
-            Self::NoProgressDraw => "NoProgressDraw",
-            Self::RepetitionDraw => "RepetitionDraw",
         }
     }
 }
@@ -103,25 +82,10 @@ pub(super) struct Position {
     pub(super) victory: Victory,
     /// Number of lifts since the last new union or promotion.
     pub(super) no_progress: u8,
-    /// 1, and one more for each change of player.
-    pub(super) half_moves: u32,
-    /// 1, and one more for each change to White.
-    pub(super) moves: u32,
-    /// 1, and one more for each action.
-    pub(super) actions: u32,
 }
 
 impl Position {
     pub(super) fn is_running(&self) -> bool {
         self.victory == Victory::Running
-    }
-
-    /// Makes the other player the one to act, and counts the half-move.
-    pub(super) fn switch_player(&mut self) {
-        self.to_move = self.to_move.other();
-        self.half_moves = self.half_moves.saturating_add(1);
-        if self.to_move == Player::First {
-            self.moves = self.moves.saturating_add(1);
-        }
     }
 }

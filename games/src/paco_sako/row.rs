@@ -9,6 +9,7 @@ use cozy_chess::Square;
 use super::{
     action::{ACTIONS, Act},
     castling::Wing,
+    game::PacoSako,
     piece::Kind,
     position::{Position, RequiredAction},
 };
@@ -31,7 +32,7 @@ const EN_PASSANT_PLANE: u32 = 24;
 const COUNTER_MAX: u32 = 100;
 
 /// One of the eight representations: a checked set of three options.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Encoding(u8);
 
 impl Encoding {
@@ -42,12 +43,9 @@ impl Encoding {
     pub fn new(options: u32) -> Result<Self, StartError> {
         match u8::try_from(options) {
             Ok(bits @ 0..=7) => Ok(Self(bits)),
-            _ => Err(StartError {
-                game: NAME,
-                reason: format!(
-                    "representation options {options} (0 to 7: 1 relative perspective, 2 must lift, 4 must promote)"
-                ),
-            }),
+            _ => Err(StartError::of::<PacoSako>(format!(
+                "representation options {options} (0 to 7: 1 relative perspective, 2 must lift, 4 must promote)"
+            ))),
         }
     }
 

@@ -6,10 +6,6 @@ use super::{INDICES, PlaneStack, SQUARES};
 use crate::codec::{Candidates, Codec, Expander, Input, PolicyHead, RowError};
 
 impl Codec for PlaneStack {
-    fn row_len(&self) -> Option<usize> {
-        Some(self.row_len())
-    }
-
     fn row_lengths(&self) -> RangeInclusive<usize> {
         self.row_len()..=self.row_len()
     }
@@ -28,11 +24,11 @@ impl Codec for PlaneStack {
 
     fn check(&self, actions: u32, head: PolicyHead) -> Result<(), RowError> {
         match head {
-            PolicyHead::Planes if !actions.is_multiple_of(SQUARES as u32) => Err(RowError::Layout(format!(
-                "a policy head of planes for {actions} actions"
-            ))),
-            PolicyHead::PerPart => Err(RowError::Layout(
-                "a policy head for each part, but planes have no parts".into(),
+            PolicyHead::Planes if !actions.is_multiple_of(SQUARES as u32) => Err(RowError::of_layout(
+                format_args!("a policy head of planes for {actions} actions"),
+            )),
+            PolicyHead::PerPart => Err(RowError::of_layout(
+                "a policy head for each part, but planes have no parts",
             )),
             PolicyHead::Planes | PolicyHead::Dense => self.check(),
         }

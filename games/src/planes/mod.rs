@@ -3,7 +3,6 @@
 //! A row begins with `entries` flat indices (`64·plane + 8·rank + file`) into the `[planes][rank][file]` tensor, all of
 //! which are set to 1.0. One value for each constant plane follows. The row repeats the first index for an absent piece, so
 //! that expansion needs no branch. The form is Paco Ŝako's index representation, generalised to other board games.
-
 //!
 //! | module | content |
 //! |---|---|
@@ -68,9 +67,9 @@ impl PlaneStack {
     /// Checks that every plane is filled in exactly one way.
     ///
     /// # Errors
-    /// [`RowError::Layout`] with the first contradiction.
+    /// [`RowError`] with the first contradiction.
     pub fn check(&self) -> Result<(), RowError> {
-        let fault = |text: String| Err(RowError::Layout(text));
+        let fault = |text: String| Err(RowError::of_layout(text));
         if self.planes == 0 || self.planes > 64 {
             return fault(format!("{} planes (1 to 64 are possible)", self.planes));
         }
@@ -105,31 +104,25 @@ impl PlaneStack {
     /// [`RowError`] that names the first wrong value.
     pub fn validate(&self, row: &[u32]) -> Result<(), RowError> {
         if row.len() != self.row_len() {
-            return Err(RowError::Length {
-                expected: self.row_len(),
-                found: row.len(),
-            });
+            return Err(RowError::of_length(self.row_len(), row.len()));
         }
         let sparse = self.sparse_mask();
         let (indices, values) = row.split_at(self.entries as usize);
         for (at, &index) in indices.iter().enumerate() {
             let plane = index as usize / SQUARES;
             if plane >= 64 || sparse & (1 << plane) == 0 {
-                return Err(RowError::Index {
-                    at,
-                    index,
-                    planes: self.planes,
-                });
+                return Err(RowError::new(format!(
+                    "value {at}: index {index} points to none of the piece planes of the {}-plane tensor",
+                    self.planes
+                )));
             }
         }
         for (offset, (constant, &value)) in self.constants.iter().zip(values).enumerate() {
             if value > constant.max {
-                return Err(RowError::Constant {
-                    at: indices.len() + offset,
-                    name: constant.name.clone(),
-                    value,
-                    max: constant.max,
-                });
+                let (at, ConstantPlane { name, max, .. }) = (indices.len() + offset, constant);
+                return Err(RowError::new(format!(
+                    "value {at} ({name}): {value} is above {max}"
+                )));
             }
         }
         Ok(())
@@ -142,10 +135,7 @@ impl PlaneStack {
     pub fn expand(&self, row: &[u32], tensor: &mut [f32]) -> Result<(), RowError> {
         self.validate(row)?;
         if tensor.len() != self.tensor_len() {
-            return Err(RowError::Length {
-                expected: self.tensor_len(),
-                found: tensor.len(),
-            });
+            return Err(RowError::of_length(self.tensor_len(), tensor.len()));
         }
         tensor.fill(0.0);
         let (indices, values) = row.split_at(self.entries as usize);
@@ -205,65 +195,29 @@ mod tests {
 
     #[test]
     fn an_invalid_row_is_refused_with_the_place_of_the_wrong_value() {
-        assert_eq!(
-            layout().validate(&[5, 130]),
-            Err(RowError::Length {
-                expected: 3,
-                found: 2
-            })
-        );
-        assert_eq!(
-            layout().validate(&[5, 64, 0]),
-            Err(RowError::Index {
-                at: 1,
-                index: 64,
-                planes: 4
-            })
-        );
-        assert_eq!(
-            layout().validate(&[u32::MAX, 0, 0]),
-            Err(RowError::Index {
-                at: 0,
-                index: u32::MAX,
-                planes: 4
-            })
-        );
-        assert!(matches!(
-            layout().validate(&[5, 130, 101]),
-            Err(RowError::Constant {
-                at: 2,
-                value: 101,
-                ..
-            })
-        ));
+        for (row, reason) in [
+            (&[5, 130][..], "the row has 2 values instead of 3"),
+            (&[5, 64, 0], "value 1: index 64 "),
+            (&[u32::MAX, 0, 0], "value 0: index 4294967295 "),
+            (&[5, 130, 101], "value 2 (counter): 101 is above 100"),
+        ] {
+            let error = layout().validate(row).unwrap_err().to_string();
+            assert!(error.starts_with(reason), "{error}");
+        }
     }
 
     #[test]
     fn a_layout_that_contradicts_itself_is_refused() {
         assert_eq!(layout().check(), Ok(()));
-        assert!(
-            PlaneStack {
-                ones: vec![2],
-                ..layout()
-            }
-            .check()
-            .is_err()
-        );
-        assert!(
-            PlaneStack {
-                ones: vec![],
-                ..layout()
-            }
-            .check()
-            .is_err()
-        );
-        assert!(
-            PlaneStack {
-                sparse: vec![0, 2, 9],
-                ..layout()
-            }
-            .check()
-            .is_err()
-        );
+        let changes: [fn(&mut PlaneStack); 3] = [
+            |stack| stack.ones = vec![2],
+            |stack| stack.ones.clear(),
+            |stack| stack.sparse.push(9),
+        ];
+        for change in changes {
+            let mut stack = layout();
+            change(&mut stack);
+            assert!(stack.check().is_err(), "{stack:?}");
+        }
     }
 }

@@ -1,5 +1,5 @@
 //! Tests of the board games against independent sources: published counts, dlchess' encoding, simple second
-//! implementations, and symmetries. `notations` and `row_symmetries` test all games.
+//! implementations, and symmetries. `notations` and `fuzz` test all games.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -13,7 +13,5 @@ mod notations;
 mod othello;
 mod perft;
 mod play;
-mod robustness;
-mod row_symmetries;
 mod solver;
 mod symmetry;

@@ -11,7 +11,7 @@ use games::generator::{
 };
 use proptest::prelude::*;
 
-use super::play::any_clan;
+use super::play::{any_clan, path};
 
 fn any_position() -> impl Strategy<Value = Position> {
     (any_clan(), any_clan(), any_clan(), 0..6u8).prop_map(|(clan, first, second, kind)| {
@@ -104,7 +104,7 @@ impl InBatch<'_> {
             batch.ancestors[batch.parent[at] as usize * MAX_DEPTH..][..MAX_DEPTH],
             context
         );
-        let mut path: Vec<i32> = clan.path(imp).into_iter().map(i32::from).collect();
+        let mut path: Vec<i32> = path(clan, imp).into_iter().map(i32::from).collect();
         path.resize(MAX_DEPTH, PATH_ENDED.into());
         assert_eq!(batch.path[at * MAX_DEPTH..][..MAX_DEPTH], path);
         assert_eq!(self.view(batch.view[at] as usize), *clan.imp_view(imp).cells());

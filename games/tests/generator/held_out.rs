@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use games::{
     Game,
-    generator::{GeneratorGame, Problem, Rules, symmetry::Change},
+    generator::{Example, GeneratorGame, Problem, Rules},
 };
 
-use crate::play::{drawer, legal};
+use crate::play::{draw_colors, drawer, legal, recolored, solves};
 
 const RULES: [u8; 2] = [0, 100];
 
@@ -18,28 +18,59 @@ fn rules(pairs: u8) -> Rules {
     }
 }
 
+/// Problems of every kind, made in both ways: they come with a solution within their level, and are on their side of the held-out
+/// ones. Examples have the rule of the pair, other inputs, and are on its side.
 #[test]
 fn self_play_draws_no_held_out_problem_and_the_others_are_held_out() {
     let mut draw = drawer(4);
-    for pairs in RULES {
-        let mut held_out = HashSet::new();
-        for level in 2..=16 {
-            for _ in 0..20 {
-                let training = GeneratorGame::draw_start(&rules(pairs), level, &mut draw).unwrap();
-                assert!(!training.start.problem().is_held_out());
-                let drawn = GeneratorGame::draw_held_out(&rules(pairs), level, &mut draw).unwrap();
-                let problem = drawn.start.problem();
-                assert!(problem.is_held_out());
-                assert_eq!(problem.second_target().is_some(), pairs == 100);
-                let mut state = drawn.start.clone();
-                for &action in &drawn.solution {
-                    state.play(action).unwrap();
+    for (pairs, tasks, drawings) in [
+        (0, 0, 0),
+        (100, 0, 0),
+        (0, 100, 0),
+        (0, 0, 100),
+        (100, 0, 100),
+        (0, 100, 100),
+    ] {
+        let rules = Rules {
+            pairs,
+            tasks,
+            drawings,
+            ..Rules::default()
+        };
+        let is_pair = pairs + tasks > 0;
+        let mut problems = HashSet::new();
+        let mut counts = [0; 4];
+        for level in 1..=20_u32 {
+            let most = match is_pair {
+                true => level + level.div_ceil(2) + 2,
+                false => level + 1,
+            };
+            for number in 0..10 {
+                // Few problems of the lowest levels are held out.
+                let is_held_out = number % 2 == 0 && level > 3;
+                let drawn = match is_held_out {
+                    true => GeneratorGame::draw_held_out(&rules, level, &mut draw),
+                    false => GeneratorGame::draw_start(&rules, level, &mut draw),
+                };
+                let drawn = drawn.unwrap();
+                let (problem, examples) = (drawn.start.problem(), drawn.start.examples());
+                assert!(solves(&drawn), "{:?}", drawn.start);
+                assert!(drawn.solution.len() <= most as usize, "{:?}", drawn.solution);
+                assert!(drawn.start.least_actions_left() as usize <= drawn.solution.len());
+                assert_eq!(problem.is_held_out(), is_held_out);
+                assert_eq!(problem.second_target().is_some(), is_pair);
+                let mut inputs = HashSet::from([*problem.target().unwrap()]);
+                for &Example { input, output } in examples.as_slice() {
+                    assert!(inputs.insert(input) && input != output);
+                    assert_eq!(Problem::Pair(input, output).is_held_out(), is_held_out);
                 }
-                assert_eq!(state.ending(), Some("solved"));
-                held_out.insert(problem.clone());
+                counts[examples.len()] += 1;
+                problems.insert(problem.clone());
             }
         }
-        assert!(held_out.len() > 150, "{} different problems", held_out.len());
+        assert!(problems.len() > 150, "{rules:?}: {} problems", problems.len());
+        let is_task = counts[0] == 0 && counts[1..].iter().all(|&count| count > 10);
+        assert!(if tasks > 0 { is_task } else { counts[0] == 200 }, "{counts:?}");
     }
 }
 
@@ -86,11 +117,11 @@ fn recoloured_problems_share_their_lot() {
         let first = *drawn.unwrap().start.problem().target().unwrap();
         let second = GeneratorGame::draw_start(&rules(0), 6, &mut draw).unwrap();
         let second = *second.start.problem().target().unwrap();
-        let change = Change::of_colors(&mut draw);
+        let colors = draw_colors(&mut draw);
         let pair = Problem::Pair(first, second);
-        let changed = Problem::Pair(change.grid(&first), change.grid(&second));
+        let changed = Problem::Pair(recolored(&colors, &first), recolored(&colors, &second));
         assert_eq!(pair.is_held_out(), changed.is_held_out());
-        let (one, other) = (Problem::Draw(first), Problem::Draw(change.grid(&first)));
+        let (one, other) = (Problem::Draw(first), Problem::Draw(recolored(&colors, &first)));
         assert_eq!(
             (one.is_held_out(), other.is_held_out()),
             (number % 32 == 0, number % 32 == 0)

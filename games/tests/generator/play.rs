@@ -1,8 +1,8 @@
 //! Random clans and random play for the other tests.
 
 use games::{
-    Action, Game,
-    generator::{Clan, GeneratorGame, Move},
+    Action, Drawn, Game, Outcome,
+    generator::{Clan, Encoding, GeneratorGame, Grid, Move, Position},
 };
 use proptest::prelude::*;
 
@@ -60,4 +60,66 @@ pub fn drawer(mut seed: u64) -> impl FnMut(usize) -> usize {
             .wrapping_add(1_442_695_040_888_963_407);
         ((seed >> 33) as usize) % below.max(1)
     }
+}
+
+pub fn grid(rows: &[&[u8]]) -> Grid {
+    Grid::from_rows(&rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>()).unwrap()
+}
+
+pub fn written(position: &Position) -> Vec<u32> {
+    let mut row = Vec::new();
+    position.write(&mut row);
+    row
+}
+
+/// Returns the row of a state in canonical colours.
+pub fn canonical_row(state: &GeneratorGame) -> Vec<u32> {
+    let symmetry = state.canonical(&legal(state), &mut Vec::new()).unwrap();
+    let mut row = Vec::new();
+    state.write_row(Encoding::Examples, symmetry, &mut row);
+    row
+}
+
+/// True if the known solution solves the problem.
+pub fn solves(drawn: &Drawn<GeneratorGame>) -> bool {
+    let mut state = drawn.start.clone();
+    let is_played = drawn.solution.iter().all(|&action| state.play(action).is_ok());
+    is_played && state.outcome() == Some(Outcome::Scored(1.0))
+}
+
+/// Returns the roles on the path from the root down to an imp.
+pub fn path(clan: &Clan, imp: usize) -> Vec<u8> {
+    let above = |&imp: &usize| (imp > 0).then(|| usize::from(clan.parents()[imp]));
+    let imps = std::iter::successors(Some(imp), above);
+    let mut path: Vec<u8> = imps.filter(|&imp| imp > 0).map(|imp| clan.roles()[imp]).collect();
+    path.reverse();
+    path
+}
+
+/// Image of each colour under a permutation.
+pub type Colors = [u8; 10];
+
+pub const SAME_COLORS: Colors = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
+
+/// Draws a permutation of the colours 2 to 9.
+pub fn draw_colors(draw: &mut impl FnMut(usize) -> usize) -> Colors {
+    let mut colors = SAME_COLORS;
+    for last in (3..10).rev() {
+        colors.swap(last, 2 + draw(last - 1));
+    }
+    colors
+}
+
+pub fn recolored(colors: &Colors, grid: &Grid) -> Grid {
+    let rows: Vec<Vec<u8>> = grid.rows();
+    let image = |row: Vec<u8>| row.into_iter().map(|cell| colors[usize::from(cell)]).collect();
+    Grid::from_rows(&rows.into_iter().map(image).collect::<Vec<_>>()).unwrap()
+}
+
+pub fn recolored_clan(colors: &Colors, clan: &Clan) -> Clan {
+    let image = |imp: u32| match imp & 0xff {
+        value @ 17..27 => imp - value + 17 + u32::from(colors[value as usize - 17]),
+        _ => imp,
+    };
+    Clan::unpack(&clan.packed().map(image).collect::<Vec<_>>()).unwrap()
 }

@@ -1,18 +1,12 @@
 //! Tests of problems: marks, limits, cycles, drawn problems with their solutions, hindsight, lower bounds, task files.
 
-use std::collections::HashSet;
-
 use games::{
     Drawn, Game, Outcome,
-    generator::{Clan, End, GeneratorGame, Grid, Move, Problem, Rules, task::Task},
+    generator::{Clan, End, GeneratorGame, Move, Problem, Rules, task::Task},
 };
 use proptest::prelude::*;
 
-use crate::play::{any_clan, drawer, legal, transformations};
-
-fn grid(rows: &[&[u8]]) -> Grid {
-    Grid::from_rows(&rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>()).unwrap()
-}
+use crate::play::{any_clan, drawer, grid, legal, solves, transformations};
 
 fn action(imp: usize, action: Move) -> u32 {
     GeneratorGame::action(imp, action)
@@ -146,50 +140,6 @@ fn an_earlier_clan_may_be_reached_again_after_the_step() {
     state.play(action(1, Move(19))).unwrap();
     state.play(action(0, Move::MARK_COMPLETE)).unwrap();
     assert_eq!(state.end(), Some(End::Solved));
-}
-
-fn solves<G: Game>(drawn: &Drawn<G>) -> bool {
-    let mut state = drawn.start.clone();
-    for &action in &drawn.solution {
-        if state.play(action).is_err() {
-            return false;
-        }
-    }
-    state.outcome() == Some(Outcome::Scored(1.0))
-}
-
-#[test]
-fn drawn_problems_come_with_a_solution() {
-    let mut draw = drawer(5);
-    let mut targets = HashSet::new();
-    for pairs in [0, 100] {
-        let rules = Rules {
-            pairs,
-            ..Rules::default()
-        };
-        for level in 1..=24 {
-            for _ in 0..10 {
-                let drawn = GeneratorGame::draw_start(&rules, level, &mut draw).unwrap();
-                assert!(solves(&drawn), "{:?}", drawn.start);
-                let most = level as usize
-                    + 1
-                    + if pairs > 0 {
-                        level.div_ceil(2) as usize + 1
-                    } else {
-                        0
-                    };
-                assert!(
-                    drawn.solution.len() <= most,
-                    "{} moves at level {level}",
-                    drawn.solution.len()
-                );
-                assert!(drawn.start.least_actions_left() as usize <= drawn.solution.len());
-                assert_eq!(drawn.start.problem().second_target().is_some(), pairs == 100);
-                targets.insert(drawn.start.problem().clone());
-            }
-        }
-    }
-    assert!(targets.len() > 350, "{} different problems", targets.len());
 }
 
 /// No single transformation of a known solution can be left out, and solutions are shorter than the walks that made them.

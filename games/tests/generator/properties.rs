@@ -1,15 +1,15 @@
-//! Properties of every clan: packing, rendering, moves and their inverses, symmetries, the strict mask.
+//! Properties of every clan: packing, rendering, moves and their inverses, the strict mask.
 
 use games::{
     Game, Symmetry,
     generator::{
         Clan, Cycles, Encoding, Examples, GeneratorGame, Grid, Illegal, Move, Position, Problem, Rules,
-        grammar, symmetry::Change,
+        grammar,
     },
 };
 use proptest::prelude::*;
 
-use crate::play::{any_clan, choices, grow, legal, transformations};
+use crate::play::{any_clan, choices, grow, legal, transformations, written};
 
 /// Returns the imp and move that undo a move of `imp`. `None` if no single move does.
 fn undo(clan: &Clan, imp: usize, action: Move) -> Option<(usize, Move)> {
@@ -38,11 +38,6 @@ fn undo(clan: &Clan, imp: usize, action: Move) -> Option<(usize, Move)> {
         }
     };
     Some((imp, Move(back)))
-}
-
-fn any_change() -> impl Strategy<Value = Change> {
-    (0u8..8, Just([0u8, 1, 2, 3, 4, 5, 6, 7, 8, 9]).prop_shuffle())
-        .prop_map(|(turn, colors)| Change::new(turn, colors).unwrap())
 }
 
 proptest! {
@@ -88,8 +83,7 @@ proptest! {
             _ => Problem::Pair(other.render(), third.render()),
         };
         let position = Position { clan, problem, examples: Examples::NONE, step_marked: kind > 2 };
-        let mut row = Vec::new();
-        position.write(&mut row);
+        let mut row = written(&position);
         prop_assert_eq!(row.len(), 34 + clan.len());
         let layout = GeneratorGame::layout(Encoding::Plain);
         prop_assert!(layout.row_lengths().contains(&row.len()));
@@ -127,50 +121,6 @@ proptest! {
     #[test]
     fn equal_clans_have_equal_hashes_and_different_clans_different_ones(one in any_clan(), other in any_clan()) {
         prop_assert_eq!(one.hash() == other.hash(), one == other);
-    }
-
-    /// Rendering commutes with turning and recolouring, for the whole clan and for each imp.
-    #[test]
-    fn symmetry_commutes_with_rendering(clan in any_clan(), change in any_change()) {
-        let size = (clan.width(), clan.height());
-        if let Some(changed) = change.clan(&clan) {
-            prop_assert_eq!(changed.render(), change.grid(&clan.render()));
-            for imp in 0..clan.len() {
-                // A turn that swaps the axes swaps the values of x and y, not the imps.
-                prop_assert_eq!(changed.imp_view(imp), change.view(&clan.imp_view(imp), size));
-            }
-            let packed: Vec<u32> = changed.packed().collect();
-            prop_assert_eq!(Clan::unpack(&packed).unwrap(), changed);
-            prop_assert_eq!(changed.roles(), clan.roles());
-        }
-        prop_assert_eq!(Change::IDENTITY.clan(&clan), Some(clan));
-    }
-
-    /// A move of a clan and its counterpart on the changed clan lead to a clan and its image.
-    #[test]
-    fn symmetry_commutes_with_moves(clan in any_clan(), change in any_change(), choice: prop::sample::Index) {
-        let moves = transformations(&clan);
-        let (imp, action, after) = moves[choice.index(moves.len())];
-        let (Some(changed), Some(expected)) = (change.clan(&clan), change.clan(&after)) else {
-            return Ok(());
-        };
-        if let Some((imp, counterpart)) = change.action(&clan, imp, action) {
-            prop_assert_eq!(changed.after(imp, counterpart), Some(expected), "{} as {}", action.name(), counterpart.name());
-        }
-    }
-
-    /// Under a permutation of the colours 2 to 9, every move has a counterpart.
-    #[test]
-    fn colors_are_an_exact_symmetry(clan in any_clan(), seed: u64) {
-        let change = Change::of_colors(&mut crate::play::drawer(seed));
-        prop_assert!(change.is_exact());
-        let changed = change.clan(&clan).unwrap();
-        let moves = transformations(&clan);
-        prop_assert_eq!(moves.len(), transformations(&changed).len());
-        for (imp, action, after) in moves {
-            let (imp, counterpart) = change.action(&clan, imp, action).unwrap();
-            prop_assert_eq!(changed.after(imp, counterpart), change.clan(&after));
-        }
     }
 
     /// The strict mask has the moves that do not fail when each is tried, and do not lead back.
@@ -231,11 +181,6 @@ proptest! {
             state.play_legal(action);
             let _ = (state.outcome(), state.position(), legal(&state).len(), state.least_actions_left());
         }
-    }
-
-    #[test]
-    fn no_text_makes_a_start_panic(text in "\\PC{0,80}") {
-        let _ = GeneratorGame::start(&Rules::default(), Some(&text));
     }
 }
 

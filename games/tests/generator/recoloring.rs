@@ -2,22 +2,17 @@
 
 use games::{
     Action, Game, Symmetry,
-    generator::{
-        Clan, Encoding, Examples, GeneratorGame, Grid, Move, Position, Problem, Rules, symmetry::Change,
-    },
+    generator::{Clan, Encoding, Examples, GeneratorGame, Grid, Move, Position, Problem, Rules},
 };
 use proptest::prelude::*;
 
-use crate::play::{any_clan, drawer, legal, transformations};
+use crate::play::{
+    Colors, SAME_COLORS, any_clan, draw_colors, drawer, legal, recolored, recolored_clan, transformations,
+    written,
+};
 
 fn read(row: &[u32]) -> Position {
     Position::read(row).unwrap()
-}
-
-fn written(position: &Position) -> Vec<u32> {
-    let mut row = Vec::new();
-    position.write(&mut row);
-    row
 }
 
 proptest! {
@@ -54,14 +49,14 @@ proptest! {
     }
 }
 
-fn in_colors(change: &Change, clan: &Clan, problem: &Problem) -> GeneratorGame {
-    let grid = |grid: &Grid| change.grid(grid);
+fn in_colors(colors: &Colors, clan: &Clan, problem: &Problem) -> GeneratorGame {
+    let grid = |grid: &Grid| recolored(colors, grid);
     let problem = match problem {
         Problem::Free => Problem::Free,
         Problem::Draw(target) => Problem::Draw(grid(target)),
         Problem::Pair(first, second) => Problem::Pair(grid(first), grid(second)),
     };
-    GeneratorGame::from_clan(&Rules::default(), problem, change.clan(clan).unwrap())
+    GeneratorGame::from_clan(&Rules::default(), problem, recolored_clan(colors, clan))
 }
 
 /// Returns the canonical row of a state, its legal actions in canonical order, and their policy entries.
@@ -88,11 +83,11 @@ proptest! {
             1 => Problem::Draw(other.render()),
             _ => Problem::Pair(other.render(), clan.render()),
         };
-        let (row, _, entries) = canonical(&in_colors(&Change::IDENTITY, &clan, &problem));
+        let (row, _, entries) = canonical(&in_colors(&SAME_COLORS, &clan, &problem));
         prop_assert!(entries.is_sorted());
         let mut draw = drawer(seed);
         for _ in 0..20 {
-            let changed = in_colors(&Change::of_colors(&mut draw), &clan, &problem);
+            let changed = in_colors(&draw_colors(&mut draw), &clan, &problem);
             let (changed_row, actions, changed_entries) = canonical(&changed);
             prop_assert_eq!(&changed_row, &row);
             prop_assert_eq!(&changed_entries, &entries);

@@ -69,27 +69,6 @@ proptest! {
         }
     }
 
-    #[test]
-    fn rows_expand_to_the_pieces_rights_and_counter_of_the_state(choices in choices(200), options in 0..8_u32) {
-        let layout = PacoSako::layout(PacoSako::encoding(options).unwrap());
-        let mut tensor = vec![0.0; layout.stack().unwrap().tensor_len()];
-        let mut state = start(None, 3);
-        for choice in choices {
-            let actions = actions(&state);
-            let Some(&action) = actions.get(usize::from(choice) % actions.len().max(1)) else { break };
-            state.play(action).unwrap();
-            let row = row(&state, options, Symmetry::IDENTITY);
-            layout.stack().unwrap().expand(&row, &mut tensor).unwrap();
-
-            let rights = state.castling().chars().filter(char::is_ascii_alphabetic).count();
-            let sparse = 32.0 + f32::from(u8::from(state.en_passant().is_some()));
-            let planes = &tensor[..29 * 64];
-            prop_assert_eq!(planes.iter().sum::<f32>(), sparse + 64.0 * rights as f32);
-            let counter = &tensor[(layout.stack().unwrap().planes as usize - 1) * 64..];
-            prop_assert!(counter.iter().all(|&value| value == f32::from(state.no_progress()) / 100.0));
-        }
-    }
-
     /// Without castling rights, a game and its mirror image agree in rules, rows and policy.
     #[test]
     fn a_game_agrees_with_its_mirror_image(choices in choices(300)) {
@@ -154,25 +133,6 @@ proptest! {
         }
     }
 
-    #[test]
-    fn policy_entries_of_legal_actions_are_distinct_and_in_range(choices in choices(60), options in 0..8_u32) {
-        let encoding = PacoSako::encoding(options).unwrap();
-        let mut state = start(Some(START_WITHOUT_CASTLING), 3);
-        for choice in choices {
-            let actions = actions(&state);
-            for symmetry in [Symmetry::IDENTITY, MIRROR] {
-                let mut entries: Vec<u32> =
-                    actions.iter().map(|&action| state.policy_index(encoding, symmetry, action)).collect();
-                entries.sort_unstable();
-                entries.dedup();
-                prop_assert_eq!(entries.len(), actions.len());
-                prop_assert!(entries.iter().all(|&entry| entry < PacoSako::ACTIONS));
-            }
-            let Some(&action) = actions.get(usize::from(choice) % actions.len().max(1)) else { break };
-            state.play(action).unwrap();
-        }
-    }
-
     /// Random boards are read, written and read again, and played at random under all rules.
     #[test]
     fn any_board_can_be_read_and_played(
@@ -199,29 +159,6 @@ proptest! {
             let _ = (row(&state, 1, Symmetry::IDENTITY), state.position(), state.outcome());
             let Some(&action) = actions.get(usize::from(choice) % actions.len().max(1)) else { break };
             state.play(action).unwrap();
-        }
-    }
-
-    #[test]
-    fn no_text_and_no_action_makes_a_game_panic(
-        text in "[1-8PRNBQKprnbqkacdefghijlmostuvwxyz/^ \\-wbAH]{0,90}|\\PC{0,40}",
-        numbers in prop::collection::vec(any::<u32>(), 0..20),
-        small in prop::collection::vec(0..140_u32, 0..40),
-    ) {
-        for rules in ALL_RULES {
-            let _ = PacoSako::start(&rules, Some(&text));
-            let mut state = PacoSako::start(&rules, None).unwrap();
-            for &action in numbers.iter().chain(&small) {
-                let before = state.clone();
-                if state.play(action).is_err() {
-                    prop_assert_eq!(&state, &before);
-                }
-            }
-            // Unchecked actions that are not legal may leave any state, but its methods must not panic.
-            for &action in numbers.iter().chain(&small) {
-                state.play_legal(action);
-                let _ = (actions(&state), row(&state, 1, MIRROR), state.position(), state.outcome());
-            }
         }
     }
 }

@@ -39,7 +39,7 @@ fn recorded_rows_agree_in_all_eight_forms() {
         }
         assert_eq!(state.position(), record.fen, "record {}", record.id);
         assert_eq!(
-            state.required_action().name(),
+            format!("{:?}", state.required_action()),
             record.required_action,
             "record {}",
             record.id
@@ -51,7 +51,7 @@ fn recorded_rows_agree_in_all_eight_forms() {
             record.id
         );
         assert_eq!(
-            state.victory_state().name(),
+            format!("{:?}", state.victory_state()),
             record.victory_state,
             "record {}",
             record.id

@@ -71,7 +71,7 @@ fn check(name: &str, count: usize) {
             assert_eq!(state.position(), step.fen, "{place} after {action}");
             assert_eq!(names(&legal(&state)), step.legal, "{place} after {action}");
             assert_eq!(
-                state.required_action().name(),
+                format!("{:?}", state.required_action()),
                 step.required_action,
                 "{place} after {action}"
             );
@@ -83,8 +83,8 @@ fn check(name: &str, count: usize) {
             legal: names(&legal(&state)),
             no_progress: state.no_progress(),
             promotion: state.promotion().map(square_name),
-            required_action: state.required_action().name().into(),
-            victory: state.victory_state().name().into(),
+            required_action: format!("{:?}", state.required_action()),
+            victory: format!("{:?}", state.victory_state()),
         };
         assert_eq!(end, trace.end, "{place}");
     }

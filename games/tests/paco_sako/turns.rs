@@ -81,12 +81,12 @@ pub fn key(state: &PacoSako) -> String {
     let fields: Vec<&str> = fen.split(' ').collect();
     let promotion = state.promotion().map_or_else(|| "-".into(), square_name);
     format!(
-        "{} {} {} {} {} {promotion} {}",
+        "{} {} {} {} {:?} {promotion} {:?}",
         fields[0],
         fields[1],
         fields[3],
         fields[4],
-        state.required_action().name(),
-        state.victory_state().name()
+        state.required_action(),
+        state.victory_state()
     )
 }

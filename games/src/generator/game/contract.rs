@@ -2,23 +2,21 @@
 
 use super::{
     super::{
-        canonical::{self, Recolorings},
+        canonical::{self, Recoloring, Recolorings},
         codec::{ClanRows, Encoding},
         grammar::MAX_IMPS,
         moves::MOVES,
         problem::Examples,
         row,
         rules::Rules,
-        sample::{self, Kind, Making, Part},
-        symmetry::Change,
+        sample,
     },
-    End, GeneratorGame,
+    End, Episode, GeneratorGame,
 };
 use crate::{
-    form::RowForm,
     game::{Action, Drawn, Game, IllegalAction, Outcome, ProblemKind, StartError},
     generator::problem::Problem,
-    layout::RowLayout,
+    layout::{RowForm, RowLayout},
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
 };
@@ -34,32 +32,26 @@ impl Game for GeneratorGame {
     const PLAYERS: u8 = 1;
     const ACTIONS: u32 = (MAX_IMPS * MOVES) as u32;
     /// Number of symmetries to draw from: the identity only. Colours are permuted by [`Game::canonical`]. A turn of the square
-    /// changes the distance to a solution, because new shapes lie at the top left. [`crate::generator::symmetry`] has turns
-    /// that are approximate, for training.
+    /// changes the distance to a solution, because new shapes lie at the top left.
     const SYMMETRIES: u8 = 1;
     const LOWEST_VALUE: f32 = 0.0;
     const LEVELS: u32 = sample::MAX_DEPTH;
     const COMPARED_LEVELS: &'static [u32] = &[2, 4, 8];
 
     fn start(rules: &Rules, position: Option<&str>) -> Result<Self, StartError> {
-        let fault = |reason: String| StartError {
-            game: Self::NAME,
-            reason,
-        };
+        let fault = |reason| Err(StartError::of::<Self>(reason));
         if rules.move_limit == 0 {
-            return Err(fault("move_limit must be at least 1".into()));
+            return fault("move_limit must be at least 1");
         }
         if u32::from(rules.pairs) + u32::from(rules.tasks) > 100 {
-            return Err(fault(
-                "pairs and tasks are percentages, together at most 100".into(),
-            ));
+            return fault("pairs and tasks are percentages, together at most 100");
         }
         if rules.drawings > 100 {
-            return Err(fault("drawings is a percentage, at most 100".into()));
+            return fault("drawings is a percentage, at most 100");
         }
         match position {
             None => Ok(Self::posed(rules, Problem::Free)),
-            Some(text) => Self::parse(rules, text).map_err(fault),
+            Some(text) => Self::parse(rules, text).map_err(StartError::of::<Self>),
         }
     }
 
@@ -71,10 +63,8 @@ impl Game for GeneratorGame {
         if rules.tasks == 0 || encoding == Encoding::Examples {
             return Ok(());
         }
-        Err(StartError {
-            game: Self::NAME,
-            reason: "rows of the representation 0 hold no examples, which problems of game.rules.tasks have: 1 is needed".into(),
-        })
+        let reason = "rows of the representation 0 hold no examples, which problems of game.rules.tasks have: 1 is needed";
+        Err(StartError::of::<Self>(reason))
     }
 
     fn layout(encoding: Encoding) -> RowLayout {
@@ -180,12 +170,12 @@ impl Game for GeneratorGame {
     }
 
     fn draw_start(rules: &Rules, level: u32, draw: &mut dyn FnMut(usize) -> usize) -> Option<Drawn<Self>> {
-        Self::drawn(rules, level, Part::Training, draw)
+        sample::problem(rules, level, false, draw)
     }
 
     /// Draws one of the problems that are held out by [`Problem::is_held_out`]. There may be none of level 1.
     fn draw_held_out(rules: &Rules, level: u32, draw: &mut dyn FnMut(usize) -> usize) -> Option<Drawn<Self>> {
-        Self::drawn(rules, level, Part::HeldOut, draw)
+        sample::problem(rules, level, true, draw)
     }
 
     fn problem_kinds(rules: &Rules) -> Vec<ProblemKind<Rules>> {
@@ -207,34 +197,13 @@ impl Game for GeneratorGame {
     }
 
     fn in_hindsight(&self, actions: &[Action]) -> Option<Drawn<Self>> {
-        let rules = &self.episode.rules;
-        let solved = sample::in_hindsight(&self.clan, &self.episode.problem, actions, rules.move_limit)?;
-        Some(Drawn {
-            start: Self::from_clan(rules, solved.problem, self.clan),
-            solution: solved.solution,
-        })
+        let Episode { rules, problem, .. } = &*self.episode;
+        sample::in_hindsight(&self.clan, rules, problem, actions)
     }
 }
 
 impl GeneratorGame {
-    fn canonical_colors(&self) -> Change {
+    fn canonical_colors(&self) -> Recoloring {
         self.episode.colors.with_clan(&self.clan)
-    }
-
-    fn drawn(
-        rules: &Rules,
-        level: u32,
-        part: Part,
-        draw: &mut dyn FnMut(usize) -> usize,
-    ) -> Option<Drawn<Self>> {
-        let kind = Kind::draw(rules, draw);
-        let making = Making::draw(rules, draw);
-        let solved = sample::problem(level, kind, making, rules.move_limit, part, draw)?;
-        Some(Drawn {
-            start: Self::posed(rules, solved.problem)
-                .with_examples(solved.examples)
-                .ok()?,
-            solution: solved.solution,
-        })
     }
 }
