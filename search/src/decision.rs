@@ -196,13 +196,10 @@ pub fn chosen(visits: &[u32], temperature: f32, key: GameKey, ply: u32) -> Optio
     drawn(&weights, temperature, key, ply)
 }
 
+/// Draws an index with probability proportional to `weight^(1/temperature)`. Weights are not negative.
 fn drawn(weights: &[f64], temperature: f32, key: GameKey, ply: u32) -> Option<usize> {
     let mut draws = Draws::new(key, ply, Purpose::Choice);
-    draw(weights, f64::from(temperature), &mut draws)
-}
-
-/// Draws an index with probability proportional to `weight^(1/temperature)`. Weights are not negative.
-fn draw(weights: &[f64], temperature: f64, draws: &mut Draws) -> Option<usize> {
+    let temperature = f64::from(temperature);
     let largest = weights.iter().copied().fold(0.0, f64::max);
     let powers: Vec<f64> = weights
         .iter()

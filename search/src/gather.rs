@@ -5,7 +5,7 @@ use games::{Action, FirstValue, Game, Known, Player, Symmetry};
 
 use crate::{
     search::{Search, outcome_or_legal_actions},
-    tree::{Kind, MAX_VIRTUAL_LOSSES, NodeId, Step},
+    tree::{MAX_VIRTUAL_LOSSES, NodeId, Stage, Step},
 };
 
 /// Identifier of one leaf of one gather of one search.
@@ -55,13 +55,6 @@ pub(crate) struct PendingLeaf {
     pub value: Option<FirstValue>,
 }
 
-/// Result of a gather.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Gathered {
-    /// Number of leaves that were requested.
-    pub leaves: u32,
-}
-
 impl<G: Game> Search<G> {
     /// Visits leaves until [`Settings::leaves`](crate::Settings::leaves) of them are pending or the decision's visits are
     /// used up. `request` is called once for each leaf that needs an evaluation; answer with [`Search::apply`].
@@ -70,30 +63,27 @@ impl<G: Game> Search<G> {
     /// No node is requested twice. With [`Root::Gumbel`](crate::Root::Gumbel) one sweep over its candidates takes the place of
     /// [`Settings::leaves`](crate::Settings::leaves). A decision node without evaluation is requested alone. While leaves are pending, a
     /// gather does nothing.
-    pub fn gather(&mut self, mut request: impl FnMut(LeafRequest<'_, G>)) -> Gathered {
+    pub fn gather(&mut self, mut request: impl FnMut(LeafRequest<'_, G>)) {
         if self.is_waiting() {
-            return Gathered { leaves: 0 };
+            return;
         }
         self.gathers += 1;
         self.pending.clear();
         self.pending_paths.clear();
         self.pending_orders.clear();
         match self.tree.kind(self.root, self.generation) {
-            Kind::Terminal => {}
+            Stage::Terminal => {}
             _ if self.is_solved() => {}
-            Kind::Empty => {
+            Stage::Empty => {
                 self.path.clear();
                 self.counters.root_evaluations += 1;
-                self.replay_path();
-                self.legal.clear();
-                self.legal.extend(self.tree.actions(self.root));
-                self.request_evaluation(Some(self.root), &mut request);
+                self.request_again(self.root, &mut request);
             }
-            Kind::Gray | Kind::Active if self.has_gumbel_root() => {
+            Stage::Gray | Stage::Active if self.has_gumbel_root() => {
                 self.sweep(&mut request);
                 self.prove();
             }
-            Kind::Gray | Kind::Active => {
+            Stage::Gray | Stage::Active => {
                 let most = self.settings.leaves.clamp(1, MAX_VIRTUAL_LOSSES);
                 while self.unanswered < most
                     && self.visits_done + self.unanswered < self.settings.visits
@@ -106,9 +96,6 @@ impl<G: Game> Search<G> {
                 }
                 self.prove();
             }
-        }
-        Gathered {
-            leaves: self.unanswered,
         }
     }
 
@@ -128,21 +115,18 @@ impl<G: Game> Search<G> {
             return true;
         }
         match self.tree.kind(end, self.generation) {
-            Kind::Terminal => {
+            Stage::Terminal => {
                 self.counters.terminal_visits += 1;
                 self.record_solution(self.tree.result(end));
                 self.back_up_path(self.tree.result(end));
             }
-            Kind::Empty => {
+            Stage::Empty => {
                 if self.pending.iter().any(|leaf| leaf.node == Some(end)) {
                     return false;
                 }
-                self.replay_path();
-                self.legal.clear();
-                self.legal.extend(self.tree.actions(end));
-                self.request_evaluation(Some(end), request);
+                self.request_again(end, request);
             }
-            Kind::Gray | Kind::Active => {
+            Stage::Gray | Stage::Active => {
                 self.counters.gray_visits += 1;
                 self.tree.activate(end, self.generation);
                 self.back_up_path(self.tree.evaluation(end).of_first(self.tree.mover(end)));
@@ -169,7 +153,7 @@ impl<G: Game> Search<G> {
             let step = Step { node, edge };
             self.path.push(step);
             node = self.tree.child(step)?;
-            if self.tree.kind(node, self.generation) != Kind::Active
+            if self.tree.kind(node, self.generation) != Stage::Active
                 || self.tree.proof(node).is_some()
                 || !self.tree.add_statistics(node)
             {
@@ -220,6 +204,14 @@ impl<G: Game> Search<G> {
         for &step in &self.path {
             self.scratch.play_legal(self.tree.action(step));
         }
+    }
+
+    /// Requests the evaluation of a node at the end of the path, which the tree has without one.
+    fn request_again(&mut self, node: NodeId, request: &mut impl FnMut(LeafRequest<'_, G>)) {
+        self.replay_path();
+        self.legal.clear();
+        self.legal.extend(self.tree.actions(node));
+        self.request_evaluation(Some(node), request);
     }
 
     /// Requests the evaluation of the leaf at the end of the path: its state is in `scratch`, its legal actions in `legal`.

@@ -67,7 +67,7 @@ pub use apply::{ApplyError, Evaluation};
 pub use completed_q::CompletedQ;
 pub use decision::Decision;
 pub use draws::{Draws, GameKey, Purpose};
-pub use gather::{Gathered, LeafId, LeafRequest};
+pub use gather::{LeafId, LeafRequest};
 pub use search::{Counters, Depths, Search};
 pub use settings::{FirstPlay, Reuse, Root, Settings, SettingsError, TemperatureStep};
 

@@ -4,8 +4,10 @@ use games::{Action, Game, MoverValue, Player};
 
 use crate::{
     search::Search,
-    tree::{Kind, NodeId, Step, VISITS},
+    tree::{NodeId, Step, VISITS},
 };
+
+pub use crate::tree::Stage;
 
 /// One node of the tree.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,30 +63,6 @@ impl Terms {
     }
 }
 
-/// State of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// The node waits for its evaluation.
-    Empty,
-    /// The node has an evaluation, and no visits in this decision.
-    Gray,
-    /// The node has an evaluation and counts visits of this decision.
-    Active,
-    /// The game is over here, or its outcome is known without a search.
-    Terminal,
-}
-
-impl From<Kind> for Stage {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Empty => Self::Empty,
-            Kind::Gray => Self::Gray,
-            Kind::Active => Self::Active,
-            Kind::Terminal => Self::Terminal,
-        }
-    }
-}
-
 impl<G: Game> Search<G> {
     /// Returns the node that `path` leads to from the decision node. `None` if the tree has no such node.
     pub fn look(&self, path: &[Action]) -> Option<Look> {
@@ -110,7 +88,7 @@ impl<G: Game> Search<G> {
         let first = first.or_else(|| self.best_candidate().filter(|_| self.visits_done > 0));
         let mut line = Vec::new();
         let mut node = self.root;
-        while matches!(self.tree.kind(node, self.generation), Kind::Active) {
+        while matches!(self.tree.kind(node, self.generation), Stage::Active) {
             let edge = match first.filter(|_| line.is_empty()) {
                 Some(first) => self.tree.actions(node).position(|action| action == first),
                 None => self.most_visited(node),
@@ -151,14 +129,14 @@ impl<G: Game> Search<G> {
         let kind = self.tree.kind(node, self.generation);
         let mover = self.tree.mover(node);
         // Statistics of an earlier decision do not count.
-        let counts = |count: u32| if kind == Kind::Active { count } else { 0 };
+        let counts = |count: u32| if kind == Stage::Active { count } else { 0 };
         let priors: Vec<f32> = match &self.root_priors[..] {
             noisy @ [_, ..] if node == self.root => noisy.to_vec(),
             _ => self.tree.priors(node).collect(),
         };
         let visits = self.tree.statistic(node, VISITS);
         let statistics = visits.iter().zip(self.tree.totals(node));
-        let terms = (kind == Kind::Active).then(|| {
+        let terms = (kind == Stage::Active).then(|| {
             let bits = if node == self.root {
                 &self.root_prior_bits[..]
             } else {
@@ -178,18 +156,18 @@ impl<G: Game> Search<G> {
                     prior,
                     visits,
                     value: (visits > 0).then(|| MoverValue::new(total / visits as f32)),
-                    stage: below.map(|below| self.tree.kind(below, self.generation).into()),
+                    stage: below.map(|below| self.tree.kind(below, self.generation)),
                     terms: terms.as_ref().and_then(|terms| terms.get(edge as usize).copied()),
                 }
             })
             .collect();
         Look {
-            stage: kind.into(),
+            stage: kind,
             mover,
             evaluation: match kind {
-                Kind::Empty => None,
-                Kind::Terminal => Some(self.tree.result(node).seen_by(mover)),
-                Kind::Gray | Kind::Active => Some(self.tree.evaluation(node)),
+                Stage::Empty => None,
+                Stage::Terminal => Some(self.tree.result(node).seen_by(mover)),
+                Stage::Gray | Stage::Active => Some(self.tree.evaluation(node)),
             },
             visits: children.iter().map(|child| child.visits).sum(),
             children,

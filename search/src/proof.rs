@@ -13,7 +13,7 @@ use games::{Game, Known, Outcome, Player};
 
 use crate::{
     search::{Search, outcome_or_legal_actions},
-    tree::{Kind, NEAR_PROOF, NodeId, PRIOR, PROOF, Step, Tree, VISITS},
+    tree::{NEAR_PROOF, NodeId, PRIOR, PROOF, Stage, Step, Tree, VISITS},
 };
 
 impl Tree {
@@ -178,7 +178,7 @@ impl<G: Game> Search<G> {
     /// Solves a decision at a state whose outcome the game knows, without a visit: its actions lead to ends of the game or
     /// to other states that the game knows. Does nothing if the decision would continue after a proof.
     pub(crate) fn solve_by_knowledge(&mut self) {
-        let is_new = self.tree.kind(self.root, self.generation) == Kind::Empty;
+        let is_new = self.tree.kind(self.root, self.generation) == Stage::Empty;
         if !is_new || !self.seeks_proofs() || !self.settings.stop_when_solved {
             return;
         }

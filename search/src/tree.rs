@@ -46,14 +46,14 @@ pub(crate) struct Step {
 
 /// State of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// The node has no evaluation.
+pub enum Stage {
+    /// The node waits for its evaluation.
     Empty,
-    /// The node has an evaluation; its statistics belong to an earlier decision.
+    /// The node has an evaluation, and no visits in this decision: its statistics belong to an earlier one.
     Gray,
-    /// The node has an evaluation and statistics of this decision.
+    /// The node has an evaluation and counts visits of this decision.
     Active,
-    /// The game is over here, or its value is known without a search.
+    /// The game is over here, or its outcome is known without a search.
     Terminal,
 }
 
@@ -263,13 +263,13 @@ impl Tree {
         Some(NodeId(start as u32))
     }
 
-    pub(crate) fn kind(&self, node: NodeId, generation: u32) -> Kind {
+    pub(crate) fn kind(&self, node: NodeId, generation: u32) -> Stage {
         let at = node.0 as usize;
         match self.words[at] & (EVALUATED | TERMINAL) {
-            0 => Kind::Empty,
-            EVALUATED if self.words[at + 1] == generation => Kind::Active,
-            EVALUATED => Kind::Gray,
-            _ => Kind::Terminal,
+            0 => Stage::Empty,
+            EVALUATED if self.words[at + 1] == generation => Stage::Active,
+            EVALUATED => Stage::Gray,
+            _ => Stage::Terminal,
         }
     }
 

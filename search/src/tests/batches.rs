@@ -166,17 +166,7 @@ fn virtual_losses_fill_most_of_a_batch() {
         let answers = gather(&mut search);
         batches += 1;
         leaves += answers.len();
-        for (id, priors, value) in answers {
-            search
-                .apply(
-                    id,
-                    Evaluation {
-                        priors: &priors,
-                        value,
-                    },
-                )
-                .unwrap();
-        }
+        answer(&mut search, answers);
     }
     let fill = leaves as f64 / f64::from(batches) / 16.0;
     assert!(fill > 0.5, "{fill}");

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 
 use super::{
     KEY, Shape, TreeGame,
-    game::{any_shape, evaluate, gather},
+    game::{answer, any_shape, evaluate, gather, legal, uniform},
     invariants::check,
 };
-use crate::{ApplyError, Evaluation, LeafId, Search, Settings};
+use crate::{ApplyError, Evaluation, LeafId, Reuse, Search, Settings};
 
 const SHAPE: Shape = Shape {
     seed: 3,
@@ -29,16 +29,8 @@ fn nothing_is_chosen_before_the_first_evaluation() {
     let root = gather(&mut search);
     assert_eq!(root.len(), 1);
     assert!(search.is_waiting() && !search.is_decided());
-    let (id, priors, value) = &root[0];
-    search
-        .apply(
-            *id,
-            Evaluation {
-                priors,
-                value: *value,
-            },
-        )
-        .unwrap();
+    let value = root[0].2;
+    answer(&mut search, root);
     // Without visits the priors decide.
     let decision = search.decision();
     let largest = decision.searched_priors.iter().copied().fold(0.0, f32::max);
@@ -49,7 +41,7 @@ fn nothing_is_chosen_before_the_first_evaluation() {
         .position(|&action| action == chosen)
         .unwrap();
     assert_eq!(decision.searched_priors[edge], largest);
-    assert_eq!(decision.value, *value);
+    assert_eq!(decision.value, value);
 }
 
 #[test]
@@ -64,21 +56,9 @@ fn a_game_that_is_over_needs_no_search() {
     assert_eq!(search.counters().evaluations, evaluations);
     let decision = search.decision();
     assert!(decision.actions.is_empty() && decision.visits.is_empty());
-    assert!(search.advance(1).is_err());
-}
-
-#[test]
-fn an_illegal_action_changes_nothing() {
-    let settings = Settings {
-        leaves: 3,
-        ..Settings::default()
-    };
-    let mut search = Search::new(TreeGame::<2>::of(&SHAPE), settings, KEY);
-    search.decide(evaluate).unwrap();
     let before = (search.decision(), search.counters(), search.ply());
-    assert!(search.advance(63).is_err());
+    assert!(search.advance(1).is_err());
     assert_eq!(before, (search.decision(), search.counters(), search.ply()));
-    assert!(search.is_decided());
 }
 
 proptest! {
@@ -131,6 +111,29 @@ proptest! {
         }
         prop_assert_eq!(search.decision(), clean.decision());
     }
+
+    /// An opponent's action may have no visits, and may be played in the middle of a batch.
+    #[test]
+    fn any_legal_action_can_be_played_at_any_time(picks in prop::collection::vec((0usize..100, 0u32..40), 1..25)) {
+        for reuse in [Reuse::Gray, Reuse::Keep, Reuse::Drop] {
+            let settings = Settings { reuse, ..Settings::default() };
+            let mut search = Search::new(TreeGame::<2>::of(&SHAPE), settings, KEY);
+            for &(pick, batches) in &picks {
+                for _ in 0..batches {
+                    let answers = gather(&mut search);
+                    answer(&mut search, answers);
+                }
+                search.gather(|_| ());
+                let actions = search.decision().actions;
+                if actions.is_empty() {
+                    break;
+                }
+                search.advance(actions[pick % actions.len()]).unwrap();
+                prop_assert!(!search.is_waiting());
+            }
+            search.decide(evaluate).unwrap();
+        }
+    }
 }
 
 #[test]
@@ -155,22 +158,10 @@ fn a_restricted_root_has_the_allowed_actions_until_the_next_decision() {
             ..SHAPE
         })
     };
-    let legal_actions = |state: &TreeGame<2>| {
-        let mut legal = Vec::new();
-        games::Game::legal_actions(state, &mut legal);
-        legal
-    };
-    let start = (0..)
-        .map(wide)
-        .find(|state| legal_actions(state).len() > 2)
-        .unwrap();
-    let all = legal_actions(&start);
+    let start = (0..).map(wide).find(|state| legal(state).len() > 2).unwrap();
+    let all = legal(&start);
     let mut search = Search::new(start, Settings::default(), KEY);
     search.decide(evaluate).unwrap();
-    let uniform = |request: &crate::LeafRequest<'_, TreeGame<2>>, priors: &mut Vec<f32>| {
-        priors.extend(request.legal.iter().map(|_| 1.0 / request.legal.len() as f32));
-        MoverValue::new(0.0)
-    };
     // Actions that are not legal are ignored.
     let allowed = [all[0], all[2], 63];
     search.restrict_root(&allowed);
@@ -180,10 +171,10 @@ fn a_restricted_root_has_the_allowed_actions_until_the_next_decision() {
     assert_eq!(decision.visits.iter().sum::<u32>(), Settings::default().visits);
 
     search.advance(all[0]).unwrap();
-    let legal = legal_actions(search.state());
+    let all = legal(search.state());
     search.decide(uniform).unwrap();
-    assert_eq!(search.decision().actions, legal);
+    assert_eq!(search.decision().actions, all);
 
     search.restrict_root(&[63]);
-    assert_eq!(search.decision().actions, legal, "no allowed action is legal");
+    assert_eq!(search.decision().actions, all, "no allowed action is legal");
 }

@@ -70,8 +70,7 @@ impl<const PLAYERS: u8> TreeGame<PLAYERS> {
 
     /// Returns the outcome with best play and the length of that play, by trying every action.
     pub fn solved(&self) -> Known {
-        let mut legal = Vec::new();
-        self.legal_actions(&mut legal);
+        let legal = legal(self);
         if legal.is_empty() {
             return Known::over(self.outcome().unwrap_or(Outcome::Draw));
         }
@@ -100,11 +99,9 @@ impl<const PLAYERS: u8> TreeGame<PLAYERS> {
 
     /// Returns the priors and the value of the state, coarse like half-precision priors, so that ties occur.
     pub fn evaluation(&self) -> (Vec<f32>, MoverValue) {
-        let mut legal = Vec::new();
-        self.legal_actions(&mut legal);
-        let weights: Vec<f32> = legal
-            .iter()
-            .map(|&action| 1.0 + (unit(self.property(u64::from(action) + 1000)) * 4.0).floor())
+        let weights: Vec<f32> = legal(self)
+            .into_iter()
+            .map(|action| 1.0 + (unit(self.property(u64::from(action) + 1000)) * 4.0).floor())
             .collect();
         let sum: f32 = weights.iter().sum();
         let value = (unit(self.property(7)) * 2.0 - 1.0) * 0.99;
@@ -133,18 +130,30 @@ pub fn evaluate<const PLAYERS: u8>(
     value
 }
 
+/// Evaluates a leaf of any game: all actions are equally good, and the value is 0.
+pub fn uniform<G: Game>(request: &LeafRequest<'_, G>, priors: &mut Vec<f32>) -> MoverValue {
+    priors.extend(request.legal.iter().map(|_| 1.0 / request.legal.len() as f32));
+    MoverValue::new(0.0)
+}
+
+/// Returns the legal actions of a state.
+pub fn legal(state: &impl Game) -> Vec<Action> {
+    let mut legal = Vec::new();
+    state.legal_actions(&mut legal);
+    legal
+}
+
 /// Evaluations of the leaves of a gather: id, priors, value.
 pub type Answers = Vec<(LeafId, Vec<f32>, MoverValue)>;
 
 /// Gathers leaves and evaluates them.
 pub fn gather<const PLAYERS: u8>(search: &mut Search<TreeGame<PLAYERS>>) -> Answers {
     let mut answers = Vec::new();
-    let gathered = search.gather(|request| {
+    search.gather(|request| {
         let mut priors = Vec::new();
         let value = evaluate(&request, &mut priors);
         answers.push((request.id, priors, value));
     });
-    assert_eq!(gathered.leaves as usize, answers.len());
     answers
 }
 
@@ -166,10 +175,6 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
 
     fn start(rules: &Shape, _: Option<&str>) -> Result<Self, StartError> {
         Ok(Self::of(rules))
-    }
-
-    fn encoding(_: u32) -> Result<(), StartError> {
-        Ok(())
     }
 
     fn layout((): ()) -> RowLayout {
@@ -221,9 +226,7 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
     }
 
     fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
-        let mut legal = Vec::new();
-        self.legal_actions(&mut legal);
-        if !legal.contains(&action) {
+        if !legal(self).contains(&action) {
             return Err(IllegalAction {
                 action,
                 reason: "not an edge of the tree",
@@ -246,17 +249,13 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
 
     /// Returns the outcome for half of the states in the last two layers; in every other tree, for all of these states.
     fn known(&self) -> Option<Known> {
-        let mut legal = Vec::new();
-        self.legal_actions(&mut legal);
         let is_late = self.depth + 2 >= self.shape.depth;
         let is_known = self.shape.seed.is_multiple_of(2) || self.property(8).is_multiple_of(2);
-        (PLAYERS == 2 && is_late && is_known && !legal.is_empty()).then(|| self.solved())
+        (PLAYERS == 2 && is_late && is_known && !legal(self).is_empty()).then(|| self.solved())
     }
 
     fn can_draw(&self) -> bool {
-        let mut legal = Vec::new();
-        self.legal_actions(&mut legal);
-        legal.iter().any(|&action| {
+        legal(self).into_iter().any(|action| {
             let mut next = self.clone();
             next.play_legal(action);
             next.outcome() == Some(Outcome::Draw)

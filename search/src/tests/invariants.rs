@@ -4,10 +4,10 @@ use std::collections::HashSet;
 
 use games::{Game, MoverValue};
 
-use super::TreeGame;
+use super::{TreeGame, game::legal};
 use crate::{
     Reuse, Search,
-    tree::{ACTION, Kind, NodeId, Step, VISITS},
+    tree::{ACTION, NodeId, Stage, Step, VISITS},
 };
 
 /// Walks all nodes from the decision node down and checks that counts add up, that no virtual loss is left, and that each
@@ -35,17 +35,16 @@ fn node<const PLAYERS: u8>(
     let tree = &search.tree;
     assert!(seen.insert(at.0), "two edges lead to one node");
     let kind = tree.kind(at, search.generation);
-    let mut legal = Vec::new();
-    state.legal_actions(&mut legal);
+    let legal = legal(state);
     if let (Some(proof), true) = (tree.proof(at), state.shape.depth - state.depth < 4) {
         assert_eq!(proof, state.solved().outcome, "a wrong proof");
     }
     if tree.is_cut(at) {
         let known = state.known().unwrap();
-        assert_eq!((kind, tree.result(at)), (Kind::Terminal, known.outcome.value()));
+        assert_eq!((kind, tree.result(at)), (Stage::Terminal, known.outcome.value()));
         return;
     }
-    if kind == Kind::Terminal {
+    if kind == Stage::Terminal {
         assert!(legal.is_empty());
         let result = state.outcome().map_or(0.0, |outcome| outcome.value().get());
         assert_eq!(tree.result(at).get(), result);
@@ -54,7 +53,7 @@ fn node<const PLAYERS: u8>(
     assert_eq!(tree.mover(at), state.mover);
     // A word of the action column that equals the action has no virtual losses.
     assert_eq!(tree.column(at, ACTION), legal);
-    if kind != Kind::Empty {
+    if kind != Stage::Empty {
         let (priors, _) = state.evaluation();
         assert_eq!(tree.priors(at).collect::<Vec<_>>(), priors, "noise in the tree");
         assert_eq!(tree.evaluation(at), state.searched_value(&search.settings));
@@ -63,7 +62,7 @@ fn node<const PLAYERS: u8>(
     let sum: u32 = visits.iter().sum();
     assert_eq!(tree.visit_sum(at), sum);
     let keeps = search.settings.reuse == Reuse::Keep;
-    if is_root && kind == Kind::Active && (!keeps || search.has_gumbel_root()) {
+    if is_root && kind == Stage::Active && (!keeps || search.has_gumbel_root()) {
         assert_eq!(sum, search.visits_done);
     }
     for (edge, (&action, &visits)) in legal.iter().zip(visits).enumerate() {
@@ -79,7 +78,7 @@ fn node<const PLAYERS: u8>(
         node(search, child, &below, false, seen);
         // A Gumbel root counts from zero, and the nodes below it may have kept their visits.
         let begins_at_zero = is_root && keeps && search.has_gumbel_root();
-        if kind == Kind::Active && !begins_at_zero {
+        if kind == Stage::Active && !begins_at_zero {
             let total = tree.totals(at).nth(edge).unwrap();
             edge_adds_up(search, step, child, visits, total);
         }
@@ -106,12 +105,12 @@ fn edge_adds_up<const PLAYERS: u8>(
         .proof(child)
         .map(|outcome| outcome.value().seen_by(mover).get());
     let expected = match tree.kind(child, search.generation) {
-        Kind::Empty | Kind::Gray => {
+        Stage::Empty | Stage::Gray => {
             assert!(visits == 0 || proof.is_some());
             proof.unwrap_or(0.0) * visits as f32
         }
-        Kind::Terminal => tree.result(child).seen_by(mover).get() * visits as f32,
-        Kind::Active => {
+        Stage::Terminal => tree.result(child).seen_by(mover).get() * visits as f32,
+        Stage::Active => {
             let since = visits - (1 + tree.visit_sum(child));
             // Without room for a node's statistics its own evaluation is backed up again.
             assert!(since == 0 || proof.is_some() || (tree.is_full() && tree.visit_sum(child) == 0));

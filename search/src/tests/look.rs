@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{
     TreeGame, any_key, any_settings,
-    game::{any_shape, evaluate},
+    game::{any_shape, evaluate, legal},
 };
 use crate::{
     Reuse, Root, Search, Settings,
@@ -21,8 +21,7 @@ fn check(search: &Search<TreeGame<2>>, state: &TreeGame<2>, path: &mut Vec<Actio
         visits,
         children,
     } = search.look(path).unwrap();
-    let mut legal = Vec::new();
-    state.legal_actions(&mut legal);
+    let legal = legal(state);
     let is_over = state.outcome().is_some() || legal.is_empty();
     assert_eq!(stage == Stage::Terminal, is_over);
     assert!(evaluation.is_some());

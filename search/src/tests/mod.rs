@@ -9,13 +9,11 @@ mod invariants;
 mod lines;
 mod look;
 mod memory;
-mod one_player;
 mod proofs;
 mod reference;
-mod reuse;
 mod seeded;
-mod signs;
 mod solutions;
+mod values;
 
 use game::{Shape, TreeGame};
 use proptest::prelude::*;

@@ -8,12 +8,12 @@ use games::{
 
 use super::{
     KEY, TreeGame,
-    game::{evaluate, small, spread},
+    game::{evaluate, legal, small, spread, uniform},
     invariants::check,
 };
 use crate::{
     LeafRequest, Reuse, Search, Settings,
-    tree::{Kind, NodeId, Step},
+    tree::{NodeId, Stage, Step},
 };
 
 fn settings(visits: u32) -> Settings {
@@ -23,11 +23,6 @@ fn settings(visits: u32) -> Settings {
         stop_when_solved: true,
         ..Settings::default()
     }
-}
-
-fn uniform<G: Game>(request: &LeafRequest<'_, G>, priors: &mut Vec<f32>) -> MoverValue {
-    priors.extend(request.legal.iter().map(|_| 1.0 / request.legal.len() as f32));
-    MoverValue::new(0.0)
 }
 
 /// Every small tree is proven to the end, each proof in it is right, and play keeps the outcome.
@@ -64,37 +59,14 @@ fn small_trees_are_proven_and_played_to_their_outcome() {
     assert!(early > 900, "{early} decisions ended early");
 }
 
-/// A search that continues after the proof plays the proven action as well, and makes all its visits.
-#[test]
-fn a_proven_decision_goes_on_unless_told_to_stop() {
-    for seed in 0..100 {
-        let settings = Settings {
-            stop_when_solved: false,
-            exact_leaves: seed % 2 == 0,
-            ..settings(3_000)
-        };
-        let start = TreeGame::<2>::of(&small(seed));
-        let expected = start.solved().outcome;
-        let mut search = Search::new(start, settings, KEY);
-        search.decide(evaluate).unwrap();
-        check(&search);
-        assert_eq!(search.visits_done(), 3_000);
-        let decision = search.decision();
-        assert_eq!(decision.value, expected.value().seen_by(decision.mover));
-        search.advance(search.choose(1.0).unwrap()).unwrap();
-        assert_eq!(search.state().solved().outcome, expected);
-    }
-}
-
 /// A state whose outcome the game knows is decided without an evaluation, by the shortest win or the longest defence.
 #[test]
 fn a_known_state_is_decided_at_once() {
     let (mut wins, mut losses) = (0, 0);
     for seed in (0..400).step_by(2) {
         let mut state = TreeGame::<2>::of(&small(seed));
-        let mut legal = Vec::new();
         while state.known().is_none() && state.outcome().is_none() {
-            state.legal_actions(&mut legal);
+            let legal = legal(&state);
             let Some(&action) = legal.get(spread(seed) as usize % legal.len().max(1)) else {
                 break;
             };
@@ -128,9 +100,8 @@ fn a_known_state_is_decided_at_once() {
 
 fn connect_four(seed: u64, discs: u32) -> Option<ConnectFour> {
     let mut state = ConnectFour::EMPTY;
-    let mut legal = Vec::new();
     for ply in 0..discs {
-        state.legal_actions(&mut legal);
+        let legal = legal(&state);
         let drawn = spread(seed.wrapping_mul(1000).wrapping_add(u64::from(ply)));
         state
             .play(*legal.get(drawn as usize % legal.len().max(1))?)
@@ -207,10 +178,8 @@ fn wins_in_a_turn(state: &PacoSako) -> bool {
     let mover = state.to_move();
     let mut open = vec![state.clone()];
     let mut seen = std::collections::HashSet::new();
-    let mut legal = Vec::new();
     while let Some(state) = open.pop() {
-        state.legal_actions(&mut legal);
-        for &action in &legal {
+        for action in legal(&state) {
             let mut next = state.clone();
             next.play_legal(action);
             if next.outcome() == Some(Outcome::Won(mover)) {
@@ -260,28 +229,4 @@ fn paco_sako_wins_of_several_actions_are_proven_for_their_player() {
             }
         }
     }
-}
-
-/// With exact leaves an undecided search has the outcome as value of such a leaf, and the game continues there.
-#[test]
-fn a_decision_begins_at_an_exact_leaf_with_an_evaluation_if_nothing_solves_it() {
-    let settings = Settings {
-        solver: false,
-        exact_leaves: true,
-        ..settings(200)
-    };
-    let mut begun = 0;
-    for seed in 0..60 {
-        let mut search = Search::new(TreeGame::<2>::of(&small(seed)), settings.clone(), KEY);
-        while let (Ok(()), Some(action)) = (search.decide(evaluate), search.choose(0.0)) {
-            assert_eq!(search.visits_done(), 200);
-            search.advance(action).unwrap();
-            begun += u32::from(search.state().known().is_some());
-            let is_over = search.tree.kind(search.root, search.generation) == Kind::Terminal;
-            let mut legal = Vec::new();
-            search.state().legal_actions(&mut legal);
-            assert_eq!(is_over, legal.is_empty());
-        }
-    }
-    assert!(begun > 20, "{begun}");
 }

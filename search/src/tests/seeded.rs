@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, HashSet};
 
 use games::{Game, Symmetry};
-use proptest::prelude::*;
 
 use super::{
-    KEY, Shape, TreeGame, any_key, any_settings,
-    game::{any_shape, evaluate, spread},
+    KEY, Shape, TreeGame,
+    game::{evaluate, spread},
 };
 use crate::{FirstPlay, GameKey, Reuse, Search, Settings};
 
@@ -30,13 +29,6 @@ fn game(shape: &Shape, settings: &Settings, key: GameKey) -> Vec<(u32, Vec<u32>)
         assert_eq!(search.choose(1.0), Some(action));
         played.push((action, search.decision().visits));
         search.advance(action).unwrap();
-    }
-}
-
-proptest! {
-    #[test]
-    fn equal_keys_give_equal_games(shape in any_shape(), settings in any_settings(1u32..9), key in any_key()) {
-        prop_assert_eq!(game(&shape, &settings, key), game(&shape, &settings, key));
     }
 }
 
@@ -79,15 +71,6 @@ fn search_behaviour_has_its_recorded_signature() {
 }
 
 #[test]
-fn different_keys_give_different_games() {
-    let settings = Settings::default();
-    let games: HashSet<_> = (0..20)
-        .map(|number| game(&WIDE, &settings, GameKey { game: number, ..KEY }))
-        .collect();
-    assert!(games.len() >= 19, "{}", games.len());
-}
-
-#[test]
 fn only_allowed_symmetries_are_drawn_and_evenly() {
     let settings = Settings {
         visits: 3000,
@@ -124,44 +107,6 @@ fn only_allowed_symmetries_are_drawn_and_evenly() {
         );
     }
     assert!(drawn.keys().any(|(allowed, _)| allowed.len() == 4));
-}
-
-#[test]
-fn without_random_symmetry_leaves_have_the_identity() {
-    let settings = Settings {
-        random_symmetry: false,
-        ..Settings::default()
-    };
-    let mut search = Search::new(TreeGame::<2>::of(&WIDE), settings, KEY);
-    let decided = search.decide(|request, priors| {
-        assert_eq!(request.symmetry, Symmetry::IDENTITY);
-        evaluate(request, priors)
-    });
-    assert_eq!(decided, Ok(()));
-}
-
-/// `invariants::check` and the reference test that no noise reaches the tree.
-#[test]
-fn noise_changes_the_searched_priors_of_the_decision_node_only() {
-    let settings = Settings {
-        noise_fraction: 0.5,
-        noise_total_alpha: 2.0,
-        ..Settings::default()
-    };
-    let shape = Shape { ends: 0, ..WIDE };
-    let mut search = Search::new(TreeGame::<2>::of(&shape), settings, KEY);
-    let mut mixed = 0;
-    while let (Ok(()), Some(action)) = (search.decide(evaluate), search.choose(0.0)) {
-        let decision = search.decision();
-        assert_eq!(decision.priors, search.state().evaluation().0);
-        assert!((decision.searched_priors.iter().sum::<f32>() - 1.0).abs() < 1e-5);
-        if decision.actions.len() > 1 {
-            assert_ne!(decision.priors, decision.searched_priors);
-            mixed += 1;
-        }
-        search.advance(action).unwrap();
-    }
-    assert!(mixed > 3);
 }
 
 #[test]

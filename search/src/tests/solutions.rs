@@ -1,28 +1,24 @@
 //! Solutions of one-player games, compared with a breadth-first search.
 
 use games::{
-    Game, MoverValue, Outcome,
+    Game, Outcome,
     generator::{GeneratorGame, Rules},
 };
 
-use super::KEY;
-use crate::{FirstPlay, LeafRequest, Reuse, Search, Settings};
-
-fn uniform(request: &LeafRequest<'_, GeneratorGame>, priors: &mut Vec<f32>) -> MoverValue {
-    priors.extend(request.legal.iter().map(|_| 1.0 / request.legal.len() as f32));
-    MoverValue::new(0.0)
-}
+use super::{
+    KEY,
+    game::{legal, spread, uniform},
+};
+use crate::{FirstPlay, Reuse, Search, Settings};
 
 /// Returns the fewest actions to a solution, if there is one of at most `most` actions.
 fn shortest(start: &GeneratorGame, most: usize) -> Option<usize> {
     let mut layer = vec![start.clone()];
     let mut seen = std::collections::HashSet::new();
-    let mut legal = Vec::new();
     for length in 1..=most {
         let mut next = Vec::new();
         for state in &layer {
-            state.legal_actions(&mut legal);
-            for &action in &legal {
+            for action in legal(state) {
                 let mut state = state.clone();
                 state.play_legal(action);
                 match state.outcome() {
@@ -41,7 +37,7 @@ fn shortest(start: &GeneratorGame, most: usize) -> Option<usize> {
 fn problems(level: u32, count: usize) -> Vec<GeneratorGame> {
     let mut seed = 17u64;
     let mut draw = |below: usize| {
-        seed = super::game::spread(seed);
+        seed = spread(seed);
         seed as usize % below.max(1)
     };
     (0..count)
@@ -127,9 +123,7 @@ fn an_action_off_the_solution_drops_it() {
     let mut search = Search::new(start, settings(3000), KEY);
     search.decide(uniform).unwrap();
     let first = search.solution().unwrap()[0];
-    let mut legal = Vec::new();
-    search.state().legal_actions(&mut legal);
-    let other = legal
+    let other = legal(search.state())
         .into_iter()
         .find(|&action| action > 1 && action != first)
         .unwrap();
