@@ -347,11 +347,7 @@ mod tests {
     const KEY: GameKey = GameKey { run_seed: 1, game: 2 };
 
     /// Returns an active node whose edges have these priors, mean values, visits and virtual losses.
-    fn node(value: f32, edges: &[(f32, f32, u32, u32)]) -> (Tree, NodeId) {
-        node_with(&Settings::default(), value, edges)
-    }
-
-    fn node_with(settings: &Settings, value: f32, edges: &[(f32, f32, u32, u32)]) -> (Tree, NodeId) {
+    fn node(settings: &Settings, value: f32, edges: &[(f32, f32, u32, u32)]) -> (Tree, NodeId) {
         let mut tree = Tree::new(settings, settings.max_share > 0.0);
         let legal: Vec<u32> = (0..edges.len() as u32).collect();
         let node = tree.push_empty(Player::First, &legal, 0).unwrap();
@@ -395,7 +391,7 @@ mod tests {
             lowest in prop_oneof![Just(-1.0f32), Just(0.0)],
         ) {
             let settings = Settings { exploration, first_play, first_play_reduction, max_share, ..Settings::default() };
-            let (tree, node) = node_with(&settings, value, &edges);
+            let (tree, node) = node(&settings, value, &edges);
             let mut ties = Draws::new(KEY, 0, Purpose::Ties);
             let chosen = Selector::new(&settings, lowest).select(&tree, node, &[], true, &mut ties) as usize;
 
@@ -431,7 +427,7 @@ mod tests {
                 first_play: FirstPlay::Zero,
                 ..Settings::default()
             };
-            let (mut tree, at) = node_with(&settings, 0.0, &[(0.5, 0.4, 4, 0), (0.5, 0.0, 3, 0)]);
+            let (mut tree, at) = node(&settings, 0.0, &[(0.5, 0.4, 4, 0), (0.5, 0.0, 3, 0)]);
             tree.back_up(&[Step { node: at, edge: 1 }], games::FirstValue::new(1.0), 1.0);
             let mut ties = Draws::new(KEY, 0, Purpose::Ties);
             let chosen = Selector::new(&settings, 0.0).select(&tree, at, &[], false, &mut ties);

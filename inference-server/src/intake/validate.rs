@@ -43,10 +43,7 @@ fn check_rows(request: &EvaluationRequest, layout: &RowLayout, positions: usize)
     let possible = layout.row_lengths();
     let wrong = |&(_, &length): &(usize, &u32)| !possible.contains(&(length as usize));
     if let Some((position, &length)) = lengths.iter().enumerate().find(wrong) {
-        let error = games::RowError::Length {
-            expected: *possible.start(),
-            found: length as usize,
-        };
+        let error = games::RowError::of_length(*possible.start(), length as usize);
         return Err(Refusal::at(position, error));
     }
     for (position, row) in rows(request, layout)?.enumerate() {

@@ -4,7 +4,7 @@ use crate::{common::small, largest_difference, load};
 use config::Provider;
 use games::{
     Game as _,
-    generator::{Encoding, GeneratorGame, row},
+    generator::{Encoding, GeneratorGame},
 };
 use network::batch::Batch;
 use onnx::{
@@ -424,7 +424,8 @@ fn rows_equal_the_definition(encoding: Encoding) {
     let actions = layout.actions as usize;
     assert_eq!(outputs.logits().len(), 9 * actions);
     let (mut moved, mut with_examples) = (0, 0);
-    for ((row, logits), &value) in row::split(&rows)
+    for ((row, logits), &value) in layout
+        .split(&rows)
         .zip(outputs.logits().chunks(actions))
         .zip(outputs.values())
     {

@@ -89,28 +89,23 @@ impl Positions {
             .collect()
     }
 
+    /// Checks that the arrays belong to the same positions.
     fn check(&self) -> Result<(), String> {
         let sum = |numbers: &[u32]| numbers.iter().map(|&number| u64::from(number)).sum::<u64>();
-        if self.lengths.len() != self.counts.len() {
-            return Err(format!(
-                "{} rows, but legal entries of {} positions",
-                self.lengths.len(),
-                self.counts.len()
-            ));
+        let (rows, positions) = (self.lengths.len(), self.counts.len());
+        if rows != positions {
+            return Err(format!("{rows} rows, but legal entries of {positions} positions"));
         }
-        if sum(&self.lengths) != self.rows.len() as u64 {
-            return Err(format!(
-                "the row lengths sum to {}, the rows have {}",
-                sum(&self.lengths),
-                self.rows.len()
-            ));
-        }
-        if sum(&self.counts) != self.entries.len() as u64 {
-            return Err(format!(
-                "the counts sum to {}, there are {} entries",
-                sum(&self.counts),
-                self.entries.len()
-            ));
+        for (numbers, of, found, things) in [
+            ("row lengths", &self.lengths, self.rows.len(), "values"),
+            ("counts", &self.counts, self.entries.len(), "entries"),
+        ] {
+            let sum = sum(of);
+            if sum != found as u64 {
+                return Err(format!(
+                    "the {numbers} sum to {sum}, but there are {found} {things}"
+                ));
+            }
         }
         Ok(())
     }

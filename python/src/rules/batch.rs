@@ -239,12 +239,16 @@ impl Batch {
 
     /// Planes: float32 [n, planes, 8, 8].
     fn planes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray4<f32>>> {
-        expand(py, &self.spec, self.states.len(), |tensor, at| {
-            let mut row = Vec::new();
-            self.states[at].write_row(self.symmetries[at], &mut row);
-            tensor(&row)
-        })
-        .map_err(RowError::new_err)
+        let rows = self
+            .states
+            .iter()
+            .zip(&self.symmetries)
+            .map(|(state, &symmetry)| {
+                let mut row = Vec::new();
+                state.write_row(symmetry, &mut row);
+                row
+            });
+        expand(py, &self.spec, rows).map_err(RowError::new_err)
     }
 
     /// Policy entries of the legal actions back to back, uint32 [sum of counts], and their counts, uint32 [n].
@@ -312,12 +316,8 @@ impl Batch {
 
     /// Player to act in each state, 0 or 1: uint8 [n].
     fn to_move<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<u8>> {
-        let movers: Vec<u8> = self
-            .states
-            .iter()
-            .map(|state| state.to_move().index() as u8)
-            .collect();
-        movers.into_pyarray(py)
+        let movers = self.states.iter().map(|state| state.to_move().index() as u8);
+        movers.collect::<Vec<u8>>().into_pyarray(py)
     }
 
     /// Value of each outcome for the first player, NaN while the game runs: float32 [n].

@@ -11,11 +11,7 @@ use pyo3::{prelude::*, types::PyDict};
 use search::GameKey;
 use serde_json::Value;
 
-use super::{
-    Batch, State, json_fields, json_of, python_of,
-    spec::{Spec, Wanted},
-    table,
-};
+use super::{Batch, Spec, State, json_fields, json_of, python_of, table};
 use crate::error::{PositionError, RowError};
 
 /// Names of all games.
@@ -124,17 +120,12 @@ impl Game {
         number: u64,
         held_out: bool,
     ) -> PyResult<(State, Vec<Action>)> {
-        let wanted = Wanted {
-            level,
-            kind,
-            key: GameKey {
-                run_seed: seed,
-                game: number,
-            },
-            is_held_out: held_out,
+        let key = GameKey {
+            run_seed: seed,
+            game: number,
         };
         let (state, solution) = py
-            .detach(|| self.spec.problem(&wanted))
+            .detach(|| self.spec.problem(level, kind, key, held_out))
             .map_err(PositionError::new_err)?;
         Ok((State::new(self.spec.clone(), state), solution))
     }
@@ -156,14 +147,9 @@ impl Game {
     ) -> PyResult<Bound<'py, PyArray4<f32>>> {
         let (count, width) = (rows.shape()[0], rows.shape()[1]);
         let rows = rows.as_array();
-        expand(py, &self.spec, count, |tensor, at| {
-            let row = rows.row(at);
-            match row.as_slice() {
-                Some(row) => tensor(row),
-                None => tensor(&row.to_vec()),
-            }
-        })
-        .map_err(|error| RowError::new_err(format!("the rows are uint32 [{count}, {width}]: {error}")))
+        let rows = (0..count).map(|at| rows.row(at).to_vec());
+        expand(py, &self.spec, rows)
+            .map_err(|error| RowError::new_err(format!("the rows are uint32 [{count}, {width}]: {error}")))
     }
 
     /// Inputs of a network for rows that lie back to back, uint32, of the lengths `row_lengths`, uint32 [n]: int32 arrays by the names
@@ -185,9 +171,7 @@ impl Game {
                 )));
             };
             rest = others;
-            expander
-                .push(row)
-                .map_err(|error| RowError::new_err(format!("row {at}: {error}")))?;
+            expander.push(row).map_err(wrong_row(at))?;
         }
         if !rest.is_empty() {
             let left = rest.len();
@@ -206,10 +190,7 @@ impl Game {
     /// Raises RowError if a row of uint32 [n, row_length] is not a row of this game.
     fn check_rows(&self, rows: PyReadonlyArray2<'_, u32>) -> PyResult<()> {
         for (at, row) in rows.as_array().rows().into_iter().enumerate() {
-            self.spec
-                .layout
-                .validate(&row.to_vec())
-                .map_err(|error| RowError::new_err(format!("row {at}: {error}")))?;
+            self.spec.layout.validate(&row.to_vec()).map_err(wrong_row(at))?;
         }
         Ok(())
     }
@@ -228,10 +209,7 @@ impl Game {
             let begin = turned.len();
             turned.extend(row);
             let row = &mut turned[begin..];
-            self.spec
-                .layout
-                .validate(row)
-                .map_err(|error| RowError::new_err(format!("row {at}: {error}")))?;
+            self.spec.layout.validate(row).map_err(wrong_row(at))?;
             self.spec.maps.turn_row(Symmetry(symmetry), row);
         }
         table(py, turned, count, width)
@@ -280,20 +258,24 @@ impl Game {
     }
 }
 
-/// Planes of `count` rows. `row` calls its first argument with the row of the given number.
+/// Exception for the row of this number.
+fn wrong_row(at: usize) -> impl Fn(games::RowError) -> PyErr {
+    move |error| RowError::new_err(format!("row {at}: {error}"))
+}
+
+/// Planes of rows.
 pub fn expand<'py>(
     py: Python<'py>,
     spec: &Spec,
-    count: usize,
-    row: impl Fn(&mut dyn FnMut(&[u32]) -> Result<(), games::RowError>, usize) -> Result<(), games::RowError>
-    + Sync,
+    rows: impl ExactSizeIterator<Item = Vec<u32>> + Send,
 ) -> Result<Bound<'py, PyArray4<f32>>, String> {
     let stack = spec.layout.stack().map_err(|error| error.to_string())?;
-    let length = stack.tensor_len();
+    let (count, length) = (rows.len(), stack.tensor_len());
     let tensors = py.detach(|| {
         let mut tensors = vec![0.0; count * length];
-        for (at, tensor) in tensors.chunks_exact_mut(length).enumerate() {
-            row(&mut |row| stack.expand(row, tensor), at).map_err(|error| format!("row {at}: {error}"))?;
+        for (at, (tensor, row)) in tensors.chunks_exact_mut(length).zip(rows).enumerate() {
+            let expanded = stack.expand(&row, tensor);
+            expanded.map_err(|error| format!("row {at}: {error}"))?;
         }
         Ok::<_, String>(tensors)
     })?;

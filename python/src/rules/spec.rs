@@ -23,18 +23,6 @@ pub struct Spec {
     variant: Arc<dyn Variant>,
 }
 
-/// Problem to be drawn.
-#[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
-    pub level: i64,
-    /// Name of the kind, as in [`games::ProblemKind`].
-    pub kind: &'a str,
-    /// Key of all random draws, together with the level.
-    pub key: GameKey,
-    /// True for a problem that self-play never draws, false for one of self-play.
-    pub is_held_out: bool,
-}
-
 impl Spec {
     /// Returns the game called `name`. `changes` replaces rules of self-play.
     ///
@@ -73,12 +61,18 @@ impl Spec {
         started.map_err(PositionError::new_err)
     }
 
-    /// Returns the start of a problem, and the actions of a solution.
+    /// Returns the start of a problem, and the actions of a solution. `key` and `level` determine all random draws. If `is_held_out`,
+    /// it is a problem that self-play never draws.
     ///
     /// # Errors
     /// Sentence that says why there is no such problem.
-    pub fn problem(&self, wanted: &Wanted<'_>) -> Result<(Box<dyn AnyState>, Vec<Action>), String> {
-        let Wanted { level, kind, key, .. } = *wanted;
+    pub fn problem(
+        &self,
+        level: i64,
+        kind: &str,
+        key: GameKey,
+        is_held_out: bool,
+    ) -> Result<(Box<dyn AnyState>, Vec<Action>), String> {
         let (name, highest) = (self.game.name, self.game.levels);
         let kinds = self.variant.problem_kinds();
         if highest == 0 || kinds.is_empty() {
@@ -96,7 +90,7 @@ impl Spec {
         own.rules.check().map_err(|error| error.to_string())?;
         // The stream by which `minuet bench generator` draws its problems.
         let mut draws = Draws::new(key, level, Purpose::Problem);
-        let drawn = (own.rules).draw_start(level, wanted.is_held_out, &mut |below| draws.below(below));
+        let drawn = (own.rules).draw_start(level, is_held_out, &mut |below| draws.below(below));
         let drawn = drawn.ok_or_else(|| format!("{name}: no such {kind} of level {level} was found"))?;
         Ok((drawn.start, drawn.solution))
     }

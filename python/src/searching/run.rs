@@ -28,12 +28,15 @@ pub fn run(py: Python<'_>, searches: &[Bound<'_, Search>]) -> PyResult<()> {
         (first.spec.clone(), first.evaluator.clone_ref(py))
     };
     let mut taken = Vec::with_capacity(searches.len());
-    let found = take(py, searches, &spec, &evaluator, &mut taken)
-        .and_then(|()| drive(py, &spec, evaluator.bind(py), &mut taken));
-    for (search, inner) in searches.iter().zip(taken) {
+    let outcome = take(py, searches, &spec, &evaluator, &mut taken)
+        .and_then(|()| rounds(py, &spec, evaluator.bind(py), &mut taken));
+    for (search, mut inner) in searches.iter().zip(taken) {
+        if outcome.is_err() {
+            inner.abandon();
+        }
         search.borrow_mut().inner = Some(inner);
     }
-    found
+    outcome
 }
 
 /// Takes the searches out of their Python objects.
@@ -56,19 +59,7 @@ fn take(
     Ok(())
 }
 
-fn drive(
-    py: Python<'_>,
-    spec: &Arc<Spec>,
-    evaluator: &Bound<'_, PyAny>,
-    searches: &mut [Box<dyn AnySearch>],
-) -> PyResult<()> {
-    let outcome = rounds(py, spec, evaluator, searches);
-    if outcome.is_err() {
-        searches.iter_mut().for_each(|search| search.abandon());
-    }
-    outcome
-}
-
+/// Gathers, evaluates and applies until all searches are decided.
 fn rounds(
     py: Python<'_>,
     spec: &Arc<Spec>,

@@ -125,7 +125,7 @@ impl Validator {
         let policies = column(game.policy_columns())?;
         let (codec, actions) = (self.layout.codec(), self.layout.actions);
         // Rows of one length share the actions of the layout. If rows differ in length, each has its own actions.
-        let mut expander = codec.row_len().is_none().then(|| codec.expander());
+        let mut expander = self.layout.row_len().is_none().then(|| codec.expander());
         // Marks each policy index with the last position that named it.
         let mut named = vec![0u32; actions as usize];
         let mut trainable = 0;

@@ -12,8 +12,8 @@ use super::{
     invariants::check,
 };
 use crate::{
-    LeafRequest, Reuse, Search, Settings,
-    tree::{NodeId, Stage, Step},
+    Reuse, Search, Settings,
+    tree::{NodeId, Step},
 };
 
 fn settings(visits: u32) -> Settings {
