@@ -38,7 +38,7 @@ impl Outcome {
 
 /// Outcome of a state with best play of both players, with the length of that play.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Known {
+pub struct KnownOutcome {
     /// Outcome with best play.
     pub outcome: Outcome,
     /// Number of actions until the game is over: 0 if it is over, at least 1 otherwise. A winner who always plays the action
@@ -46,7 +46,7 @@ pub struct Known {
     pub actions: u32,
 }
 
-impl Known {
+impl KnownOutcome {
     /// Returns the outcome of a game that is over.
     pub const fn over(outcome: Outcome) -> Self {
         Self { outcome, actions: 0 }
@@ -248,7 +248,7 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
 
     /// Returns the outcome with best play of a state in which the game is not over, if the rules tell it at a cost below that
     /// of a network. Two calls for one state have the same result. By default nothing is known.
-    fn known(&self) -> Option<Known> {
+    fn known(&self) -> Option<KnownOutcome> {
         None
     }
 

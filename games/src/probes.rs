@@ -11,7 +11,7 @@ const ATTEMPTS: usize = 64;
 
 /// A known position, by the turns that lead to it. See [`Notation::PROBES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ProbeLine {
     /// Name of the position, e.g. `Sicilian Defence`.
     pub name: &'static str,
     /// Position that the turns begin in; `None`: the usual start.
@@ -31,7 +31,7 @@ pub struct Probe<G> {
     pub last_turn: Vec<Action>,
 }
 
-impl Line {
+impl ProbeLine {
     /// Returns a position after turns from the usual start.
     pub const fn new(name: &'static str, turns: &'static [&'static str]) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl<G: Notation> Probe<G> {
             .collect()
     }
 
-    fn after(rules: &G::Rules, line: &Line) -> Option<Self> {
+    fn after(rules: &G::Rules, line: &ProbeLine) -> Option<Self> {
         let mut state = G::start(rules, line.start).ok()?;
         let mut last_turn = Vec::new();
         for turn in line.turns {

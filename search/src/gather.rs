@@ -1,7 +1,7 @@
 //! Gathering: visits descend the tree, and each new leaf requests its evaluation. Gray, proven and
 //! terminal leaves need none and are backed up at once.
 
-use games::{Action, FirstValue, Game, Known, Player, Symmetry};
+use games::{Action, FirstValue, Game, KnownOutcome, Player, Symmetry};
 
 use crate::{
     search::{Search, outcome_or_legal_actions},
@@ -165,7 +165,7 @@ impl<G: Game> Search<G> {
     /// Adds the node that the path leads to.
     fn expand(&mut self, request: &mut impl FnMut(LeafRequest<'_, G>)) {
         self.replay_path();
-        let end = outcome_or_legal_actions(&self.scratch, &mut self.legal).map(Known::over);
+        let end = outcome_or_legal_actions(&self.scratch, &mut self.legal).map(KnownOutcome::over);
         let node = match end.or_else(|| self.known(&self.scratch)) {
             Some(known) => {
                 let value = known.outcome.value();

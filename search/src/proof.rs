@@ -9,7 +9,7 @@
 //! valid in later decisions. A proven node is a leaf for every later visit: its value is the outcome and needs no
 //! evaluation. Actions that are proven losses are not selected while others are open.
 
-use games::{Game, Known, Outcome, Player};
+use games::{Game, KnownOutcome, Outcome, Player};
 
 use crate::{
     search::{Search, outcome_or_legal_actions},
@@ -134,7 +134,7 @@ impl<G: Game> Search<G> {
     }
 
     /// Returns what the game knows about the outcome of a state that is not over, if [`Settings::exact_leaves`] is set.
-    pub(crate) fn known(&self, state: &G) -> Option<Known> {
+    pub(crate) fn known(&self, state: &G) -> Option<KnownOutcome> {
         if self.settings.exact_leaves {
             state.known()
         } else {
@@ -143,7 +143,7 @@ impl<G: Game> Search<G> {
     }
 
     /// Adds a leaf whose value is certain at the end of the current path.
-    pub(crate) fn push_certain(&mut self, known: Known) -> Option<NodeId> {
+    pub(crate) fn push_certain(&mut self, known: KnownOutcome) -> Option<NodeId> {
         let node = self.tree.push_terminal(known.outcome.value(), known.actions)?;
         if self.seeks_proofs() {
             self.tree.set_proof(node, known.outcome);
@@ -196,7 +196,7 @@ impl<G: Game> Search<G> {
             self.path.clear();
             self.path.push(step);
             self.replay_path();
-            let end = outcome_or_legal_actions(&self.scratch, &mut self.legal).map(Known::over);
+            let end = outcome_or_legal_actions(&self.scratch, &mut self.legal).map(KnownOutcome::over);
             let Some(known) = end.or_else(|| self.known(&self.scratch)) else {
                 continue;
             };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use games::{
     Game as _, Outcome,
-    generator::{Encoding, GeneratorGame, Position, Rules},
+    generator::{ClanPosition, Encoding, GeneratorGame, Rules},
 };
 use proto::v1::{Game, GameResult};
 use test_support::FakeStore;
@@ -20,7 +20,7 @@ fn replay(game: &Game) -> f32 {
     for (ply, &action) in game.actions.iter().enumerate() {
         let (row, others) = rows.split_at(game.row_lengths[ply] as usize);
         rows = others;
-        let position = Position::read(row).unwrap();
+        let position = ClanPosition::read(row).unwrap();
         assert_eq!(position.clan, *state.clan());
         assert_eq!(position.problem, *state.problem());
         assert_eq!(position.examples, *state.examples());

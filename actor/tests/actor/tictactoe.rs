@@ -1,8 +1,8 @@
 //! Tic-tac-toe on the corner of an 8×8 board: short games, many transpositions, one symmetry in addition to the identity.
 
 use games::{
-    Action, ConstantPlane, Game, IllegalAction, Known, Outcome, PlaneStack, Player, RowForm, RowLayout,
-    StartError, Symmetry,
+    Action, ConstantPlane, Game, IllegalAction, KnownOutcome, Outcome, PlaneStack, Player, RowForm,
+    RowLayout, StartError, Symmetry,
 };
 use serde::{Deserialize, Serialize};
 
@@ -161,14 +161,14 @@ impl Game for TicTacToe {
         self.to_move = self.to_move.other();
     }
 
-    fn known(&self) -> Option<Known> {
+    fn known(&self) -> Option<KnownOutcome> {
         let wins = |cell: usize| {
             let mut next = self.clone();
             next.play_legal(cell as Action);
             next.has_line(self.to_move)
         };
         let mut empty = (0..self.cells.len()).filter(|&cell| self.cells[cell].is_none());
-        empty.any(wins).then_some(Known {
+        empty.any(wins).then_some(KnownOutcome {
             outcome: Outcome::Won(self.to_move),
             actions: 1,
         })

@@ -2,7 +2,7 @@
 
 use games::{
     Action, Game,
-    generator::{Encoding, End, GeneratorGame, Grid, Problem},
+    generator::{Encoding, EpisodeEnd, GeneratorGame, Grid, Problem},
 };
 use network::batched::{BatchedEvaluator, EvaluationSource};
 use search::{FirstPlay, GameKey, Reuse, Search, Settings};
@@ -113,7 +113,7 @@ pub struct Attempt {
 impl Attempt {
     /// True if the problem is solved.
     pub fn is_solved(&self) -> bool {
-        self.state.end() == Some(End::Solved)
+        self.state.end() == Some(EpisodeEnd::Solved)
     }
 }
 
@@ -235,8 +235,9 @@ impl Running {
             self.actions.push(action);
             let state = self.search.state();
             let distance = |state: &GeneratorGame| (!state.step_marked(), wrong_cells(state));
-            let is_nearer = state.end() != Some(End::Oops) && distance(state) < distance(&self.nearest);
-            if is_nearer || state.end() == Some(End::Solved) {
+            let is_nearer =
+                state.end() != Some(EpisodeEnd::Oops) && distance(state) < distance(&self.nearest);
+            if is_nearer || state.end() == Some(EpisodeEnd::Solved) {
                 self.nearest = state.clone();
             }
         }
@@ -291,7 +292,7 @@ mod tests {
             panic!("{attempts:?}")
         };
         assert!(!attempt.is_solved());
-        assert_ne!(attempt.nearest.end(), Some(End::Oops));
+        assert_ne!(attempt.nearest.end(), Some(EpisodeEnd::Oops));
         assert!(wrong_cells(&attempt.nearest) <= 63);
     }
 

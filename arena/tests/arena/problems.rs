@@ -9,7 +9,7 @@ use arena::{
 use games::{
     Game as _,
     erased::Typed,
-    generator::{End, GeneratorGame, Problem, Rules},
+    generator::{EpisodeEnd, GeneratorGame, Problem, Rules},
     registry,
 };
 
@@ -71,7 +71,7 @@ fn both_players_get_the_same_held_out_problems_and_a_search_solves_more_than_ran
     for record in &records {
         let end = record.replay(variant).unwrap();
         let end = &Typed::<GeneratorGame>::find(&*end).unwrap().state;
-        let is_solved = end.end() == Some(End::Solved);
+        let is_solved = end.end() == Some(EpisodeEnd::Solved);
         assert_eq!(record.result == record::Result::First, is_solved);
         // Only the player whose game it is searches.
         assert!(record.players[0] == 1 || record.visits[0] > 0);

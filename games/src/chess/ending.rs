@@ -7,7 +7,7 @@
 use cozy_chess::{BitBoard, Move, Piece};
 
 use super::state::Chess;
-use crate::game::{Game, Known, Outcome};
+use crate::game::{Game, KnownOutcome, Outcome};
 
 /// Number of half-moves without progress that ends the game as a draw.
 const FIFTY_MOVES: u8 = 100;
@@ -29,7 +29,7 @@ pub(super) fn outcome(state: &Chess) -> Option<Outcome> {
 }
 
 /// Returns a win in one action if one of the actions that the rules offer mates. The game is not over.
-pub(super) fn mate_in_one(state: &Chess) -> Option<Known> {
+pub(super) fn mate_in_one(state: &Chess) -> Option<KnownOutcome> {
     let mates = |action: Move| {
         let is_offered = state.underpromotions || matches!(action.promotion, None | Some(Piece::Queen));
         if !is_offered {
@@ -40,7 +40,7 @@ pub(super) fn mate_in_one(state: &Chess) -> Option<Known> {
         !board.checkers().is_empty() && !board.generate_moves(|_| true)
     };
     let is_mate = state.board.generate_moves(|moves| moves.into_iter().any(mates));
-    is_mate.then(|| Known {
+    is_mate.then(|| KnownOutcome {
         outcome: Outcome::Won(state.to_move()),
         actions: 1,
     })

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{history::History, moves::Step};
 use crate::{
-    game::{Action, Game, IllegalAction, Known, Outcome, StartError},
+    game::{Action, Game, IllegalAction, KnownOutcome, Outcome, StartError},
     layout::RowLayout,
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
@@ -137,7 +137,7 @@ impl Game for Chess {
         Step::of(action).map_or(action, |step| step.entry(self.view(symmetry)))
     }
 
-    fn known(&self) -> Option<Known> {
+    fn known(&self) -> Option<KnownOutcome> {
         ending::mate_in_one(self)
     }
 

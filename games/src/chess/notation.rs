@@ -8,7 +8,7 @@ use crate::{
     Action, Game, Notation, Player, Symmetry,
     notation::JsonFields,
     perft::KnownPerft,
-    probes::Line,
+    probes::ProbeLine,
     scene::{Board, Cell, Clicks, Piece, Scene, cell_of, read_square},
 };
 
@@ -36,15 +36,15 @@ impl Notation for Chess {
 
     const HAS_PGN: bool = true;
 
-    const PROBES: &'static [Line] = &[
-        Line::new("Start", &[]),
-        Line::new("King's pawn", &["e4"]),
-        Line::new("Sicilian Defence", &["e4", "c5"]),
-        Line::new("Italian Game", &["e4", "e5", "Nf3", "Nc6", "Bc4"]),
-        Line::new("Queen's Gambit", &["d4", "d5", "c4"]),
-        Line::new("A queen to take", &["e4", "e5", "Qh5", "g6", "Nc3"]),
-        Line::new("Mate in one for White", &["e4", "e5", "Qh5", "Nc6", "Bc4", "Nf6"]),
-        Line::new("Mate in one for Black", &["f3", "e5", "g4"]),
+    const PROBES: &'static [ProbeLine] = &[
+        ProbeLine::new("Start", &[]),
+        ProbeLine::new("King's pawn", &["e4"]),
+        ProbeLine::new("Sicilian Defence", &["e4", "c5"]),
+        ProbeLine::new("Italian Game", &["e4", "e5", "Nf3", "Nc6", "Bc4"]),
+        ProbeLine::new("Queen's Gambit", &["d4", "d5", "c4"]),
+        ProbeLine::new("A queen to take", &["e4", "e5", "Qh5", "g6", "Nc3"]),
+        ProbeLine::new("Mate in one for White", &["e4", "e5", "Qh5", "Nc6", "Bc4", "Nf6"]),
+        ProbeLine::new("Mate in one for Black", &["f3", "e5", "g4"]),
     ];
 
     fn rule_comment(key: &str) -> Option<&'static str> {

@@ -21,7 +21,7 @@ use crate::{
     bits,
     codec::PolicyHead,
     discs::{self, Discs},
-    game::{Action, Game, IllegalAction, Known, NoRules, Outcome, StartError},
+    game::{Action, Game, IllegalAction, KnownOutcome, NoRules, Outcome, StartError},
     layout::RowLayout,
     planes,
     symmetries::{RowSymmetries, Symmetry},
@@ -160,7 +160,7 @@ impl Game for ConnectFour {
         planes::symmetries(&Self::layout(()), Self::SYMMETRIES, &[], turn_square, turn_column)
     }
 
-    fn known(&self) -> Option<Known> {
+    fn known(&self) -> Option<KnownOutcome> {
         solver::at_once(self)
     }
 }

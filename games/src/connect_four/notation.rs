@@ -6,7 +6,7 @@ use super::{COLUMNS, ConnectFour, ROWS, solver::Solver};
 use crate::{
     Action, Game, Notation, Player,
     perft::KnownPerft,
-    probes::Line,
+    probes::ProbeLine,
     scene::{Board, Cell, Clicks, Scene, Surface},
 };
 
@@ -27,15 +27,15 @@ impl Notation for ConnectFour {
 
     const RUN_SETTINGS: &'static str = include_str!("run.toml");
 
-    const PROBES: &'static [Line] = &[
-        Line::new("Start", &[]),
-        Line::new("Centre taken", &["4"]),
-        Line::new("Centre column full", &["4", "4", "4", "4", "4", "4"]),
-        Line::new("Two in the open", &["4", "4", "3"]),
-        Line::new("Three upright to block", &["4", "3", "4", "3", "4"]),
-        Line::new("Three in a row to block", &["1", "1", "2", "2", "3"]),
-        Line::new("Four to complete", &["3", "3", "4", "4", "5", "5"]),
-        Line::new("Four upright to complete", &["4", "3", "4", "3", "4", "3"]),
+    const PROBES: &'static [ProbeLine] = &[
+        ProbeLine::new("Start", &[]),
+        ProbeLine::new("Centre taken", &["4"]),
+        ProbeLine::new("Centre column full", &["4", "4", "4", "4", "4", "4"]),
+        ProbeLine::new("Two in the open", &["4", "4", "3"]),
+        ProbeLine::new("Three upright to block", &["4", "3", "4", "3", "4"]),
+        ProbeLine::new("Three in a row to block", &["1", "1", "2", "2", "3"]),
+        ProbeLine::new("Four to complete", &["3", "3", "4", "4", "5", "5"]),
+        ProbeLine::new("Four upright to complete", &["4", "3", "4", "3", "4", "3"]),
     ];
 
     fn player_name(player: Player) -> &'static str {

@@ -14,7 +14,7 @@ use super::{
     grid::{CELLS, SYMBOLS},
     moves::MOVES,
     problem::{Example, MAX_EXAMPLES},
-    row::{self, Position},
+    row::{self, ClanPosition},
 };
 use crate::{
     StartError,
@@ -96,8 +96,8 @@ impl ClanRows {
     }
 
     /// Reads a row.
-    fn read(&self, row: &[u32]) -> Result<Position, RowError> {
-        let position = Position::read(row)?;
+    fn read(&self, row: &[u32]) -> Result<ClanPosition, RowError> {
+        let position = ClanPosition::read(row)?;
         if position.examples.len() > self.examples as usize {
             return Err(RowError::new(format!(
                 "a row with {} examples, but this representation holds at most {}",

@@ -12,7 +12,7 @@ use super::{
     grammar::{self, Color, MAX_DEPTH, ROLES},
     grid::{ABSENT, CELLS, Grid, SIDE},
     problem::{Example, MAX_EXAMPLES},
-    row::Position,
+    row::ClanPosition,
 };
 
 /// Number of rows of the embedding: the one-hot values, and spare rows. Row 0 is "not present".
@@ -117,7 +117,7 @@ impl Expander {
     }
 
     /// Adds a position.
-    pub fn push(&mut self, position: &Position) {
+    pub fn push(&mut self, position: &ClanPosition) {
         let first = self.imps.len();
         let number = self.batch.root.len() as i32;
         let clan = &position.clan;
@@ -161,7 +161,7 @@ impl Expander {
         self.push_examples(position);
     }
 
-    fn push_examples(&mut self, position: &Position) {
+    fn push_examples(&mut self, position: &ClanPosition) {
         let batch = &mut self.batch;
         let mut rows = [0; MAX_EXAMPLES];
         for (row, example) in rows.iter_mut().zip(position.examples.as_slice()) {

@@ -6,7 +6,7 @@ use documented::DocumentedFields as _;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Clan, Encoding, End, GeneratorGame, Grid, Move, Problem, Rules,
+    Clan, Encoding, EpisodeEnd, GeneratorGame, Grid, Move, Problem, Rules,
     grammar::{self, MAX_IMPS},
     grid::{ABSENT, SIDE},
     moves::MOVES,
@@ -143,10 +143,10 @@ impl Notation for GeneratorGame {
     fn result_text(&self) -> Option<String> {
         let moves = self.plies();
         Some(match self.end()? {
-            End::Solved => format!("Solved in {moves} moves."),
-            End::Oops => "Oops: the move was wrong, and the game is over.".into(),
-            End::MoveLimit => format!("Not solved within {moves} moves."),
-            End::Proposed => format!("Proposed after {moves} moves."),
+            EpisodeEnd::Solved => format!("Solved in {moves} moves."),
+            EpisodeEnd::Oops => "Oops: the move was wrong, and the game is over.".into(),
+            EpisodeEnd::MoveLimit => format!("Not solved within {moves} moves."),
+            EpisodeEnd::Proposed => format!("Proposed after {moves} moves."),
         })
     }
 
@@ -207,16 +207,16 @@ impl Notation for GeneratorGame {
 
     fn outcome_name(&self) -> Option<&'static str> {
         self.end().map(|end| match end {
-            End::Solved => "first",
-            End::Oops => "second",
-            End::MoveLimit | End::Proposed => "draw",
+            EpisodeEnd::Solved => "first",
+            EpisodeEnd::Oops => "second",
+            EpisodeEnd::MoveLimit | EpisodeEnd::Proposed => "draw",
         })
     }
 
     /// Returns the fields `clan` (packed), `render` and `step_marked`. After an Oops, `clan` and `render` are null.
     fn json_fields(&self, _: Encoding) -> JsonFields {
         let (clan, render) = match self.end() {
-            Some(End::Oops) => (Value::Null, Value::Null),
+            Some(EpisodeEnd::Oops) => (Value::Null, Value::Null),
             _ => (
                 self.clan().packed().collect::<Vec<u32>>().into(),
                 json!(Vec::<Vec<u8>>::from(self.render())),

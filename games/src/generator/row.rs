@@ -27,7 +27,7 @@ const MOST: u32 = (1 << (EXAMPLES + 2)) - 1;
 
 /// Content of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct ClanPosition {
     /// Present clan.
     pub clan: Clan,
     /// Problem of the episode.
@@ -87,7 +87,7 @@ pub(super) fn sort_examples(grids: &mut [u32]) {
     examples.sort_unstable();
 }
 
-impl Position {
+impl ClanPosition {
     /// Appends the row of the position to `row`.
     pub fn write(&self, row: &mut Vec<u32>) {
         write(&self.clan, &self.problem, &self.examples, self.step_marked, row);

@@ -4,7 +4,7 @@ use super::Gomoku;
 use crate::{
     Action, Notation, Player,
     perft::KnownPerft,
-    probes::Line,
+    probes::ProbeLine,
     scene::{Board, Cell, Clicks, Scene, Surface, cell_of, read_square, square_name},
 };
 
@@ -19,15 +19,15 @@ impl Notation for Gomoku {
 
     const OPENING_PLIES: u32 = 4;
 
-    const PROBES: &'static [Line] = &[
-        Line::new("Start", &[]),
-        Line::new("First stone", &["d4"]),
-        Line::new("Stones side by side", &["d4", "d5"]),
-        Line::new("Stones at an angle", &["d4", "e5"]),
-        Line::new("Open three to stop", &["d4", "a1", "e4", "a8", "f4"]),
-        Line::new("Open three to extend", &["d4", "a1", "e4", "a8", "f4", "h8"]),
-        Line::new("Four to stop", &["a4", "a1", "b4", "a8", "c4", "h8", "d4"]),
-        Line::new(
+    const PROBES: &'static [ProbeLine] = &[
+        ProbeLine::new("Start", &[]),
+        ProbeLine::new("First stone", &["d4"]),
+        ProbeLine::new("Stones side by side", &["d4", "d5"]),
+        ProbeLine::new("Stones at an angle", &["d4", "e5"]),
+        ProbeLine::new("Open three to stop", &["d4", "a1", "e4", "a8", "f4"]),
+        ProbeLine::new("Open three to extend", &["d4", "a1", "e4", "a8", "f4", "h8"]),
+        ProbeLine::new("Four to stop", &["a4", "a1", "b4", "a8", "c4", "h8", "d4"]),
+        ProbeLine::new(
             "Five to complete",
             &["a4", "a1", "b4", "a8", "c4", "h8", "d4", "h1"],
         ),

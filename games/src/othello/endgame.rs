@@ -9,7 +9,7 @@ use super::{
 use crate::{
     bits,
     discs::Discs,
-    game::{Known, Outcome},
+    game::{KnownOutcome, Outcome},
 };
 
 /// Largest number of empty squares that is searched.
@@ -18,7 +18,7 @@ pub(super) const MOST_EMPTY: u32 = 8;
 const CORNERS: u64 = 0x8100_0000_0000_0081;
 
 /// Returns the outcome of a position in which the game is not over, if few squares are empty.
-pub(super) fn known(state: &Othello) -> Option<Known> {
+pub(super) fn known(state: &Othello) -> Option<KnownOutcome> {
     let Discs { own, other, to_move } = state.discs;
     let empty = (!(own | other)).count_ones();
     if empty > MOST_EMPTY {
@@ -30,7 +30,7 @@ pub(super) fn known(state: &Othello) -> Option<Known> {
         _ => Outcome::Won(to_move.other()),
     };
     // Each square can need a pass before it.
-    Some(Known {
+    Some(KnownOutcome {
         outcome,
         actions: 2 * empty.max(1),
     })

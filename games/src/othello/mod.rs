@@ -21,7 +21,7 @@ use crate::{
     bits,
     codec::PolicyHead,
     discs::{self, Discs},
-    game::{Action, Game, IllegalAction, Known, NoRules, Outcome, StartError},
+    game::{Action, Game, IllegalAction, KnownOutcome, NoRules, Outcome, StartError},
     layout::RowLayout,
     planes::{self, SQUARES},
     symmetries::{RowSymmetries, Symmetry},
@@ -178,7 +178,7 @@ impl Game for Othello {
         planes::symmetries(&Self::layout(()), Self::SYMMETRIES, &[], turn_square, turn_entry)
     }
 
-    fn known(&self) -> Option<Known> {
+    fn known(&self) -> Option<KnownOutcome> {
         endgame::known(self)
     }
 }

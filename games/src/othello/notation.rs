@@ -4,7 +4,7 @@ use super::{Othello, PASS};
 use crate::{
     Action, Notation, Player,
     perft::KnownPerft,
-    probes::Line,
+    probes::ProbeLine,
     scene::{Board, Cell, Clicks, RANKS_FROM_TOP, Scene, Surface, read_square, square_name},
 };
 
@@ -22,18 +22,18 @@ impl Notation for Othello {
 
     const RUN_SETTINGS: &'static str = include_str!("run.toml");
 
-    const PROBES: &'static [Line] = &[
-        Line::new("Start", &[]),
-        Line::new("First disc", &["f5"]),
-        Line::new("Parallel opening", &["f5", "f4"]),
-        Line::new("Diagonal opening", &["f5", "f6"]),
-        Line::new("Perpendicular opening", &["f5", "d6"]),
-        Line::new("Tiger", &["f5", "d6", "c3", "d3", "c4"]),
-        Line::new(
+    const PROBES: &'static [ProbeLine] = &[
+        ProbeLine::new("Start", &[]),
+        ProbeLine::new("First disc", &["f5"]),
+        ProbeLine::new("Parallel opening", &["f5", "f4"]),
+        ProbeLine::new("Diagonal opening", &["f5", "f6"]),
+        ProbeLine::new("Perpendicular opening", &["f5", "d6"]),
+        ProbeLine::new("Tiger", &["f5", "d6", "c3", "d3", "c4"]),
+        ProbeLine::new(
             "Rose",
             &["f5", "d6", "c5", "f4", "e3", "c6", "d3", "f6", "e6", "d7"],
         ),
-        Line::new(
+        ProbeLine::new(
             "All discs to win",
             &["e6", "f4", "e3", "f6", "g5", "d6", "e7", "f5"],
         ),

@@ -15,8 +15,8 @@ use super::{
     threats, turn_draw, turn_win,
 };
 use crate::{
-    Action, Game, IllegalAction, Known, MoverValue, Outcome, Player, RowLayout, RowSymmetries, StartError,
-    Symmetry,
+    Action, Game, IllegalAction, KnownOutcome, MoverValue, Outcome, Player, RowLayout, RowSymmetries,
+    StartError, Symmetry,
 };
 
 /// Number of lifts without a new union or promotion that ends the game as a draw.
@@ -290,7 +290,7 @@ impl Game for PacoSako {
     }
 
     /// Returns a win within the turn, if the search of its chains finds one.
-    fn known(&self) -> Option<Known> {
+    fn known(&self) -> Option<KnownOutcome> {
         let line = turn_win::shortest(&self.position, self.history.chain_states())?;
         if self.rules.dead_end == DeadEnd::Forbid {
             // With this rule a second search with its own limit decides which actions are offered, so the line is played by it.
@@ -299,7 +299,7 @@ impl Game for PacoSako {
                 state.play(act.number()).ok()?;
             }
         }
-        Some(Known {
+        Some(KnownOutcome {
             outcome: Outcome::Won(self.position.to_move),
             actions: line.len() as u32,
         })

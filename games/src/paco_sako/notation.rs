@@ -11,7 +11,7 @@ use crate::{
     Action, Game, Notation, Player,
     notation::JsonFields,
     perft::KnownPerft,
-    probes::Line,
+    probes::ProbeLine,
     scene::{Board, Cell, Clicks, Hand, Piece, Scene, cell_of, read_square, square_name},
 };
 
@@ -73,19 +73,19 @@ A turn may be entered in parts; undo takes back the last part.";
 
     const RUN_SETTINGS: &'static str = include_str!("run.toml");
 
-    const PROBES: &'static [Line] = &[
-        Line::new("Start", &[]),
-        Line::new("King's pawn", &["e2 e4"]),
-        Line::new("Pawns face to face", &["e2 e4", "e7 e5"]),
-        Line::new("A pawn to unite with", &["e2 e4", "d7 d5"]),
-        Line::new("First union", &["e2 e4", "d7 d5", "e4 d5"]),
-        Line::new("Queen out", &["e2 e4", "e7 e5", "d1 h5", "b8 c6"]),
-        Line {
+    const PROBES: &'static [ProbeLine] = &[
+        ProbeLine::new("Start", &[]),
+        ProbeLine::new("King's pawn", &["e2 e4"]),
+        ProbeLine::new("Pawns face to face", &["e2 e4", "e7 e5"]),
+        ProbeLine::new("A pawn to unite with", &["e2 e4", "d7 d5"]),
+        ProbeLine::new("First union", &["e2 e4", "d7 d5", "e4 d5"]),
+        ProbeLine::new("Queen out", &["e2 e4", "e7 e5", "d1 h5", "b8 c6"]),
+        ProbeLine {
             name: "A chain to find",
             start: Some("4k3/1P6/4p3/3a4/8/8/8/3RK3 w 0 - - -"),
             turns: &[],
         },
-        Line {
+        ProbeLine {
             name: "King in reach",
             start: Some("5k2/8/8/8/1Q6/8/8/4K3 w 0 - - -"),
             turns: &[],

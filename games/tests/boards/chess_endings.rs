@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use games::{
-    Game, Known, Outcome, Player, Symmetry,
+    Game, KnownOutcome, Outcome, Player, Symmetry,
     chess::{Chess, Rules},
 };
 use proptest::prelude::*;
@@ -94,7 +94,7 @@ fn a_mate_in_one_is_known_if_the_rules_offer_the_move() {
         state.known()
     };
     let won = |player| {
-        Some(Known {
+        Some(KnownOutcome {
             outcome: Outcome::Won(player),
             actions: 1,
         })
@@ -240,7 +240,7 @@ proptest! {
                 after.play(action).unwrap();
                 after.outcome() == Some(won)
             });
-            let expected = mates.then_some(Known { outcome: won, actions: 1 });
+            let expected = mates.then_some(KnownOutcome { outcome: won, actions: 1 });
             prop_assert_eq!(state.known(), expected, "{}", state.position());
             state.play(actions[usize::from(choice) % actions.len()]).unwrap();
         }

@@ -3,7 +3,7 @@
 use games::{
     Game, Symmetry,
     generator::{
-        Clan, Encoding, Example, Examples, ExamplesError, GeneratorGame, Grid, Move, Position, Problem,
+        Clan, ClanPosition, Encoding, Example, Examples, ExamplesError, GeneratorGame, Grid, Move, Problem,
         Rules, task::Task,
     },
 };
@@ -37,13 +37,13 @@ fn examples_of(grids: [Grid; 3]) -> Vec<Example> {
     examples
 }
 
-fn any_position() -> impl Strategy<Value = Position> {
+fn any_position() -> impl Strategy<Value = ClanPosition> {
     let clans = [any_clan(), any_clan(), any_clan(), any_clan()];
     (clans, 0usize..4, any::<bool>()).prop_map(|([clan, one, two, three], count, step_marked)| {
         let grids = [one, two, three].map(|clan| clan.render());
         let mut examples = examples_of(grids);
         examples.truncate(count);
-        Position {
+        ClanPosition {
             clan,
             problem: Problem::Pair(grids[0], grids[2]),
             examples: Examples::new(examples).unwrap(),
@@ -241,7 +241,7 @@ proptest! {
         let row = written(&position);
         let count = position.examples.len();
         prop_assert_eq!(row.len(), 34 + position.clan.len() + 32 * count);
-        prop_assert_eq!(&Position::read(&row).unwrap(), &position);
+        prop_assert_eq!(&ClanPosition::read(&row).unwrap(), &position);
         let with = GeneratorGame::layout(Encoding::Examples);
         let plain = GeneratorGame::layout(Encoding::Plain);
         prop_assert_eq!(with.validate(&row), Ok(()));
@@ -252,7 +252,7 @@ proptest! {
         let mut old = row.clone();
         old.truncate(34 + position.clan.len());
         old[1] &= 7;
-        let bare = Position { examples: Examples::NONE, ..position.clone() };
+        let bare = ClanPosition { examples: Examples::NONE, ..position.clone() };
         prop_assert_eq!(written(&bare), old);
         // Rows that follow each other are told apart.
         let rows = [row.clone(), written(&bare), row.clone()].concat();
@@ -269,21 +269,21 @@ proptest! {
             let mut turned = row.clone();
             let first = 34 + position.clan.len();
             turned[first..].rotate_left(32);
-            let error = Position::read(&turned).unwrap_err();
+            let error = ClanPosition::read(&turned).unwrap_err();
             prop_assert!(error.to_string().contains("ascend"), "{error}");
             turned.copy_within(first..first + 32, first + 32);
-            prop_assert!(Position::read(&turned).is_err());
+            prop_assert!(ClanPosition::read(&turned).is_err());
         }
         let layout = GeneratorGame::layout(Encoding::Examples);
         let place = at.index(row.len());
         row[place] ^= 1 << bit;
-        if let Ok(other) = Position::read(&row) {
+        if let Ok(other) = ClanPosition::read(&row) {
             prop_assert_eq!(layout.validate(&row), Ok(()));
             prop_assert_eq!(written(&other), row.clone());
         }
         row.truncate(cut.index(row.len()));
         prop_assert!(layout.split(&row).all(|row| row.len() <= *layout.row_lengths().end()));
-        prop_assert!(Position::read(&row).is_err());
+        prop_assert!(ClanPosition::read(&row).is_err());
     }
 
     /// A permutation of the colours for training maps the examples too, and keeps them in order.
@@ -292,7 +292,7 @@ proptest! {
         let mut turned = written(&position);
         let symmetries = GeneratorGame::row_symmetries(Encoding::Examples);
         symmetries.turn_row(Symmetry(number), &mut turned);
-        let turned = Position::read(&turned).unwrap();
+        let turned = ClanPosition::read(&turned).unwrap();
         // The permutation follows from the policy entries of a colour.
         let color = |color: u8| (symmetries.turn_action(Symmetry(number), 25 + u32::from(color)) - 25) as u8;
         let colors: Colors = std::array::from_fn(|own| color(own as u8));
@@ -339,7 +339,7 @@ proptest! {
             let changed = state(&draw_colors(&mut draw));
             prop_assert_eq!(&canonical_row(&changed), &expected);
             // The representative is its own representative, and a move leads to the same position as its entry does there.
-            let read = Position::read(&expected).unwrap();
+            let read = ClanPosition::read(&expected).unwrap();
             let representative = GeneratorGame::from_clan(&Rules::default(), read.problem, read.clan);
             let representative = representative.with_examples(read.examples).unwrap();
             prop_assert_eq!(&canonical_row(&representative), &expected);

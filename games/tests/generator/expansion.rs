@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use games::generator::{
-    Clan, Example, Examples, Grid, Position, Problem,
+    Clan, ClanPosition, Example, Examples, Grid, Problem,
     expansion::{ClanBatch, EMBEDDING_ROWS, Expander, GRIDS},
     grammar::{MAX_DEPTH, PATH_ENDED, ROLES},
     grid::CELLS,
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use super::play::{any_clan, path};
 
-fn any_position() -> impl Strategy<Value = Position> {
+fn any_position() -> impl Strategy<Value = ClanPosition> {
     (any_clan(), any_clan(), any_clan(), 0..6u8).prop_map(|(clan, first, second, kind)| {
         let (first, second) = (first.render(), second.render());
         // Some examples belong to several positions.
@@ -23,7 +23,7 @@ fn any_position() -> impl Strategy<Value = Position> {
             (Clan::start().render(), Clan::start().render()),
         ];
         let examples = examples.map(|(input, output)| Example { input, output });
-        Position {
+        ClanPosition {
             clan,
             problem: match kind {
                 0 => Problem::Free,
@@ -115,7 +115,7 @@ impl InBatch<'_> {
     }
 }
 
-fn check(positions: &[Position], batch: &ClanBatch) {
+fn check(positions: &[ClanPosition], batch: &ClanBatch) {
     let mut first = 0;
     for (number, position) in positions.iter().enumerate() {
         let clan = &position.clan;

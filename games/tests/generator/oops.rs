@@ -2,7 +2,7 @@
 
 use games::{
     Game, Outcome, Symmetry,
-    generator::{Clan, Cycles, Encoding, End, GeneratorGame, Grid, Illegal, Move, Problem, Rules},
+    generator::{Clan, Cycles, Encoding, EpisodeEnd, GeneratorGame, Grid, Illegal, Move, Problem, Rules},
 };
 use proptest::prelude::*;
 
@@ -53,7 +53,7 @@ proptest! {
         for action in legal(&state) {
             let mut after = state.clone();
             after.play(action).unwrap();
-            if after.end() != Some(End::Oops) {
+            if after.end() != Some(EpisodeEnd::Oops) {
                 continue;
             }
             failed += 1;
@@ -89,7 +89,7 @@ proptest! {
             let mut after = open.clone();
             after.play(action).unwrap();
             let is_mark = action < 2;
-            prop_assert!(is_mark || (after.end() == Some(End::Oops)) != offered.contains(&action));
+            prop_assert!(is_mark || (after.end() == Some(EpisodeEnd::Oops)) != offered.contains(&action));
             prop_assert_eq!(strict.clone().play(action).is_ok(), offered.contains(&action));
         }
     }
@@ -99,7 +99,7 @@ proptest! {
 fn an_oops_is_read_from_its_text() {
     let oops = first_oops();
     let again = GeneratorGame::start(&Rules::default(), Some(&oops.position())).unwrap();
-    assert_eq!((&again, again.end()), (&oops, Some(End::Oops)));
+    assert_eq!((&again, again.end()), (&oops, Some(EpisodeEnd::Oops)));
     let mut other = again.clone();
     assert!(other.play(GeneratorGame::action(0, Move::MARK_COMPLETE)).is_err());
     other.clone_from(&GeneratorGame::posed(&Rules::default(), Problem::Free));

@@ -2,7 +2,7 @@
 
 use games::{
     Action, Drawn, Game, Outcome,
-    generator::{Clan, Encoding, GeneratorGame, Grid, Move, Position},
+    generator::{Clan, ClanPosition, Encoding, GeneratorGame, Grid, Move},
 };
 use proptest::prelude::*;
 
@@ -66,7 +66,7 @@ pub fn grid(rows: &[&[u8]]) -> Grid {
     Grid::from_rows(&rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>()).unwrap()
 }
 
-pub fn written(position: &Position) -> Vec<u32> {
+pub fn written(position: &ClanPosition) -> Vec<u32> {
     let mut row = Vec::new();
     position.write(&mut row);
     row

@@ -2,7 +2,7 @@
 
 use games::{
     Drawn, Game, Outcome,
-    generator::{Clan, End, GeneratorGame, Move, Problem, Rules, task::Task},
+    generator::{Clan, EpisodeEnd, GeneratorGame, Move, Problem, Rules, task::Task},
 };
 use proptest::prelude::*;
 
@@ -52,26 +52,32 @@ fn right_marks_solve_and_wrong_marks_are_an_oops() {
     let (step, complete) = (Move::MARK_STEP, Move::MARK_COMPLETE);
     assert_eq!(
         after(&Problem::Draw(start), &[complete]),
-        (Some(End::Solved), false)
+        (Some(EpisodeEnd::Solved), false)
     );
-    assert_eq!(after(&Problem::Draw(start), &[step]).0, Some(End::Oops));
-    assert_eq!(after(&Problem::Draw(other), &[complete]).0, Some(End::Oops));
+    assert_eq!(after(&Problem::Draw(start), &[step]).0, Some(EpisodeEnd::Oops));
+    assert_eq!(
+        after(&Problem::Draw(other), &[complete]).0,
+        Some(EpisodeEnd::Oops)
+    );
     // Without a problem, marks propose a grid or a pair.
-    assert_eq!(after(&Problem::Free, &[complete]), (Some(End::Proposed), false));
+    assert_eq!(
+        after(&Problem::Free, &[complete]),
+        (Some(EpisodeEnd::Proposed), false)
+    );
     assert_eq!(after(&Problem::Free, &[step]), (None, true));
     assert_eq!(
         after(&Problem::Free, &[step, complete]),
-        (Some(End::Proposed), true)
+        (Some(EpisodeEnd::Proposed), true)
     );
-    assert_eq!(after(&Problem::Free, &[step, step]).0, Some(End::Oops));
+    assert_eq!(after(&Problem::Free, &[step, step]).0, Some(EpisodeEnd::Oops));
     let same = Problem::Pair(start, start);
     assert_eq!(after(&same, &[step]), (None, true));
-    assert_eq!(after(&same, &[step, complete]).0, Some(End::Solved));
-    assert_eq!(after(&same, &[complete]).0, Some(End::Oops));
-    assert_eq!(after(&same, &[step, step]).0, Some(End::Oops));
+    assert_eq!(after(&same, &[step, complete]).0, Some(EpisodeEnd::Solved));
+    assert_eq!(after(&same, &[complete]).0, Some(EpisodeEnd::Oops));
+    assert_eq!(after(&same, &[step, step]).0, Some(EpisodeEnd::Oops));
     assert_eq!(
         after(&Problem::Pair(start, other), &[step, complete]).0,
-        Some(End::Oops)
+        Some(EpisodeEnd::Oops)
     );
 }
 
@@ -100,7 +106,7 @@ fn the_move_limit_ends_play_unsolved() {
     }
     assert_eq!(
         (state.end(), state.ending()),
-        (Some(End::MoveLimit), Some("move-limit"))
+        (Some(EpisodeEnd::MoveLimit), Some("move-limit"))
     );
     assert!(legal(&state).is_empty());
     // The last move within the limit may solve the problem.
@@ -109,7 +115,7 @@ fn the_move_limit_ends_play_unsolved() {
     for (imp, made) in [(0, Move(4)), (4, Move(18)), (0, Move::MARK_COMPLETE)] {
         state.play(action(imp, made)).unwrap();
     }
-    assert_eq!(state.end(), Some(End::Solved));
+    assert_eq!(state.end(), Some(EpisodeEnd::Solved));
 }
 
 #[test]
@@ -124,7 +130,7 @@ fn moves_back_to_an_earlier_clan_are_refused_or_an_oops() {
     assert!(!legal(&strict).contains(&inc) && strict.clone().play(inc).is_err());
     assert!(legal(&oops).contains(&inc));
     oops.play(inc).unwrap();
-    assert_eq!(oops.end(), Some(End::Oops));
+    assert_eq!(oops.end(), Some(EpisodeEnd::Oops));
     allowed.play(inc).unwrap();
     assert_eq!((allowed.end(), allowed.clan()), (None, &Clan::start()));
 }
@@ -139,7 +145,7 @@ fn an_earlier_clan_may_be_reached_again_after_the_step() {
     state.play(action(0, Move::MARK_STEP)).unwrap();
     state.play(action(1, Move(19))).unwrap();
     state.play(action(0, Move::MARK_COMPLETE)).unwrap();
-    assert_eq!(state.end(), Some(End::Solved));
+    assert_eq!(state.end(), Some(EpisodeEnd::Solved));
 }
 
 /// No single transformation of a known solution can be left out, and solutions are shorter than the walks that made them.
@@ -200,7 +206,7 @@ fn a_failed_pair_becomes_a_pair_in_hindsight() {
         for &action in &actions {
             state.play(action).unwrap();
         }
-        assert_eq!(state.end(), Some(End::Oops));
+        assert_eq!(state.end(), Some(EpisodeEnd::Oops));
         let other = start.in_hindsight(&actions);
         let found = other.as_ref().map(|other| other.start.problem().clone());
         let expected = grids.map(|grids| {
@@ -286,7 +292,7 @@ fn hindsight_gives_a_problem_that_the_moves_solve() {
             let action = actions[draw(actions.len())];
             state.play(action).unwrap();
             played.push(action);
-            if state.end() != Some(End::Oops) {
+            if state.end() != Some(EpisodeEnd::Oops) {
                 render = state.render();
             }
         }

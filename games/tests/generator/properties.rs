@@ -3,7 +3,7 @@
 use games::{
     Game, Symmetry,
     generator::{
-        Clan, Cycles, Encoding, Examples, GeneratorGame, Grid, Illegal, Move, Position, Problem, Rules,
+        Clan, ClanPosition, Cycles, Encoding, Examples, GeneratorGame, Grid, Illegal, Move, Problem, Rules,
         grammar,
     },
 };
@@ -72,7 +72,7 @@ proptest! {
     #[test]
     fn no_numbers_make_unpack_or_read_panic(numbers in prop::collection::vec(prop_oneof![0u32..64, any::<u32>()], 0..200)) {
         let _ = Clan::unpack(&numbers);
-        let _ = Position::read(&numbers);
+        let _ = ClanPosition::read(&numbers);
     }
 
     #[test]
@@ -82,13 +82,13 @@ proptest! {
             1 => Problem::Draw(other.render()),
             _ => Problem::Pair(other.render(), third.render()),
         };
-        let position = Position { clan, problem, examples: Examples::NONE, step_marked: kind > 2 };
+        let position = ClanPosition { clan, problem, examples: Examples::NONE, step_marked: kind > 2 };
         let mut row = written(&position);
         prop_assert_eq!(row.len(), 34 + clan.len());
         let layout = GeneratorGame::layout(Encoding::Plain);
         prop_assert!(layout.row_lengths().contains(&row.len()));
         layout.validate(&row).unwrap();
-        prop_assert_eq!(&Position::read(&row).unwrap(), &position);
+        prop_assert_eq!(&ClanPosition::read(&row).unwrap(), &position);
         if kind == 1 {
             row[1] |= 1;
             prop_assert!(layout.validate(&row).unwrap_err().to_string().contains("no step"));

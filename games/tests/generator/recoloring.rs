@@ -2,7 +2,7 @@
 
 use games::{
     Action, Game, Symmetry,
-    generator::{Clan, Encoding, Examples, GeneratorGame, Grid, Move, Position, Problem, Rules},
+    generator::{Clan, ClanPosition, Encoding, Examples, GeneratorGame, Grid, Move, Problem, Rules},
 };
 use proptest::prelude::*;
 
@@ -11,8 +11,8 @@ use crate::play::{
     written,
 };
 
-fn read(row: &[u32]) -> Position {
-    Position::read(row).unwrap()
+fn read(row: &[u32]) -> ClanPosition {
+    ClanPosition::read(row).unwrap()
 }
 
 proptest! {
@@ -23,7 +23,7 @@ proptest! {
         let symmetries = GeneratorGame::row_symmetries(Encoding::Plain);
         let target = clan.render();
         let problem = if is_pair { Problem::Pair(target, other.render()) } else { Problem::Draw(target) };
-        let position = Position { clan, problem, examples: Examples::NONE, step_marked: is_pair };
+        let position = ClanPosition { clan, problem, examples: Examples::NONE, step_marked: is_pair };
         let row = written(&position);
         prop_assert_eq!(symmetries.count(&row), 255);
         let symmetry = Symmetry(number.index(255) as u8);
@@ -44,7 +44,7 @@ proptest! {
         let (imp, action, after) = &moves[choice.index(moves.len())];
         let entry = symmetries.turn_action(symmetry, GeneratorGame::action(*imp, *action));
         let (imp, counterpart): (usize, Move) = GeneratorGame::imp_and_move(entry);
-        let expected = turned(&written(&Position { clan: *after, ..position.clone() }));
+        let expected = turned(&written(&ClanPosition { clan: *after, ..position.clone() }));
         prop_assert_eq!(changed.clan.after(imp, counterpart), Some(expected.clan));
     }
 }

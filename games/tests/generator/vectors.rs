@@ -9,7 +9,7 @@ use std::{
 use flate2::read::GzDecoder;
 use games::{
     Game, Outcome,
-    generator::{Clan, End, GeneratorGame, Grid, Move, Problem, Rules},
+    generator::{Clan, EpisodeEnd, GeneratorGame, Grid, Move, Problem, Rules},
 };
 use serde::Deserialize;
 
@@ -87,7 +87,7 @@ fn the_game_plays_the_recorded_steps() {
             match result {
                 Some(packed) => assert_eq!(&state.clan().packed().collect::<Vec<_>>(), packed),
                 None => {
-                    assert_eq!(state.end(), Some(End::Oops));
+                    assert_eq!(state.end(), Some(EpisodeEnd::Oops));
                     assert_eq!(state.outcome(), Some(Outcome::Scored(0.0)));
                 }
             }

@@ -1,7 +1,7 @@
 //! Wins within a turn that the game knows, compared with an exhaustive search of the turn.
 
 use games::{
-    Game, Known, Outcome, Player,
+    Game, KnownOutcome, Outcome, Player,
     paco_sako::{DeadEnd, PacoSako, Rules},
 };
 use serde::Deserialize;
@@ -20,11 +20,11 @@ struct Record {
 }
 
 /// Returns the win of the player to act with the fewest actions of this turn. `None` if the turn has too many states.
-fn shortest(state: &PacoSako) -> Option<Option<Known>> {
+fn shortest(state: &PacoSako) -> Option<Option<KnownOutcome>> {
     let turn = Turn::explore(state, LIMIT)?;
     let wins = turn.ends.iter().filter(|end| end.is_paco);
     let actions = wins.map(|end| end.distance as u32).min();
-    Some(actions.map(|actions| Known {
+    Some(actions.map(|actions| KnownOutcome {
         outcome: Outcome::Won(state.to_move()),
         actions,
     }))

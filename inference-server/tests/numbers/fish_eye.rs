@@ -429,7 +429,7 @@ fn rows_equal_the_definition(encoding: Encoding) {
         .zip(outputs.logits().chunks(actions))
         .zip(outputs.values())
     {
-        let read = games::generator::Position::read(row).unwrap();
+        let read = games::generator::ClanPosition::read(row).unwrap();
         let position = Position::of(&read);
         let (true_logits, true_value) = recursive::evaluate(&weights, &position);
         let (own, absent) = logits.split_at(true_logits.len());

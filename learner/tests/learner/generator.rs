@@ -6,7 +6,7 @@ use crate::common::{Change, assert_refused, generator, model, settings, trainer}
 use config::{LearnerConfig, ModelConfig, Optimizer};
 use games::{
     Game as _,
-    generator::{Encoding, Example, Examples, GeneratorGame, Position, Problem, moves::MOVES},
+    generator::{ClanPosition, Encoding, Example, Examples, GeneratorGame, Problem, moves::MOVES},
 };
 use learner::{
     data::packer::Packer,
@@ -76,7 +76,7 @@ fn libtorch_onnx_runtime_and_the_definition_agree_on_examples() {
     let mut bare = Vec::new();
     let (mut with, mut without) = (0, 0);
     for row in layout.split(&rows) {
-        let mut position = Position::read(row).unwrap();
+        let mut position = ClanPosition::read(row).unwrap();
         match position.examples.len() {
             0 => without += 1,
             _ => with += 1,
@@ -111,8 +111,10 @@ fn agree(encoding: Encoding, trainer: &Trainer) {
     };
     let (mut true_logits, mut true_values) = (Vec::new(), Vec::new());
     for row in layout.split(&rows) {
-        let (logits, value) =
-            recursive::evaluate(&weights, &recursive::Position::of(&Position::read(row).unwrap()));
+        let (logits, value) = recursive::evaluate(
+            &weights,
+            &recursive::Position::of(&ClanPosition::read(row).unwrap()),
+        );
         true_logits.extend(logits);
         true_values.push(value);
     }
@@ -259,7 +261,7 @@ fn candidates_are_the_moves_that_the_imps_have() {
     let candidates = packed.candidates.as_ref().unwrap();
     let (mut imps, mut seen) = (0, 0);
     for (sample, row) in layout.split(&packed.rows).enumerate() {
-        let clan = Position::read(row).unwrap().clan;
+        let clan = ClanPosition::read(row).unwrap().clan;
         let expected: Vec<i64> = (0..clan.len())
             .flat_map(|imp| (0..MOVES).map(move |made| (imp, made)))
             .filter(|&(imp, made)| clan.mask(imp) >> made & 1 != 0)
@@ -299,7 +301,7 @@ fn invalid_samples_are_named() {
         // Examples in a row of a representation without them.
         (0, &|batch| {
             let first = batch.row_lengths[0] as usize;
-            let mut position = Position::read(&batch.rows[..first]).unwrap();
+            let mut position = ClanPosition::read(&batch.rows[..first]).unwrap();
             let grid = position.clan.render();
             let example = Example {
                 input: grid,

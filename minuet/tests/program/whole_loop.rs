@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path, process::Command};
 
 use games::{
     Action, Game,
-    generator::{End, GeneratorGame, Rules},
+    generator::{EpisodeEnd, GeneratorGame, Rules},
 };
 
 #[cfg(feature = "s3")]
@@ -409,7 +409,7 @@ fn the_generator_game_is_trained_by_the_same_roles() {
     } else {
         assert!(drawings.contains(&attempt["render"]));
     }
-    assert_eq!(state.end() == Some(End::Solved), is_solved);
+    assert_eq!(state.end() == Some(EpisodeEnd::Solved), is_solved);
 }
 
 /// A network with all optional parts, trained on the store's targets, in a game whose policy is planes.

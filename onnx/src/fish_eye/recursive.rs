@@ -58,7 +58,7 @@ impl Sept {
 impl Position {
     /// Makes the network's input from a position of the generator game: the clan, the targets, and the clan's current
     /// render.
-    pub fn of(position: &generator::Position) -> Self {
+    pub fn of(position: &generator::ClanPosition) -> Self {
         let targets = [position.problem.target(), position.problem.second_target()];
         let grids = targets.map(|target| *target.unwrap_or(&Grid::ABSENT));
         let grids = grids.into_iter().chain([position.clan.render()]);

@@ -629,10 +629,10 @@ mod tests {
     /// Rows with examples belong to a store of the representation that holds them. A game of rows without any may be there too.
     #[test]
     fn rows_with_examples_need_their_representation() {
-        use games::generator::{Example, Examples, Grid, Position, Problem};
+        use games::generator::{ClanPosition, Example, Examples, Grid, Problem};
 
         let plain = generator();
-        let mut position = Position::read(&plain.rows).unwrap();
+        let mut position = ClanPosition::read(&plain.rows).unwrap();
         let [one, other] = [1, 2].map(|color| Grid::from_rows(&[vec![color]]).unwrap());
         position.problem = Problem::Pair(one, other);
         let example = Example {

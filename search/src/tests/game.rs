@@ -1,7 +1,7 @@
 //! A game whose tree is drawn from a seed: uneven branching, players who act several times in a row, early ends.
 
 use games::{
-    Action, Game, IllegalAction, Known, MoverValue, Outcome, PlaneStack, Player, RowForm, RowLayout,
+    Action, Game, IllegalAction, KnownOutcome, MoverValue, Outcome, PlaneStack, Player, RowForm, RowLayout,
     StartError, Symmetry,
 };
 use proptest::prelude::*;
@@ -69,10 +69,10 @@ impl<const PLAYERS: u8> TreeGame<PLAYERS> {
     }
 
     /// Returns the outcome with best play and the length of that play, by trying every action.
-    pub fn solved(&self) -> Known {
+    pub fn solved(&self) -> KnownOutcome {
         let legal = legal(self);
         if legal.is_empty() {
-            return Known::over(self.outcome().unwrap_or(Outcome::Draw));
+            return KnownOutcome::over(self.outcome().unwrap_or(Outcome::Draw));
         }
         let after = |action| {
             let mut next = self.clone();
@@ -91,7 +91,7 @@ impl<const PLAYERS: u8> TreeGame<PLAYERS> {
                 best
             }
         });
-        best.map_or(Known::over(Outcome::Draw), |(.., below)| Known {
+        best.map_or(KnownOutcome::over(Outcome::Draw), |(.., below)| KnownOutcome {
             actions: below.actions + 1,
             ..below
         })
@@ -248,7 +248,7 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
     }
 
     /// Returns the outcome for half of the states in the last two layers; in every other tree, for all of these states.
-    fn known(&self) -> Option<Known> {
+    fn known(&self) -> Option<KnownOutcome> {
         let is_late = self.depth + 2 >= self.shape.depth;
         let is_known = self.shape.seed.is_multiple_of(2) || self.property(8).is_multiple_of(2);
         (PLAYERS == 2 && is_late && is_known && !legal(self).is_empty()).then(|| self.solved())

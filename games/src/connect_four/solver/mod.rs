@@ -12,14 +12,14 @@ use std::sync::{
 
 use self::position::Position;
 use super::{COLUMNS, ConnectFour};
-use crate::game::{Game, Known, Outcome};
+use crate::game::{Game, KnownOutcome, Outcome};
 
 /// Columns from the centre outwards, because more lines pass through the centre.
 const CENTRE_FIRST: [u32; COLUMNS as usize] = [3, 2, 4, 1, 5, 0, 6];
 
 /// Returns the outcome of a position in which the game is not over, if the next disc wins, or if the opponent wins with the
 /// disc after it whatever the next one is.
-pub(super) fn at_once(state: &ConnectFour) -> Option<Known> {
+pub(super) fn at_once(state: &ConnectFour) -> Option<KnownOutcome> {
     let position = Position::new(state);
     let mover = state.to_move();
     let (winner, actions) = if position.wins_at_once() != 0 {
@@ -29,7 +29,7 @@ pub(super) fn at_once(state: &ConnectFour) -> Option<Known> {
     } else {
         return None;
     };
-    Some(Known {
+    Some(KnownOutcome {
         outcome: Outcome::Won(winner),
         actions,
     })

@@ -11,7 +11,7 @@ use super::{
         rules::Rules,
         sample,
     },
-    End, Episode, GeneratorGame,
+    Episode, EpisodeEnd, GeneratorGame,
 };
 use crate::{
     game::{Action, Drawn, Game, IllegalAction, Outcome, ProblemKind, StartError},
@@ -88,17 +88,17 @@ impl Game for GeneratorGame {
 
     fn outcome(&self) -> Option<Outcome> {
         self.end.map(|end| match end {
-            End::Solved => Outcome::Scored(1.0),
-            End::Oops | End::MoveLimit | End::Proposed => Outcome::Scored(0.0),
+            EpisodeEnd::Solved => Outcome::Scored(1.0),
+            EpisodeEnd::Oops | EpisodeEnd::MoveLimit | EpisodeEnd::Proposed => Outcome::Scored(0.0),
         })
     }
 
     fn ending(&self) -> Option<&'static str> {
         self.end.map(|end| match end {
-            End::Solved => "solved",
-            End::Oops => "oops",
-            End::MoveLimit => "move-limit",
-            End::Proposed => "proposed",
+            EpisodeEnd::Solved => "solved",
+            EpisodeEnd::Oops => "oops",
+            EpisodeEnd::MoveLimit => "move-limit",
+            EpisodeEnd::Proposed => "proposed",
         })
     }
 
@@ -163,8 +163,8 @@ impl Game for GeneratorGame {
 
     fn least_actions_left(&self) -> u32 {
         match self.end {
-            Some(End::Solved) => 0,
-            Some(End::Oops | End::MoveLimit | End::Proposed) => u32::MAX,
+            Some(EpisodeEnd::Solved) => 0,
+            Some(EpisodeEnd::Oops | EpisodeEnd::MoveLimit | EpisodeEnd::Proposed) => u32::MAX,
             None => self.episode.problem.least_moves(self.step_marked, &self.clan),
         }
     }

@@ -1,6 +1,6 @@
 //! Moves of [`GeneratorGame`]: marks, transformations of the clan, and which of them the rules offer.
 
-use super::{End, GeneratorGame};
+use super::{EpisodeEnd, GeneratorGame};
 use crate::{
     Action,
     generator::{
@@ -24,22 +24,22 @@ impl GeneratorGame {
             self.transform(imp, action)
         };
         match self.end {
-            Some(End::Oops) => self.become_oops(),
-            None if self.plies >= self.episode.rules.move_limit => self.end = Some(End::MoveLimit),
-            Some(End::Solved | End::MoveLimit | End::Proposed) | None => {}
+            Some(EpisodeEnd::Oops) => self.become_oops(),
+            None if self.plies >= self.episode.rules.move_limit => self.end = Some(EpisodeEnd::MoveLimit),
+            Some(EpisodeEnd::Solved | EpisodeEnd::MoveLimit | EpisodeEnd::Proposed) | None => {}
         }
     }
 
     /// Marks the render as the step or as complete. Returns the end of the episode, if the mark ends it.
-    fn mark(&mut self, imp: usize, action: Move) -> Option<End> {
+    fn mark(&mut self, imp: usize, action: Move) -> Option<EpisodeEnd> {
         let is_step = action == Move::MARK_STEP;
         let render = self.clan.render();
         let marked = self.episode.problem.mark(is_step, self.step_marked, &render);
         match marked {
-            _ if imp != 0 => Some(End::Oops),
-            MarkResult::Oops => Some(End::Oops),
-            MarkResult::Solved => Some(End::Solved),
-            MarkResult::Proposed => Some(End::Proposed),
+            _ if imp != 0 => Some(EpisodeEnd::Oops),
+            MarkResult::Oops => Some(EpisodeEnd::Oops),
+            MarkResult::Solved => Some(EpisodeEnd::Solved),
+            MarkResult::Proposed => Some(EpisodeEnd::Proposed),
             MarkResult::Step => {
                 self.step_marked = true;
                 self.record_visit();
@@ -49,15 +49,15 @@ impl GeneratorGame {
     }
 
     /// Transforms the clan. Returns the end of the episode, if the move fails.
-    fn transform(&mut self, imp: usize, action: Move) -> Option<End> {
+    fn transform(&mut self, imp: usize, action: Move) -> Option<EpisodeEnd> {
         let Some(clan) = self.clan.after(imp, action) else {
-            return Some(End::Oops);
+            return Some(EpisodeEnd::Oops);
         };
         let hash = clan.hash();
         if self.episode.rules.cycles == Cycles::Forbid
             && self.visited.contains(hash.wrapping_add(self.salt()))
         {
-            return Some(End::Oops);
+            return Some(EpisodeEnd::Oops);
         }
         (self.clan, self.hash) = (clan, hash);
         self.record_visit();

@@ -25,7 +25,7 @@ use crate::game::Action;
 
 /// End of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum EpisodeEnd {
     /// The problem was solved. The value is 1.
     Solved,
     /// A move failed. The value is 0, and the state is the one position "Oops".
@@ -75,7 +75,7 @@ pub struct GeneratorGame {
     step_marked: bool,
     /// Number of moves so far.
     plies: u32,
-    end: Option<End>,
+    end: Option<EpisodeEnd>,
     /// Positions of the episode so far. Empty if cycles are allowed.
     visited: Visited,
 }
@@ -227,7 +227,7 @@ impl GeneratorGame {
     }
 
     /// Returns the end of the episode. `None` while it runs.
-    pub const fn end(&self) -> Option<End> {
+    pub const fn end(&self) -> Option<EpisodeEnd> {
         self.end
     }
 
@@ -238,7 +238,7 @@ impl GeneratorGame {
 
     /// True if the last move failed.
     fn is_oops(&self) -> bool {
-        self.end == Some(End::Oops)
+        self.end == Some(EpisodeEnd::Oops)
     }
 
     /// Makes this the position "Oops", which holds nothing of what came before.
@@ -248,7 +248,7 @@ impl GeneratorGame {
         self.step_marked = false;
         self.plies = 0;
         self.visited.clear();
-        self.end = Some(End::Oops);
+        self.end = Some(EpisodeEnd::Oops);
     }
 
     /// Returns the hash of the clan and the mark, by which positions of one episode are told apart. All Oops positions

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{End, GeneratorGame};
+use super::{EpisodeEnd, GeneratorGame};
 use crate::generator::{
     clan::Clan,
     grid::Grid,
@@ -81,7 +81,7 @@ impl GeneratorGame {
             state.record_visit();
         }
         if state.plies >= rules.move_limit {
-            state.end = Some(End::MoveLimit);
+            state.end = Some(EpisodeEnd::MoveLimit);
         }
         Ok(state)
     }
@@ -90,11 +90,11 @@ impl GeneratorGame {
     pub(super) fn as_start(&self) -> String {
         let problem = &self.episode.problem;
         let text = match self.end {
-            Some(End::Oops) => StartText {
+            Some(EpisodeEnd::Oops) => StartText {
                 oops: true,
                 ..StartText::default()
             },
-            Some(End::Solved | End::MoveLimit | End::Proposed) | None => StartText {
+            Some(EpisodeEnd::Solved | EpisodeEnd::MoveLimit | EpisodeEnd::Proposed) | None => StartText {
                 clan: Some(self.clan.packed().collect()),
                 target: problem.target().copied(),
                 second_target: problem.second_target().copied(),
