@@ -176,3 +176,24 @@ pub(crate) fn layout<G: Game>(entries: u32, shows_empty: bool, policy_head: Poli
         policy_head,
     }
 }
+
+/// Returns all lines of `length` squares on the first ranks and files, found square by square.
+#[cfg(test)]
+pub(crate) fn lines(ranks: i32, files: i32, length: i32) -> Vec<u64> {
+    let squares = (0..ranks).flat_map(|rank| (0..files).map(move |file| (rank, file)));
+    let directions = [(0, 1), (1, 0), (1, 1), (1, -1)];
+    let lines = squares.flat_map(|square| directions.map(|direction| (square, direction)));
+    let squares_of = |((rank, file), (up, right))| {
+        let squares = (0..length).map(move |step| (rank + up * step, file + right * step));
+        squares.collect::<Vec<(i32, i32)>>()
+    };
+    let is_inside = |line: &Vec<(i32, i32)>| {
+        let inside = |&(rank, file): &(i32, i32)| rank < ranks && (0..files).contains(&file);
+        line.iter().all(inside)
+    };
+    let bits = |line: Vec<(i32, i32)>| {
+        line.iter()
+            .fold(0, |bits, (rank, file)| bits | 1 << (8 * rank + file))
+    };
+    lines.map(squares_of).filter(is_inside).map(bits).collect()
+}

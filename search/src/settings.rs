@@ -269,31 +269,30 @@ mod tests {
 
     #[test]
     fn check_names_the_setting_that_is_out_of_range() {
-        let wrong = |change: fn(&mut Settings)| {
+        let wrong: [(&str, fn(&mut Settings)); 17] = [
+            ("visits", |s| s.visits = 0),
+            ("visits", |s| s.visits = u32::MAX),
+            ("q_scale", |s| s.q_scale = -0.1),
+            ("q_scale", |s| s.q_scale = f64::INFINITY),
+            ("q_range", |s| s.q_range = 0.0),
+            ("q_range", |s| s.q_range = 2.5),
+            ("exploration", |s| s.exploration = f32::NAN),
+            ("first_play_reduction", |s| s.first_play_reduction = -0.1),
+            ("leaves", |s| s.leaves = 0),
+            ("leaves", |s| s.leaves = 4096),
+            ("noise_fraction", |s| s.noise_fraction = 1.5),
+            ("noise_total_alpha", |s| s.noise_total_alpha = 0.0),
+            ("discount", |s| s.discount = 0.0),
+            ("max_share", |s| s.max_share = 1.5),
+            ("max_actions", |s| s.max_actions = 0),
+            ("temperature", |s| s.temperature.reverse()),
+            ("temperature", |s| s.temperature[0].temperature = -1.0),
+        ];
+        for (setting, change) in wrong {
             let mut settings = Settings::default();
             change(&mut settings);
-            settings.check().map_err(|error| error.setting)
-        };
-        assert_eq!(wrong(|s| s.visits = 0), Err("visits"));
-        assert_eq!(wrong(|s| s.visits = u32::MAX), Err("visits"));
-        assert_eq!(wrong(|s| s.q_scale = -0.1), Err("q_scale"));
-        assert_eq!(wrong(|s| s.q_scale = f64::INFINITY), Err("q_scale"));
-        assert_eq!(wrong(|s| s.q_range = 0.0), Err("q_range"));
-        assert_eq!(wrong(|s| s.q_range = 2.5), Err("q_range"));
-        assert_eq!(wrong(|s| s.exploration = f32::NAN), Err("exploration"));
-        assert_eq!(
-            wrong(|s| s.first_play_reduction = -0.1),
-            Err("first_play_reduction")
-        );
-        assert_eq!(wrong(|s| s.leaves = 0), Err("leaves"));
-        assert_eq!(wrong(|s| s.leaves = 4096), Err("leaves"));
-        assert_eq!(wrong(|s| s.noise_fraction = 1.5), Err("noise_fraction"));
-        assert_eq!(wrong(|s| s.noise_total_alpha = 0.0), Err("noise_total_alpha"));
-        assert_eq!(wrong(|s| s.discount = 0.0), Err("discount"));
-        assert_eq!(wrong(|s| s.max_share = 1.5), Err("max_share"));
-        assert_eq!(wrong(|s| s.max_actions = 0), Err("max_actions"));
-        assert_eq!(wrong(|s| s.temperature.reverse()), Err("temperature"));
-        assert_eq!(wrong(|s| s.temperature[0].temperature = -1.0), Err("temperature"));
+            assert_eq!(settings.check().map_err(|error| error.setting), Err(setting));
+        }
     }
 
     #[test]

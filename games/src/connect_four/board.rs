@@ -41,31 +41,11 @@ pub(super) const fn mirror(cells: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Returns all lines of four, found cell by cell.
-    fn lines() -> Vec<u64> {
-        let mut lines = Vec::new();
-        for (row, column) in (0..6i32).flat_map(|row| (0..7i32).map(move |column| (row, column))) {
-            for (up, right) in [(0, 1), (1, 0), (1, 1), (1, -1)] {
-                let cells = [0, 1, 2, 3].map(|step| (row + up * step, column + right * step));
-                if cells
-                    .iter()
-                    .all(|&(row, column)| row < 6 && (0..7).contains(&column))
-                {
-                    lines.push(
-                        cells
-                            .iter()
-                            .fold(0, |line, (row, column)| line | 1 << (8 * row + column)),
-                    );
-                }
-            }
-        }
-        lines
-    }
-
     #[test]
     fn four_in_a_line_are_found_and_three_of_them_are_not() {
-        assert_eq!(lines().len(), 69);
-        for line in lines() {
+        let lines = crate::discs::lines(6, 7, 4);
+        assert_eq!(lines.len(), 69);
+        for line in lines {
             assert!(has_four(line));
             for cell in crate::bits::squares(line) {
                 assert!(!has_four(line & !(1 << cell)));

@@ -160,25 +160,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns all rows of five, found square by square.
     fn rows_of_five() -> Vec<u64> {
-        let mut rows = Vec::new();
-        for (rank, file) in (0..8i32).flat_map(|rank| (0..8i32).map(move |file| (rank, file))) {
-            for (up, right) in [(0, 1), (1, 0), (1, 1), (1, -1)] {
-                let squares = [0, 1, 2, 3, 4].map(|step| (rank + up * step, file + right * step));
-                if squares
-                    .iter()
-                    .all(|&(rank, file)| rank < 8 && (0..8).contains(&file))
-                {
-                    rows.push(
-                        squares
-                            .iter()
-                            .fold(0, |row, (rank, file)| row | 1 << (8 * rank + file)),
-                    );
-                }
-            }
-        }
-        rows
+        discs::lines(8, 8, 5)
     }
 
     #[test]

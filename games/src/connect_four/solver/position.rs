@@ -9,15 +9,8 @@ const COLUMN_BITS: u32 = HEIGHT + 1;
 /// Number of cells of the board.
 pub(super) const CELLS: i32 = (WIDTH * HEIGHT) as i32;
 
-const BOTTOM: u64 = {
-    let mut bits = 0;
-    let mut column = 0;
-    while column < WIDTH {
-        bits |= 1 << (column * COLUMN_BITS);
-        column += 1;
-    }
-    bits
-};
+/// Lowest bit of each column.
+const BOTTOM: u64 = 0x0408_1020_4081;
 const BOARD: u64 = BOTTOM * ((1 << HEIGHT) - 1);
 
 /// Position in which nobody has four in a line.
