@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::{
     Action, Game, Outcome, Player,
     perft::KnownPerft,
-    probes::Line,
+    probes::ProbeLine,
     scene::{Board, Clicks, Scene},
     terminal::{self, Style},
 };
@@ -45,7 +45,7 @@ pub trait Notation: Game {
 
     /// Known positions on which networks of different ages are compared, 8 to 16: openings, wins, threats. If there are none,
     /// [`Probe::all`](crate::probes::Probe::all) draws positions.
-    const PROBES: &'static [Line] = &[];
+    const PROBES: &'static [ProbeLine] = &[];
 
     /// Random actions that an opening usually has, so that games of a match differ.
     const OPENING_PLIES: u32 = 8;
