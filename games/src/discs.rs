@@ -183,7 +183,7 @@ pub(crate) fn lines(ranks: i32, files: i32, length: i32) -> Vec<u64> {
     let squares = (0..ranks).flat_map(|rank| (0..files).map(move |file| (rank, file)));
     let directions = [(0, 1), (1, 0), (1, 1), (1, -1)];
     let lines = squares.flat_map(|square| directions.map(|direction| (square, direction)));
-    let squares_of = |((rank, file), (up, right))| {
+    let squares_of = |((rank, file), (up, right)): ((i32, i32), (i32, i32))| {
         let squares = (0..length).map(move |step| (rank + up * step, file + right * step));
         squares.collect::<Vec<(i32, i32)>>()
     };
