@@ -5,9 +5,11 @@
 //! (`Problem::is_held_out`). All players get the same problems, search settings and visits per move. A problem is played until
 //! it is solved, a move fails, or after 64 moves.
 
+use std::time::Instant;
+
 use anyhow::{Context as _, ensure};
 use arena::{
-    players::solver::{self, Attempt},
+    players::solver::{self, Attempt, Solver},
     statistics::wilson,
 };
 use games::{
@@ -17,7 +19,7 @@ use games::{
 use search::{Draws, GameKey, Purpose};
 use serde::Serialize;
 
-use crate::harness::{problems, report};
+use crate::harness::report;
 
 /// Arguments of `minuet bench generator`.
 #[derive(clap::Args)]
@@ -134,17 +136,15 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut players = vec!["uniform".to_owned()];
     players.extend(arguments.model.clone());
     let mut results = Vec::new();
-    let sets: Vec<Set> = arguments
-        .kinds
-        .iter()
-        .flat_map(|&kind| arguments.depths.iter().map(move |&depth| (kind, depth)))
-        .map(|(kind, depth)| Set {
-            kind,
-            depth,
-            illegal: arguments.illegal,
-            drawings: arguments.drawings,
-        })
-        .collect();
+    let set = |kind, depth| Set {
+        kind,
+        depth,
+        illegal: arguments.illegal,
+        drawings: arguments.drawings,
+    };
+    let depths = &arguments.depths;
+    let of_kind = |&kind| depths.iter().map(move |&depth| set(kind, depth));
+    let sets: Vec<Set> = arguments.kinds.iter().flat_map(of_kind).collect();
     for player in &players {
         let network = solver::open(player)?;
         if !network.takes_examples() && arguments.kinds.contains(&Kind::Task) {
@@ -154,20 +154,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             let drawn = draw(set, arguments.problems, arguments.seed)?;
             let starts: Vec<GeneratorGame> = drawn.iter().map(|problem| network.posed(&problem.0)).collect();
             for &visits in &arguments.visits {
-                let (attempts, seconds) = problems::solve(&network, &starts, visits, arguments.seed)?;
+                let (attempts, seconds) = solve(&network, &starts, visits, arguments.seed)?;
                 let known = drawn.iter().map(|problem| problem.1);
                 results.push(measured(player, (set, visits), &attempts, known, seconds));
             }
         }
     }
-    let few_visits_over_uniform = sets
-        .iter()
-        .map(|&set| Ratio {
-            kind: set.kind,
-            depth: set.depth,
-            ratio: ratio(&results, set, &arguments),
-        })
-        .collect();
+    let ratio = |&set: &Set| Ratio {
+        kind: set.kind,
+        depth: set.depth,
+        ratio: ratio(&results, set, &arguments),
+    };
+    let few_visits_over_uniform = sets.iter().map(ratio).collect();
     let report = Report {
         bench: "generator",
         problems: arguments.problems,
@@ -180,6 +178,26 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     report::print(&report, arguments.json)
 }
 
+/// Number of problems in progress at the same time.
+const AT_ONCE: usize = 32;
+
+/// Plays each problem once, with `visits` per move. Returns the attempts in the order of `starts`, and the time in seconds.
+///
+/// # Errors
+/// The number of visits is out of range, or the network does not answer.
+pub fn solve(
+    solver: &Solver,
+    starts: &[GeneratorGame],
+    visits: u32,
+    seed: u64,
+) -> anyhow::Result<(Vec<Attempt>, f64)> {
+    let settings = solver::settings(visits);
+    settings.check()?;
+    let began = Instant::now();
+    let attempts = solver::solve(solver, starts, &settings, seed, AT_ONCE)?;
+    Ok((attempts, began.elapsed().as_secs_f64()))
+}
+
 /// Draws problems, each with the length of its known solution.
 fn draw(set: Set, count: u64, seed: u64) -> anyhow::Result<Vec<(GeneratorGame, usize)>> {
     let depth = set.depth;
@@ -188,14 +206,8 @@ fn draw(set: Set, count: u64, seed: u64) -> anyhow::Result<Vec<(GeneratorGame, u
             FailingMoves::Oops => Illegal::Oops,
             FailingMoves::Strict => Illegal::Strict,
         },
-        pairs: match set.kind {
-            Kind::Draw | Kind::Task => 0,
-            Kind::Pair => 100,
-        },
-        tasks: match set.kind {
-            Kind::Draw | Kind::Pair => 0,
-            Kind::Task => 100,
-        },
+        pairs: if set.kind == Kind::Pair { 100 } else { 0 },
+        tasks: if set.kind == Kind::Task { 100 } else { 0 },
         drawings: set.drawings,
         ..Rules::default()
     };
@@ -216,25 +228,22 @@ fn measured(
     known: impl Iterator<Item = usize>,
     seconds: f64,
 ) -> Measured {
-    let solved: Vec<(&Attempt, usize)> = attempts
-        .iter()
-        .zip(known)
-        .filter(|(attempt, _)| attempt.is_solved())
-        .collect();
+    let attempted = attempts.iter().zip(known);
+    let solved: Vec<(&Attempt, usize)> = attempted.filter(|(attempt, _)| attempt.is_solved()).collect();
     let count = solved.len();
     let mean = |sum: usize| (count > 0).then(|| sum as f64 / count as f64);
+    let share = |sum: u64| sum as f64 / attempts.len().max(1) as f64;
     Measured {
         player: player.into(),
         kind: set.kind,
         depth: set.depth,
         visits,
         solved: count as u64,
-        solve_rate: count as f64 / attempts.len().max(1) as f64,
+        solve_rate: share(count as u64),
         solve_rate_interval: wilson(count as u64, attempts.len() as u64),
         mean_length: mean(solved.iter().map(|(attempt, _)| attempt.actions.len()).sum()),
         mean_known_length: mean(solved.iter().map(|(_, known)| known).sum()),
-        visits_per_problem: attempts.iter().map(|attempt| attempt.visits).sum::<u64>() as f64
-            / attempts.len().max(1) as f64,
+        visits_per_problem: share(attempts.iter().map(|attempt| attempt.visits).sum()),
         seconds,
     }
 }

@@ -6,14 +6,14 @@
 //! terminal visits are counted separately. The *signature* is a fingerprint of all visit counts, so it shows whether the
 //! search's behaviour has changed.
 
-use std::time::Instant;
+use std::{path::Path, time::Instant};
 
 use anyhow::{Context, ensure};
 use games::{Action, Game, MoverValue, registry};
 use search::{Counters, GameKey, Search, Settings};
 use serde::Serialize;
 
-use crate::harness::{self, report};
+use crate::harness::{self, measure::thread_seconds, report};
 
 /// Arguments of `minuet bench search`.
 #[derive(clap::Args)]
@@ -58,7 +58,7 @@ struct Measured {
     /// Traversals per second of wall-clock time; the median over the rounds, as for all rates.
     traversals_per_second: f64,
     fresh_evaluations_per_second: f64,
-    /// Traversals per second of this thread's processor time; null except on Linux.
+    /// Traversals per second of this thread's processor time; null if the system does not report it.
     traversals_per_cpu_second: Option<f64>,
     /// Number of traversals of one round; all rounds have equal counts.
     traversals: u64,
@@ -135,17 +135,16 @@ impl registry::Visitor for Measure {
     fn visit<G: Game>(self) -> anyhow::Result<Measured> {
         let mut first: Option<Round> = None;
         let rounds = harness::rounds(self.rounds, || {
-            let (began, on_core) = (Instant::now(), time_on_core());
+            let on_core = || thread_seconds(Path::new("/proc/thread-self"));
+            let (began, before) = (Instant::now(), on_core());
             let round = self.round::<G>()?;
             let seconds = began.elapsed().as_secs_f64();
-            let on_core = on_core.zip(time_on_core());
-            let on_core = on_core.map(|(before, after)| after.saturating_sub(before).max(1) as f64 * 1e-9);
+            let on_core = before
+                .zip(on_core())
+                .map(|(before, after)| (after - before).max(1e-9));
             let first = first.get_or_insert_with(|| round.clone());
-            ensure!(
-                *first == round,
-                "two rounds of {} with the same seed differ",
-                G::NAME
-            );
+            let name = G::NAME;
+            ensure!(*first == round, "two rounds of {name} with the same seed differ");
             Ok((seconds, on_core))
         })?;
         let Round {
@@ -220,12 +219,6 @@ impl Round {
         sum.unstored += game.unstored;
         sum.bytes = sum.bytes.max(game.bytes);
     }
-}
-
-/// Returns the processor time of this thread, in nanoseconds.
-fn time_on_core() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse().ok()
 }
 
 /// FNV-1a over all visit counts and the actions played.

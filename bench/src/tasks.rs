@@ -6,7 +6,7 @@
 //! self-play never draws (`Problem::is_held_out`).
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -22,7 +22,7 @@ use games::generator::{
 };
 use serde::Serialize;
 
-use crate::harness::{problems, report};
+use crate::{generator::solve, harness::report};
 
 /// Tasks of each difficulty that are made.
 const TASKS: usize = 70;
@@ -111,7 +111,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             for set in &sets {
                 let starts = set.tasks.iter().flatten();
                 let starts: Vec<GeneratorGame> = starts.map(|start| network.posed(start)).collect();
-                let (attempts, seconds) = problems::solve(&network, &starts, visits, arguments.seed)?;
+                let (attempts, seconds) = solve(&network, &starts, visits, arguments.seed)?;
                 results.push(measured((player, visits), set, &attempts, seconds));
             }
         }
@@ -134,12 +134,9 @@ fn read(folder: &Path, most: usize) -> anyhow::Result<Vec<Set>> {
             let task = Task::read(&text).with_context(|| file.display().to_string())?;
             tasks.push(starts(&task).with_context(|| file.display().to_string())?);
         }
+        let name = difficulty.file_name().unwrap_or_default();
         sets.push(Set {
-            difficulty: difficulty
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned(),
+            difficulty: name.to_string_lossy().into(),
             tasks,
         });
     }
@@ -191,11 +188,9 @@ fn starts(task: &Task) -> anyhow::Result<Vec<GeneratorGame>> {
 
 /// Returns the paths in a folder, by name.
 fn entries(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let unreadable = || format!("cannot read {}", folder.display());
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).with_context(unreadable)? {
-        paths.push(entry.with_context(unreadable)?.path());
-    }
+    let read = || fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect();
+    let paths: io::Result<Vec<PathBuf>> = read();
+    let mut paths = paths.with_context(|| format!("cannot read {}", folder.display()))?;
     paths.sort();
     Ok(paths)
 }

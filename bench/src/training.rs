@@ -89,15 +89,12 @@ struct Figures {
     pytorch_compiled: Option<Compared>,
 }
 
-/// Processes of one precision, and their measurements.
+/// Processes of one precision.
 struct Pair {
     precision: &'static str,
     learner: DrivenChild,
     /// PyTorch, eager and compiled. Empty without a Python interpreter.
     pytorches: Vec<DrivenChild>,
-    learners: Vec<Measured>,
-    /// Measurements of each process in `pytorches`.
-    pytorch_rounds: Vec<Vec<Measured>>,
 }
 
 /// Runs the benchmark and prints the result.
@@ -110,14 +107,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     for _ in 0..arguments.rounds {
         for pair in &mut pairs {
-            pair.learners.push(pair.learner.measure(arguments.seconds)?);
-            for (pytorch, measured) in pair.pytorches.iter_mut().zip(&mut pair.pytorch_rounds) {
-                measured.push(pytorch.measure(arguments.seconds)?);
+            pair.learner.measure(arguments.seconds)?;
+            for pytorch in &mut pair.pytorches {
+                pytorch.measure(arguments.seconds)?;
             }
         }
     }
     let bf16_gain = match pairs.as_slice() {
-        [f32, bf16] => median_ratio(&bf16.learners, &f32.learners, Measured::per_cpu_second),
+        [f32, bf16] => {
+            let (f32, bf16) = (&f32.learner.rounds, &bf16.learner.rounds);
+            median_ratio(bf16, f32, Measured::per_cpu_second)
+        }
         _ => 0.0,
     };
     let report = Report {
@@ -153,13 +153,8 @@ fn start(arguments: &Arguments, precision: &'static str) -> anyhow::Result<Pair>
     if let Some(python) = &arguments.python {
         for form in FORMS {
             let mut command = Command::new(python);
-            command.args([
-                "-c",
-                include_str!("pytorch.py"),
-                &learner.first_line,
-                precision,
-                form,
-            ]);
+            command.args(["-c", include_str!("pytorch.py"), &learner.first_line]);
+            command.args([precision, form]);
             command.env("OMP_WAIT_POLICY", "passive");
             pytorches.push(DrivenChild::start(command)?);
         }
@@ -167,19 +162,17 @@ fn start(arguments: &Arguments, precision: &'static str) -> anyhow::Result<Pair>
     Ok(Pair {
         precision,
         learner,
-        pytorch_rounds: vec![Vec::new(); pytorches.len()],
         pytorches,
-        learners: Vec::new(),
     })
 }
 
 fn figures(pair: &Pair) -> Figures {
-    let rate = |measured: &[Measured], figure: fn(&Measured) -> f64| median_of(measured, figure);
-    let compared = |form: usize| Compared::new(&pair.learners, pair.pytorch_rounds.get(form)?);
+    let rounds = &pair.learner.rounds;
+    let compared = |form: usize| Compared::new(rounds, &pair.pytorches.get(form)?.rounds);
     Figures {
         precision: pair.precision,
-        samples: rate(&pair.learners, Measured::per_second),
-        samples_per_cpu_second: rate(&pair.learners, Measured::per_cpu_second),
+        samples: median_of(rounds, Measured::per_second),
+        samples_per_cpu_second: median_of(rounds, Measured::per_cpu_second),
         pytorch: compared(0),
         pytorch_compiled: compared(1),
     }

@@ -7,37 +7,11 @@ use std::process::Command;
 use serde_json::Value;
 
 fn run(arguments: &[&str]) -> Value {
-    let small = [
-        "--blocks",
-        "1",
-        "--filters",
-        "8",
-        "--visits",
-        "30",
-        "--games",
-        "3",
-    ];
-    let short = [
-        "--provider",
-        "cpu",
-        "--seconds",
-        "0.05",
-        "--rounds",
-        "1",
-        "--json",
-    ];
-    let output = Command::new(env!("CARGO_BIN_EXE_minuet-bench"))
-        .args([
-            "playouts",
-            "--game",
-            "connect-four",
-            "--leaves",
-            "2",
-            "--cache",
-            "1",
-        ])
-        .args(small)
-        .args(short)
+    let words = "playouts --game connect-four --leaves 2 --cache 1 --blocks 1 --filters 8 --visits 30 --games 3 \
+                 --provider cpu --seconds 0.05 --rounds 1 --json";
+    let mut command = Command::new(env!("CARGO_BIN_EXE_minuet-bench"));
+    let output = command
+        .args(words.split_whitespace())
         .args(arguments)
         .output()
         .unwrap();

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::records::{
     send::{self, AppendCounts, Counts, WINDOW},
-    source::{Access, StoreLocation, status_error},
+    source::{Access, StoreLocation},
 };
 
 /// File of the weights that the new run begins with, in its folder.
@@ -134,35 +134,32 @@ async fn copy_games(from: &Path, to: &Path) -> anyhow::Result<Counts> {
     let (counts, shutdown) = (AppendCounts::default(), CancellationToken::new());
     let mut stored = old.export(GameFilter::default()).await?;
     let (games, read) = mpsc::channel(WINDOW);
-    let reading = async move {
-        let mut unreadable = 0;
-        while let Some(one) = stored.message().await.map_err(status_error)? {
-            unreadable += one.unreadable;
-            if let Some(game) = one.game
-                && games.send(game).await.is_err()
-            {
+    let reading = async {
+        let games = games;
+        while let Some((_, game)) = stored.next().await? {
+            if games.send(game).await.is_err() {
                 // Sending has ended, and tells the reason.
                 break;
             }
         }
-        anyhow::Ok(unreadable)
+        anyhow::Ok(())
     };
-    let mut unreadable = 0;
     let copying = async {
         let _awaited = send::await_positions(&new.client).await;
         let (read, sent) = tokio::join!(reading, send::put(&mut new, read, &counts, &shutdown));
         sent?;
-        unreadable = read?;
-        Ok(())
+        read
     };
     let ended = send::watched(copying, &counts, &shutdown).await;
     new.close().await?;
-    old.add_unreadable(unreadable);
+    old.add_unreadable(stored.unreadable);
+    drop(stored);
     let damage = old.close().await?;
     ended?;
-    damage.map_or(Ok(counts.counts()), |damage| {
-        Err(damage).context("the copy is not complete")
-    })
+    match damage {
+        None => Ok(counts.into_inner()),
+        Some(damage) => Err(damage).context("the copy is not complete"),
+    }
 }
 
 #[cfg(test)]

@@ -14,12 +14,16 @@ mod records;
 mod rules;
 mod solve;
 mod uci;
-mod usage;
 
 use std::process::ExitCode;
 
+use ::arena::SpecError;
+use ::config::ConfigError;
 use clap::{Parser, Subcommand};
-use launcher::up;
+use games::{StartError, registry::UnknownGame};
+use launcher::{BadUsage, up};
+use ::network::name::NoModelName;
+use records::{check::Failure, source::Damage};
 use service::role::{self, Role};
 
 /// Trains game-playing networks by self-play: actors, an inference server, a replay store and a learner.
@@ -107,21 +111,28 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("minuet: {error:#}");
-            ExitCode::from(if usage::is_bad_usage(&error) {
-                2
-            } else if error.is::<records::damage::Damage>() {
-                3
-            } else if error.is::<solve::Unsolved>()
-                || matches!(
-                    error.downcast_ref(),
-                    Some(records::check::outcome::Failure::NotReproduced(_))
-                )
-            {
-                4
-            } else {
-                1
-            })
+            exit_code(&error).into()
         }
+    }
+}
+
+/// Returns 2 for an error of the arguments or of a configuration, 3 for damaged games, 4 for results that are not all good, and 1 for
+/// other errors.
+fn exit_code(error: &anyhow::Error) -> u8 {
+    let is_bad_usage = error.chain().any(|cause| {
+        cause.is::<BadUsage>()
+            || cause.is::<ConfigError>()
+            || cause.is::<UnknownGame>()
+            || cause.is::<StartError>()
+            || cause.is::<SpecError>()
+            || cause.is::<NoModelName>()
+    });
+    match error.downcast_ref() {
+        _ if is_bad_usage => 2,
+        _ if error.is::<Damage>() => 3,
+        Some(Failure::NotReproduced(_)) => 4,
+        _ if error.is::<solve::Unsolved>() => 4,
+        _ => 1,
     }
 }
 

@@ -22,7 +22,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tonic::Code;
 
-use crate::usage::BadUsage;
+use launcher::BadUsage;
 
 /// Arguments of `minuet query`.
 #[derive(clap::Args)]

@@ -17,6 +17,8 @@ pub struct DrivenChild {
     output: BufReader<ChildStdout>,
     /// First line of the output, which the process prints when it is ready.
     pub first_line: String,
+    /// The rounds measured so far.
+    pub rounds: Vec<Measured>,
 }
 
 impl DrivenChild {
@@ -35,6 +37,7 @@ impl DrivenChild {
             input,
             output: BufReader::new(output),
             first_line: String::new(),
+            rounds: Vec::new(),
         };
         driven.first_line = driven
             .line()
@@ -42,17 +45,24 @@ impl DrivenChild {
         Ok(driven)
     }
 
-    /// Lets the process work for `seconds` and measures it.
+    /// Lets the process work for `seconds`, and keeps the measurement as a round.
     ///
     /// # Errors
     /// The process has ended.
-    pub fn measure(&mut self, seconds: f64) -> anyhow::Result<Measured> {
-        measure::measure(self.child.0.id(), || {
-            writeln!(self.input, "{seconds}")?;
-            self.line()?
-                .parse()
-                .context("the process printed no number of positions")
-        })
+    pub fn measure(&mut self, seconds: f64) -> anyhow::Result<()> {
+        let round = measure::measure(self.child.0.id(), || self.work(seconds))?;
+        self.rounds.push(round);
+        Ok(())
+    }
+
+    /// Lets the process work for `seconds`. Returns the number of positions that it has processed.
+    ///
+    /// # Errors
+    /// The process has ended.
+    pub fn work(&mut self, seconds: f64) -> anyhow::Result<u64> {
+        writeln!(self.input, "{seconds}")?;
+        let line = self.line()?;
+        line.parse().context("the process printed no number of positions")
     }
 
     fn line(&mut self) -> anyhow::Result<String> {

@@ -43,11 +43,9 @@ impl Compared {
 
 /// A network that is called directly: by Minuet's loader, and by ONNX Runtime's Python package.
 pub struct Baselines {
-    direct: DrivenChild,
+    /// Minuet's loader.
+    pub direct: DrivenChild,
     onnxruntime: OnnxRuntime,
-    /// Rounds of Minuet's loader.
-    pub directs: Vec<Measured>,
-    pythons: Vec<Measured>,
 }
 
 impl Baselines {
@@ -70,9 +68,11 @@ impl Baselines {
         Ok(Self {
             direct,
             onnxruntime: OnnxRuntime::start(python, &file, positions, batching, chosen)?,
-            directs: Vec::new(),
-            pythons: Vec::new(),
         })
+    }
+
+    fn processes(&mut self) -> impl Iterator<Item = &mut DrivenChild> {
+        std::iter::once(&mut self.direct).chain(&mut self.onnxruntime.process)
     }
 
     /// Runs both for `seconds` each, without a measurement.
@@ -80,9 +80,8 @@ impl Baselines {
     /// # Errors
     /// A process has ended.
     pub fn warm_up(&mut self, seconds: f64) -> anyhow::Result<()> {
-        self.direct.measure(seconds)?;
-        self.onnxruntime.measure(seconds)?;
-        Ok(())
+        self.processes()
+            .try_for_each(|process| process.work(seconds).map(drop))
     }
 
     /// Measures a round of both, of `seconds` each.
@@ -90,9 +89,7 @@ impl Baselines {
     /// # Errors
     /// A process has ended.
     pub fn measure(&mut self, seconds: f64) -> anyhow::Result<()> {
-        self.directs.push(self.direct.measure(seconds)?);
-        self.pythons.extend(self.onnxruntime.measure(seconds)?);
-        Ok(())
+        self.processes().try_for_each(|process| process.measure(seconds))
     }
 
     /// Compares the rounds of a subject with those of Minuet's loader, and with those of the package.
@@ -100,7 +97,7 @@ impl Baselines {
     /// # Errors
     /// There are no rounds.
     pub fn compare(&self, subject: &[Measured]) -> anyhow::Result<(Compared, onnxruntime::Figures)> {
-        let direct = Compared::new(subject, &self.directs).context("there are no rounds")?;
-        Ok((direct, self.onnxruntime.figures(subject, &self.pythons)))
+        let direct = Compared::new(subject, &self.direct.rounds).context("there are no rounds")?;
+        Ok((direct, self.onnxruntime.figures(subject)))
     }
 }

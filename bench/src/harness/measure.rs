@@ -2,6 +2,7 @@
 
 use std::{
     net::SocketAddr,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -106,22 +107,24 @@ fn used(Subject { pid, page: address }: Subject) -> anyhow::Result<Used> {
         std::fs::read_dir(format!("/proc/{pid}/task")).with_context(|| format!("process {pid} is gone"))?;
     for thread in threads.flatten() {
         // A thread may end between the listing and the read.
-        let read = |file: &str| std::fs::read_to_string(thread.path().join(file)).unwrap_or_default();
-        let nanoseconds: f64 = read("schedstat")
-            .split(' ')
-            .next()
-            .and_then(|text| text.parse().ok())
-            .unwrap_or_default();
-        used.all += nanoseconds * 1e-9;
-        if read("comm").trim() == DEVICE {
-            used.device += nanoseconds * 1e-9;
+        let seconds = thread_seconds(&thread.path()).unwrap_or_default();
+        used.all += seconds;
+        let name = std::fs::read_to_string(thread.path().join("comm"));
+        if name.is_ok_and(|name| name.trim() == DEVICE) {
+            used.device += seconds;
         }
     }
     used.busy = match address {
         None => used.device,
-        Some(address) => page::fetch(address)?.sum(DEVICE_SECONDS).unwrap_or_default(),
+        Some(address) => page(address)?.sum(DEVICE_SECONDS).unwrap_or_default(),
     };
     Ok(used)
+}
+
+/// Returns the processor time of a thread whose folder in `/proc` is `folder`, in seconds.
+pub fn thread_seconds(folder: &Path) -> Option<f64> {
+    let text = std::fs::read_to_string(folder.join("schedstat")).ok()?;
+    Some(text.split_whitespace().next()?.parse::<f64>().ok()? * 1e-9)
 }
 
 /// The first two cores that this process may use.

@@ -8,12 +8,11 @@
 //! | [`report`] | medians, ratios, text or JSON |
 //! | [`role`] | a role's binary as a child process |
 //! | [`child`] | a child process that works for as long as it is told |
-//! | [`page`] | metrics pages |
+//! | [`page`](self::page()) | metrics pages |
 //! | [`positions`] | positions of played games, as requests |
 //! | [`model`] | the network that is measured |
 //! | [`direct`] | baseline: a model called by Minuet's loader |
 //! | [`onnxruntime`] | baseline: a model called by ONNX Runtime's Python package |
-//! | [`problems`] | problems of the generator game, solved and timed |
 //! | [`compared`] | ratios to a baseline, and the two baselines of a network |
 
 pub mod child;
@@ -22,11 +21,15 @@ pub mod direct;
 pub mod measure;
 pub mod model;
 pub mod onnxruntime;
-pub mod page;
 pub mod positions;
-pub mod problems;
 pub mod report;
 pub mod role;
+
+use std::net::SocketAddr;
+
+use anyhow::Context as _;
+use launcher::page::Page;
+use tokio::runtime::{Builder, Runtime};
 
 /// Runs `work` once to warm up and then `count` times; returns the results of the latter.
 ///
@@ -41,9 +44,16 @@ pub fn rounds<T>(count: usize, mut work: impl FnMut() -> anyhow::Result<T>) -> a
 ///
 /// # Errors
 /// The system refuses the thread.
-pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
+pub fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(1).enable_all().build()
+}
+
+/// Fetches the metrics page at `address`.
+///
+/// # Errors
+/// No page answers.
+pub fn page(address: SocketAddr) -> anyhow::Result<Page> {
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let page = runtime.block_on(Page::fetch(address));
+    page.with_context(|| format!("no metrics page answers at {address}"))
 }

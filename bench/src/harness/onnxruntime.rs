@@ -18,7 +18,7 @@ enum Ready {
 
 /// The process, or the reason why there is none.
 pub struct OnnxRuntime {
-    process: Result<DrivenChild, String>,
+    pub process: Result<DrivenChild, String>,
     version: Option<String>,
 }
 
@@ -72,17 +72,9 @@ impl OnnxRuntime {
         Ok(Self { process, version })
     }
 
-    /// Measures one round; `None` if there is no baseline.
-    ///
-    /// # Errors
-    /// The process has ended.
-    pub fn measure(&mut self, seconds: f64) -> anyhow::Result<Option<Measured>> {
-        let process = self.process.as_mut().ok();
-        process.map(|process| process.measure(seconds)).transpose()
-    }
-
-    /// Compares the rounds of a subject with `own`, the rounds measured in turn with them.
-    pub fn figures(&self, subject: &[Measured], own: &[Measured]) -> Figures {
+    /// Compares the rounds of a subject with those of the package, measured in turn with them.
+    pub fn figures(&self, subject: &[Measured]) -> Figures {
+        let own = self.process.as_ref().map_or(&[][..], |process| &process.rounds);
         Figures {
             version: self.version.clone(),
             compared: Compared::new(subject, own),
@@ -111,14 +103,10 @@ mod tests {
             (None, "no --python was given"),
             (Some(Path::new("/nowhere/python")), "cannot start /nowhere/python"),
         ] {
-            let mut missing = start(python, "cpu");
-            assert!(missing.measure(0.01).unwrap().is_none());
-            let figures = serde_json::to_value(missing.figures(&[], &[])).unwrap();
+            let figures = serde_json::to_value(start(python, "cpu").figures(&[])).unwrap();
             assert!(figures["compared"].is_null(), "{figures}");
-            assert!(
-                figures["missing"].as_str().unwrap().contains(expected),
-                "{figures}"
-            );
+            let missing = figures["missing"].as_str().unwrap();
+            assert!(missing.contains(expected), "{figures}");
         }
     }
 
@@ -128,7 +116,11 @@ mod tests {
             return;
         };
         let mut baseline = start(Some(&python), "cpu");
-        let own = baseline.measure(0.05).unwrap().unwrap();
+        let process = baseline
+            .process
+            .as_mut()
+            .unwrap_or_else(|reason| panic!("{reason}"));
+        process.measure(0.05).unwrap();
         let ours = Measured {
             positions: 100,
             time: std::time::Duration::from_secs(1),
@@ -136,7 +128,7 @@ mod tests {
             device_seconds: 0.0,
             busy_seconds: 0.0,
         };
-        let figures = baseline.figures(&[ours], &[own]);
+        let figures = baseline.figures(&[ours]);
         assert_eq!(figures.missing, None);
         let compared = figures.compared.unwrap();
         assert!(compared.per_second > 0.0, "{compared:?}");
@@ -145,7 +137,7 @@ mod tests {
             "{compared:?}"
         );
 
-        let other = start(Some(&python), "cuda").figures(&[], &[]);
+        let other = start(Some(&python), "cuda").figures(&[]);
         let reason = other.missing.unwrap();
         assert!(reason.contains("CUDAExecutionProvider"), "{reason}");
     }

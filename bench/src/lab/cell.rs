@@ -18,7 +18,7 @@ use super::{
     experiment::{Arm, Experiment},
     rating,
     roles::Roles,
-    state::{Spent, State},
+    state::{RunState, Spent},
 };
 
 /// Positions in the largest batch that the network evaluates at once.
@@ -38,7 +38,7 @@ pub fn run(
     (folder, control): (&Path, &Path),
 ) -> anyhow::Result<()> {
     let arm = experiment.arm(arm)?;
-    let state = State::read(folder)?;
+    let state = RunState::read(folder)?;
     if state.is_complete {
         return Ok(());
     }
@@ -60,7 +60,7 @@ struct Cell<'a> {
     folder: &'a Path,
     /// Run whose last network the last one of this run plays. `None`: no such match.
     control: Option<&'a Path>,
-    state: State,
+    state: RunState,
 }
 
 impl Visitor for Cell<'_> {

@@ -100,28 +100,34 @@ impl Experiment {
     }
 
     fn check(&self) -> anyhow::Result<()> {
-        ensure!(!self.seeds.is_empty(), "`seeds` is empty");
-        ensure!(!self.arms.is_empty(), "there is no [[arm]]");
-        ensure!(
-            self.budget.evaluations > 0,
-            "`budget.evaluations` must be above 0"
-        );
-        ensure!(self.budget.samples > 0, "`budget.samples` must be above 0");
-        ensure!(self.rating.every > 0, "`rating.every` must be above 0");
-        ensure!(self.round_positions > 0, "`round_positions` must be above 0");
-        ensure!(
-            self.rating.games.is_multiple_of(2) && (self.rating.games > 0 || self.rating.against.is_empty()),
-            "`rating.games` must be an even number above 0, because every opening is played with both colours"
-        );
-        ensure!(
-            self.rating.control_games.is_multiple_of(2),
-            "`rating.control_games` must be even, because every opening is played with both colours"
-        );
-        ensure!(
-            self.rating.solver_positions == 0 || self.game == ConnectFour::NAME,
-            "`rating.solver_positions`: there is a solver for {} only",
-            ConnectFour::NAME
-        );
+        let rating = &self.rating;
+        let has_games = rating.games > 0 || rating.against.is_empty();
+        let has_solver = rating.solver_positions == 0 || self.game == ConnectFour::NAME;
+        for (is_good, fault) in [
+            (!self.seeds.is_empty(), "`seeds` is empty"),
+            (!self.arms.is_empty(), "there is no [[arm]]"),
+            (
+                self.budget.evaluations > 0,
+                "`budget.evaluations` must be above 0",
+            ),
+            (self.budget.samples > 0, "`budget.samples` must be above 0"),
+            (rating.every > 0, "`rating.every` must be above 0"),
+            (self.round_positions > 0, "`round_positions` must be above 0"),
+            (
+                rating.games.is_multiple_of(2) && has_games,
+                "`rating.games` must be an even number above 0, because every opening is played with both colours",
+            ),
+            (
+                rating.control_games.is_multiple_of(2),
+                "`rating.control_games` must be even, because every opening is played with both colours",
+            ),
+            (
+                has_solver,
+                "`rating.solver_positions`: there is a solver for connect-four only",
+            ),
+        ] {
+            ensure!(is_good, fault);
+        }
         for (place, arm) in self.arms.iter().enumerate() {
             let is_usual = |char: char| char.is_ascii_alphanumeric() || "-.".contains(char);
             ensure!(

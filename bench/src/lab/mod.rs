@@ -28,7 +28,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use self::{experiment::Experiment, report::Points, state::State};
+use self::{experiment::Experiment, report::Points, state::RunState};
 use crate::harness::child::Killed;
 
 const POLL: Duration = Duration::from_millis(200);
@@ -98,7 +98,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             if arguments.json {
                 points.add(&arm.name, seed, path.clone());
             }
-            if !State::read(&path)?.is_complete {
+            if !RunState::read(&path)?.is_complete {
                 let group = usize::from(!experiment.is_control(&arm.name));
                 waiting[group].push((format!("{}/{seed}", arm.name), path));
             }

@@ -13,7 +13,7 @@ use games::{erased::AnyGame, registry};
 
 use super::{
     experiment::Experiment,
-    state::{Match, Rated, Spent, State},
+    state::{Match, Rated, RunState, Spent},
 };
 use crate::accuracy;
 
@@ -53,7 +53,7 @@ pub fn measure(
         matches.push(play(game, rating.games, players, &mut networks, &folder)?);
     }
     if let Some(control) = control {
-        let state = State::read(control)?;
+        let state = RunState::read(control)?;
         let last = state
             .ratings
             .last()

@@ -9,11 +9,12 @@ use std::{
 
 use anyhow::Context as _;
 use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use super::{
     experiment::Experiment,
     rating::CONTROL,
-    state::{Match, Rated, Spent, State},
+    state::{Match, Rated, RunState},
 };
 
 /// The runs of an arm.
@@ -22,7 +23,7 @@ pub struct ArmResult {
     /// Name of the arm.
     pub arm: String,
     /// Seed and state of each run.
-    pub runs: Vec<(u64, State)>,
+    pub runs: Vec<(u64, RunState)>,
 }
 
 /// A measured figure.
@@ -94,14 +95,14 @@ pub fn write(experiment: &Experiment, arms: &[ArmResult], folder: &Path) -> anyh
 /// A state cannot be read.
 pub fn read(experiment: &Experiment, run: impl Fn(&str, u64) -> PathBuf) -> anyhow::Result<Vec<ArmResult>> {
     let result = |arm: &super::experiment::Arm| {
-        let runs = experiment
-            .seeds
-            .iter()
-            .map(|&seed| Ok((seed, State::read(&run(&arm.name, seed))?)))
-            .collect::<anyhow::Result<_>>()?;
+        let state = |&seed: &u64| Ok((seed, RunState::read(&run(&arm.name, seed))?));
         Ok(ArmResult {
             arm: arm.name.clone(),
-            runs,
+            runs: experiment
+                .seeds
+                .iter()
+                .map(state)
+                .collect::<anyhow::Result<_>>()?,
         })
     };
     experiment.arms.iter().map(result).collect()
@@ -187,38 +188,6 @@ pub fn claim(folder: &Path, file: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Result of a network against one opponent. The field `reference` is `null`, and the fields of the match are missing, in an experiment
-/// without opponents.
-#[derive(Serialize)]
-struct Point<'a> {
-    arm: &'a str,
-    seed: u64,
-    version: &'a str,
-    #[serde(flatten)]
-    spent: Spent,
-    /// Processor time of self-play and of the learner, in seconds.
-    cpu_seconds: f64,
-    /// The opponent, as in the experiment.
-    reference: Option<&'a str>,
-    #[serde(flatten)]
-    result: Option<Games<'a>>,
-    /// Share of optimal moves of the network alone, in [0, 1]; `null` if it is not measured.
-    optimal_alone: Option<f64>,
-    /// Share of optimal moves with search, in [0, 1]; `null` if it is not measured.
-    optimal_searched: Option<f64>,
-}
-
-/// Games of a match.
-#[derive(Serialize)]
-struct Games<'a> {
-    won: u64,
-    drawn: u64,
-    lost: u64,
-    score: f64,
-    elo: Option<f64>,
-    elo_interval: &'a [Option<f64>; 2],
-}
-
 /// A run whose measurements are printed.
 struct Printed {
     arm: String,
@@ -249,11 +218,11 @@ impl Points {
     /// The state of a run cannot be read, or standard output cannot be written.
     pub fn print_new(&mut self) -> anyhow::Result<()> {
         for run in &mut self.0 {
-            let state = State::read(&run.folder)?;
+            let state = RunState::read(&run.folder)?;
             let mut out = io::stdout().lock();
             for rated in state.ratings.iter().skip(run.count) {
-                for point in points(&run.arm, run.seed, rated) {
-                    writeln!(out, "{}", serde_json::to_string(&point)?)?;
+                for point in points(&run.arm, run.seed, rated)? {
+                    writeln!(out, "{}", Value::Object(point))?;
                 }
                 out.flush()?;
                 run.count += 1;
@@ -263,31 +232,40 @@ impl Points {
     }
 }
 
-/// Returns one point for each opponent of a measurement, or one without an opponent.
-fn points<'a>(arm: &'a str, seed: u64, rated: &'a Rated) -> Vec<Point<'a>> {
-    let point = |played: Option<&'a Match>| Point {
-        arm,
-        seed,
-        version: &rated.version,
-        spent: rated.spent,
-        cpu_seconds: rated.spent.self_play_cpu_seconds + rated.spent.learner_cpu_seconds,
-        reference: played.map(|played| played.against.as_str()),
-        result: played.map(|played| {
-            let [won, drawn, lost] = played.games;
-            Games {
-                won,
-                drawn,
-                lost,
-                score: played.score,
-                elo: played.elo,
-                elo_interval: &played.elo_interval,
-            }
-        }),
-        optimal_alone: rated.optimal_alone,
-        optimal_searched: rated.optimal_searched,
-    };
+/// Returns one line for each opponent of a measurement. In an experiment without opponents it is one line, whose `reference` is
+/// null and which lacks the fields of a match.
+fn points(arm: &str, seed: u64, rated: &Rated) -> anyhow::Result<Vec<Map<String, Value>>> {
+    let spent = &rated.spent;
+    let mut common = as_map(&json!({
+        "arm": arm,
+        "seed": seed,
+        "version": rated.version,
+        "cpu_seconds": spent.self_play_cpu_seconds + spent.learner_cpu_seconds,
+        "reference": null,
+        "optimal_alone": rated.optimal_alone,
+        "optimal_searched": rated.optimal_searched,
+    }))?;
+    common.extend(as_map(spent)?);
     if rated.matches.is_empty() {
-        return vec![point(None)];
+        return Ok(vec![common]);
     }
-    rated.matches.iter().map(|played| point(Some(played))).collect()
+    let point = |played: &Match| {
+        let [won, drawn, lost] = played.games;
+        let mut point = common.clone();
+        point.extend(as_map(&json!({
+            "reference": played.against,
+            "won": won,
+            "drawn": drawn,
+            "lost": lost,
+            "score": played.score,
+            "elo": played.elo,
+            "elo_interval": played.elo_interval,
+        }))?);
+        Ok(point)
+    };
+    rated.matches.iter().map(point).collect()
+}
+
+fn as_map(value: &impl Serialize) -> anyhow::Result<Map<String, Value>> {
+    Ok(serde_json::from_value(serde_json::to_value(value)?)?)
 }

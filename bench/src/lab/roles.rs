@@ -86,7 +86,7 @@ impl Roles {
         learner.wait_until(READY_WITHIN, || {
             let latest = runtime.block_on(repository.label(&config.actor.model))?;
             latest.context("the learner has published no network")?;
-            page::fetch(learner_page)?
+            page(learner_page)?
                 .sum(STEP)
                 .context("the learner's page has no steps")
         })?;
@@ -112,22 +112,16 @@ impl Roles {
     /// The store refuses a game, or does not answer.
     pub fn store(&mut self, games: Vec<Game>) -> anyhow::Result<()> {
         let count = games.len();
-        let mut acks = self
-            .runtime
-            .block_on(self.client.append(tokio_stream::iter(games)))?
-            .into_inner();
-        for _ in 0..count {
-            let ack = self
-                .runtime
-                .block_on(acks.message())?
-                .context("the store ended before it had taken every game")?;
-            ensure!(
-                ack.refused.is_empty(),
-                "the store refuses a game: {}",
-                ack.refused
-            );
-        }
-        Ok(())
+        self.runtime.block_on(async {
+            let mut acks = self.client.append(tokio_stream::iter(games)).await?.into_inner();
+            for _ in 0..count {
+                let ack = acks.message().await?;
+                let ack = ack.context("the store ended before it had taken every game")?;
+                let reason = &ack.refused;
+                ensure!(reason.is_empty(), "the store refuses a game: {reason}");
+            }
+            Ok(())
+        })
     }
 
     /// Waits until the learner has made every step that the stored positions allow, and has published the last checkpoint that
@@ -136,10 +130,8 @@ impl Roles {
     /// # Errors
     /// The learner ends, or makes no step for ten minutes.
     pub fn train(&mut self) -> anyhow::Result<(Version, u64)> {
-        let stats = self
-            .runtime
-            .block_on(self.client.stats(StatsRequest::default()))?
-            .into_inner();
+        let stats = self.client.stats(StatsRequest::default());
+        let stats = self.runtime.block_on(stats)?.into_inner();
         let learner = &self.config.learner;
         let samples = (learner.samples_per_position * stats.positions_inserted as f64) as u64;
         let due = if stats.window_positions < learner.min_positions {
@@ -150,10 +142,9 @@ impl Roles {
         let due_checkpoint = learner.checkpoint_due(due);
         let (mut last, mut progress_at) = (None, Instant::now());
         loop {
-            let step = page::fetch(self.learner_page)?.sum(STEP).unwrap_or(0.0) as u64;
-            let latest = self
-                .runtime
-                .block_on(self.repository.label(&self.config.actor.model))?;
+            let step = page(self.learner_page)?.sum(STEP).unwrap_or(0.0) as u64;
+            let latest = self.repository.label(&self.config.actor.model);
+            let latest = self.runtime.block_on(latest)?;
             if let Some(latest) = &latest
                 && step >= due
                 && latest.step() >= due_checkpoint

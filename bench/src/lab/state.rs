@@ -1,4 +1,4 @@
-//! The state of one run of an experiment, kept in its folder: [`State`].
+//! The state of one run of an experiment, kept in its folder: [`RunState`].
 
 use std::{fs, io, path::Path};
 
@@ -10,7 +10,7 @@ const FILE: &str = "lab.json";
 
 /// Counts and measurements of a run so far.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct State {
+pub struct RunState {
     /// Budget spent.
     pub spent: Spent,
     /// Measurements of strength, oldest first.
@@ -80,7 +80,7 @@ pub struct Match {
     pub elo_interval: [Option<f64>; 2],
 }
 
-impl State {
+impl RunState {
     /// Reads the state of the run in `folder`; that of a new run if there is none.
     ///
     /// # Errors

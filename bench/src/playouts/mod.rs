@@ -201,7 +201,7 @@ impl Arguments {
             playouts_per_second: report::median_of(&playing, measure::Measured::per_second),
             playouts_per_cpu_second: report::median_of(&playing, per_cpu_second),
             single,
-            ratio_without_gray: report::median_ratio(&requesting, &baselines.directs, per_cpu_second),
+            ratio_without_gray: report::median_ratio(&requesting, &baselines.direct.rounds, per_cpu_second),
             onnxruntime,
             ratio_to_default_provider: 0.0,
             totals,

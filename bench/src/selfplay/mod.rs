@@ -152,53 +152,42 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     let memory = |role| after.memory(role) >> 20;
     let visits = actor("minuet_actor_visits_total");
     ensure!(visits > 0.0, "nothing was played; run it with --logs to see why");
-    let (busy, waiting) = (
-        actor("minuet_actor_worker_busy_seconds_total"),
-        actor("minuet_actor_worker_waiting_seconds_total"),
-    );
+    let fresh = actor("minuet_actor_fresh_evaluations_total");
+    let busy = actor("minuet_actor_worker_busy_seconds_total");
+    let waiting = actor("minuet_actor_worker_waiting_seconds_total");
     let batch_positions = server("minuet_inference_batch_positions_total");
-    let (batches, slots) = (
-        server("minuet_inference_batches_total"),
-        server("minuet_inference_batch_slots_total"),
-    );
+    let batches = server("minuet_inference_batches_total");
+    let slots = server("minuet_inference_batch_slots_total");
     let device_seconds = match arguments.device_pace {
         // The server's own clock counts the wait for the device too.
         Some(pace) => pace.seconds(batches, slots),
         None => server("minuet_inference_device_seconds_sum"),
     };
-    let largest_batch = system.config.inference.largest_batch();
+    let (config, model) = (&system.config, &system.model);
+    let (all_cores, largest_batch) = (service::process::cores(), config.inference.largest_batch());
     let games = actor("minuet_actor_games_total");
+    let speeds = model.thread_speeds.iter();
     Ok(Report {
         bench: "selfplay",
         game: arguments.game.clone(),
         network: system.network.clone(),
-        provider: system.model.provider.clone(),
+        provider: model.provider.clone(),
         device_pace: arguments.device_pace.map(|pace| pace.to_string()),
-        cores: service::process::cores(),
-        inference_threads: system.model.threads,
-        thread_speeds: system
-            .model
-            .thread_speeds
-            .iter()
+        cores: all_cores,
+        inference_threads: model.threads,
+        thread_speeds: speeds
             .map(|speed| (speed.threads, speed.positions_per_second))
             .collect(),
         actor_threads: system.actor_threads(),
-        games_in_progress: system.actor_threads()
-            * system
-                .config
-                .actor
-                .games_on_thread(service::process::cores(), largest_batch),
-        visits_per_move: system.config.search.visits,
-        leaves: system.config.search.leaves,
-        requests_in_flight: system
-            .config
-            .actor
-            .requests_of_thread(service::process::cores(), largest_batch),
+        games_in_progress: system.actor_threads() * config.actor.games_on_thread(all_cores, largest_batch),
+        visits_per_move: config.search.visits,
+        leaves: config.search.leaves,
+        requests_in_flight: config.actor.requests_of_thread(all_cores, largest_batch),
         largest_batch,
-        cache_mib: system.config.actor.cache_mib,
+        cache_mib: config.actor.cache_mib,
         seconds,
         visits_per_second: visits / seconds,
-        fresh_evaluations_per_second: rate("minuet_actor_fresh_evaluations_total"),
+        fresh_evaluations_per_second: fresh / seconds,
         cache_hits_per_second: rate("minuet_actor_cache_hits_total"),
         duplicates_in_flight_per_second: rate("minuet_actor_duplicates_in_flight_total"),
         gray_visits_per_second: rate("minuet_actor_gray_visits_total"),
@@ -208,16 +197,13 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         games_per_hour: games / seconds * 3600.0,
         batch_fill: share(batch_positions, slots),
         positions_per_batch: share(batch_positions, batches),
-        rows_per_request: share(
-            actor("minuet_actor_fresh_evaluations_total"),
-            actor("minuet_actor_requests_total"),
-        ),
+        rows_per_request: share(fresh, actor("minuet_actor_requests_total")),
         device_busy: device_seconds / seconds,
         worker_busy: share(busy, busy + waiting),
         actor_cores: cores(Role::Actor),
         inference_cores: cores(Role::InferenceServer),
         replay_cores: cores(Role::ReplayStore),
-        cores_busy: system::ROLES.into_iter().map(cores).sum::<f64>() / service::process::cores() as f64,
+        cores_busy: system::ROLES.into_iter().map(cores).sum::<f64>() / all_cores as f64,
         actor_us_per_visit: cores(Role::Actor) * seconds * 1e6 / visits,
         actor_memory_mib: memory(Role::Actor),
         inference_memory_mib: memory(Role::InferenceServer),

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use config::{ConfigError, Override, RunConfig, template};
+use config::{Override, RunConfig, template};
 use launcher::page::Page;
 use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::EvaluatorClient};
 use service::{
@@ -57,13 +57,10 @@ impl System {
         let shape = (config.model.blocks as usize, config.model.filters as usize);
         let (file, network) = model::find(game, options, arguments.model.as_ref(), shape)?;
         config.game.options = file.layout.options;
-        fs::write(folder.path().join("run.toml"), template(&config))?;
-        runtime.block_on(model::publish(
-            &config.checkpoints.store,
-            &config.actor.model,
-            &file,
-        ))?;
+        let (store, label) = (&config.checkpoints.store, &config.actor.model);
+        runtime.block_on(model::publish(store, label, &file))?;
         let file = folder.path().join("run.toml");
+        fs::write(&file, template(&config))?;
         let start = |role| RoleProcess::start(role, ["--config".as_ref(), file.as_os_str()], arguments.logs);
         let store = start(Role::ReplayStore)?;
         let mut server = match arguments.device_pace {
@@ -87,7 +84,7 @@ impl System {
         let mut actor = start(Role::Actor)?;
         let metrics = config.actor.metrics.parse()?;
         actor.wait_until(READY_WITHIN, || {
-            let visits = page::fetch(metrics)?.sum(VISITS);
+            let visits = page(metrics)?.sum(VISITS);
             ensure!(visits > Some(0.0), "the actor has searched nothing");
             Ok(())
         })?;
@@ -128,12 +125,10 @@ fn new_config(arguments: &Arguments, folder: &Path) -> anyhow::Result<RunConfig>
         ("model.blocks", arguments.blocks),
         ("model.filters", arguments.filters),
     ];
-    let given = numbers
-        .into_iter()
-        .filter_map(|(key, number)| Some((key, number?)));
-    let mut settings: Vec<Override> = given
-        .map(|(key, number)| Override::new(key, number))
-        .collect::<Result<_, ConfigError>>()?;
+    let mut settings: Vec<Override> = Vec::new();
+    for (key, number) in numbers {
+        settings.extend(number.map(|number| Override::new(key, number)).transpose()?);
+    }
     let keys = [
         "inference.address",
         "inference.metrics",
@@ -164,9 +159,9 @@ impl Sample {
     /// Takes a sample right after the actor has updated its page, which it does every second.
     pub fn take(system: &System) -> anyhow::Result<Self> {
         let actor = system.process(Role::Actor)?.1;
-        let old = page::fetch(actor)?.sum(VISITS);
+        let old = page(actor)?.sum(VISITS);
         let began = Instant::now();
-        while page::fetch(actor)?.sum(VISITS) <= old {
+        while page(actor)?.sum(VISITS) <= old {
             ensure!(
                 began.elapsed() < UPDATED_WITHIN,
                 "the actor has stopped playing; --logs shows why"
@@ -179,7 +174,7 @@ impl Sample {
             let (pid, metrics) = system.process(role)?;
             let usage = process::usage(pid)
                 .with_context(|| format!("{} has ended; --logs shows why", role.binary()))?;
-            pages.push((role, page::fetch(metrics)?, usage));
+            pages.push((role, page(metrics)?, usage));
         }
         Ok(Self { at, pages })
     }
@@ -217,60 +212,49 @@ mod tests {
         arguments: Arguments,
     }
 
-    fn config(words: &[&str]) -> RunConfig {
-        let words = std::iter::once(&"selfplay").chain(words);
+    fn config(words: &str) -> RunConfig {
+        let words = std::iter::once("selfplay").chain(words.split_whitespace());
         let folder = tempfile::tempdir().unwrap();
         new_config(&CommandLine::parse_from(words).arguments, folder.path()).unwrap()
     }
 
     #[test]
     fn settings_of_the_command_line_have_priority_and_addresses_differ() {
-        let config = config(&[
-            "--visits",
-            "50",
-            "--set",
-            "search.leaves=7",
-            "--set",
-            "actor.threads=3",
-        ]);
+        let config = config("--visits 50 --set search.leaves=7 --set actor.threads=3");
         assert_eq!(
             (config.search.visits, config.search.leaves, config.actor.threads),
             (50, 7, 3)
         );
         assert_eq!(config.game.name, RunConfig::default().game.name);
-        let addresses = [
-            &config.inference.address,
-            &config.inference.metrics,
-            &config.replay.address,
-            &config.replay.metrics,
-            &config.actor.metrics,
+        let (inference, replay) = (&config.inference, &config.replay);
+        let servers = [
+            &inference.address,
+            &inference.metrics,
+            &replay.address,
+            &replay.metrics,
         ];
-        let different: std::collections::HashSet<_> = addresses.into_iter().collect();
+        let different: std::collections::HashSet<_> =
+            servers.into_iter().chain([&config.actor.metrics]).collect();
         assert_eq!(different.len(), 5);
     }
 
     #[test]
     fn a_simulated_device_is_given_work_as_a_gpu() {
-        let (real, simulated) = (config(&[]), config(&["--device-pace", "300+2"]));
+        let (real, simulated) = (config(""), config("--device-pace 300+2"));
         assert_eq!(real.inference.largest_batch(), 128);
         assert_eq!(simulated.inference.largest_batch(), 2048);
-        let set = config(&["--device-pace", "300+2", "--set", "inference.max_batch=64"]);
+        let set = config("--device-pace 300+2 --set inference.max_batch=64");
         assert_eq!(set.inference.largest_batch(), 64);
     }
 
     #[test]
     fn a_game_has_the_settings_of_a_new_run() {
-        let own = config(&["--game", "connect-four", "--blocks", "2"]);
+        let own = config("--game connect-four --blocks 2");
         let mut expected = launcher::new_run(Some("connect-four"), &[]).unwrap();
-        assert_ne!(
-            expected.search,
-            RunConfig::default().search,
-            "it has settings of its own"
-        );
+        // It has settings of its own.
+        assert_ne!(expected.search, RunConfig::default().search);
         expected.model.blocks = 2;
-        assert_eq!(
-            (own.game, own.search, own.model),
-            (expected.game, expected.search, expected.model)
-        );
+        assert_eq!((own.game, own.model), (expected.game, expected.model));
+        assert_eq!(own.search, expected.search);
     }
 }

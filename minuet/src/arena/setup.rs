@@ -11,7 +11,7 @@ use arena::{
 use games::erased::AnyGame;
 
 use super::arguments::Arguments;
-use crate::usage::BadUsage;
+use launcher::BadUsage;
 
 /// Default number of games at once on a thread.
 const GAMES_AT_ONCE: u64 = 32;

@@ -12,7 +12,7 @@ use config::{Device, Provider, RunConfig};
 use indicatif::BinaryBytes;
 use launcher::{plan::ports, run::addresses::Addresses};
 
-use super::check::Check;
+use super::Check;
 
 /// Memory below which a small run does not fit, in bytes.
 const LEAST_MEMORY: u64 = 1 << 30;
@@ -46,28 +46,18 @@ fn processor() -> Check {
         ("avx512f", "AVX-512"),
         ("avx2", "AVX2"),
     ];
-    let found: Vec<&str> = known
-        .iter()
-        .filter(|(flag, _)| flags.contains(flag))
-        .map(|(_, name)| *name)
-        .collect();
-    let text = format!(
-        "{name}: {}",
-        if found.is_empty() {
-            "no vector units known".into()
-        } else {
-            found.join(", ")
-        }
-    );
-    if flags.contains("avx2") {
-        Check::ok("processor", text)
-    } else {
-        Check::warn(
-            "processor",
-            text,
-            "without AVX2 evaluation and training are several times slower",
-        )
-    }
+    let found = known.iter().filter(|(flag, _)| flags.contains(flag));
+    let units = match found.map(|(_, name)| *name).collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "no vector units known".into(),
+        units => units,
+    };
+    let fix = "without AVX2 evaluation and training are several times slower";
+    Check::warn_if(
+        !flags.contains("avx2"),
+        "processor",
+        format!("{name}: {units}"),
+        fix,
+    )
 }
 
 fn cores() -> Check {
@@ -76,15 +66,8 @@ fn cores() -> Check {
         0 => format!("{usable} usable"),
         _ => format!("{usable} of {all} usable"),
     };
-    if usable >= 2 {
-        Check::ok("cores", text)
-    } else {
-        Check::warn(
-            "cores",
-            text,
-            "self-play and training share one core; give the container or the process more",
-        )
-    }
+    let fix = "self-play and training share one core; give the container or the process more";
+    Check::warn_if(usable < 2, "cores", text, fix)
 }
 
 /// Number of the machine's cores, whatever this process may use.
@@ -117,11 +100,7 @@ fn memory() -> Check {
     let used = used.saturating_sub(pages.unwrap_or_default());
     let free = limit.map_or(free, |limit| free.min(limit.saturating_sub(used)));
     let of_all = BinaryBytes(limit.unwrap_or(all));
-    let limited = if limit.is_some() {
-        ", the limit of this container"
-    } else {
-        ""
-    };
+    let limited = limit.map_or("", |_| ", the limit of this container");
     let text = format!("{} free of {of_all}{limited}", BinaryBytes(free));
     match free {
         0..LEAST_MEMORY => Check::fail(
@@ -151,7 +130,7 @@ fn gpu(config: &RunConfig) -> Check {
     let driver = fs::read_to_string("/proc/driver/nvidia/version").ok();
     let version = driver.as_deref().and_then(|text| text.lines().next());
     let devices = fs::read_dir("/proc/driver/nvidia/gpus").map_or(0, Iterator::count);
-    let is_asked_for = matches!(config.inference.provider, Provider::Cuda | Provider::Tensorrt)
+    let is_requested = matches!(config.inference.provider, Provider::Cuda | Provider::Tensorrt)
         || config.learner.device == Device::Cuda;
     match version {
         Some(version) if devices > 0 => Check::ok("gpu", format!("{devices} × NVIDIA, driver {version}")),
@@ -160,7 +139,7 @@ fn gpu(config: &RunConfig) -> Check {
             format!("a driver ({version}) without a GPU"),
             "give the container a GPU, or ignore this: the CPU computes",
         ),
-        None if is_asked_for => Check::fail(
+        None if is_requested => Check::fail(
             "gpu",
             "run.toml asks for a GPU, but this machine has no NVIDIA driver",
             "install the driver, or set inference.provider and learner.device to auto",
@@ -198,43 +177,30 @@ fn free_ports(config: &RunConfig, run: Option<&Path>) -> Vec<Check> {
     if run.is_some_and(|run| Addresses::of_running(run).is_some()) {
         return checks;
     }
-    let usual = RunConfig::default();
-    let named = [
-        (
-            "inference.address",
-            config.inference.listen_address(),
-            usual.inference.listen_address(),
-        ),
-        (
-            "replay.address",
-            config.replay.listen_address(),
-            usual.replay.listen_address(),
-        ),
-        ("inference.metrics", &config.inference.metrics, ""),
-        ("replay.metrics", &config.replay.metrics, ""),
-        ("learner.metrics", &config.learner.metrics, ""),
-        ("actor.metrics", &config.actor.metrics, ""),
-    ];
-    for (key, address, usual) in named {
+    let named = |config: &RunConfig| {
+        [
+            ("inference.address", config.inference.listen_address().to_owned()),
+            ("replay.address", config.replay.listen_address().to_owned()),
+            ("inference.metrics", config.inference.metrics.clone()),
+            ("replay.metrics", config.replay.metrics.clone()),
+            ("learner.metrics", config.learner.metrics.clone()),
+            ("actor.metrics", config.actor.metrics.clone()),
+        ]
+    };
+    let usual = named(&RunConfig::default());
+    for ((key, address), (_, usual)) in named(config).into_iter().zip(usual) {
         // A name that is not this machine's is that of a server elsewhere.
         let is_taken = !address.is_empty()
-            && matches!(TcpListener::bind(address), Err(error) if error.kind() == std::io::ErrorKind::AddrInUse);
+            && matches!(TcpListener::bind(&address), Err(error) if error.kind() == std::io::ErrorKind::AddrInUse);
         if !is_taken {
             continue;
         }
         let text = format!("{key} = {address} is taken by another program");
-        checks.push(if address == usual {
-            Check::warn(
-                "ports",
-                text,
-                "`minuet up` takes free ports by itself; roles started one by one need another address",
-            )
-        } else {
-            Check::fail(
-                "ports",
-                text,
-                format!("end that program, or set another address: {key}"),
-            )
+        let fix = "`minuet up` takes free ports by itself; roles started one by one need another address";
+        let set = format!("end that program, or set another address: {key}");
+        checks.push(match address == usual {
+            true => Check::warn("ports", text, fix),
+            false => Check::fail("ports", text, set),
         });
     }
     checks

@@ -2,13 +2,11 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`check`] | one line of the result |
 //! | [`machine`] | processor, cores, memory, GPU, clock, ports |
 //! | [`programs`] | the roles' programs and ONNX Runtime |
 //! | [`storage`] | the disk of the run's folder, and the model store |
 //! | [`run`] | the run's state and its alarms |
 
-mod check;
 mod machine;
 mod programs;
 mod run;
@@ -18,10 +16,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use config::RunConfig;
-use launcher::{alarms::Alarm, run::folder::CONFIG};
+use launcher::{
+    alarms::{Alarm, Severity},
+    run::folder::CONFIG,
+};
 use serde::Serialize;
-
-use check::{Check, State};
 
 /// Arguments of `minuet doctor`.
 #[derive(clap::Args)]
@@ -54,7 +53,7 @@ struct Failed(usize);
 
 /// All results.
 #[derive(Serialize)]
-struct Report {
+struct Findings {
     /// True if nothing fails.
     ok: bool,
     checks: Vec<Check>,
@@ -81,7 +80,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
 }
 
-fn examine(arguments: &Arguments) -> anyhow::Result<Report> {
+fn examine(arguments: &Arguments) -> anyhow::Result<Findings> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -91,7 +90,7 @@ fn examine(arguments: &Arguments) -> anyhow::Result<Report> {
         Some(run) => settings(run),
         None => (RunConfig::default(), Vec::new()),
     };
-    let is_readable = checks.iter().all(|check| check.state == State::Ok);
+    let is_readable = checks.iter().all(|check| check.state == CheckState::Ok);
     checks.extend(machine::checks(&config, arguments.run.as_deref()));
     checks.extend(programs::checks(&config, arguments.binaries.as_deref())?);
     checks.extend(runtime.block_on(storage::checks(&config, folder, arguments.run.is_some())));
@@ -101,7 +100,7 @@ fn examine(arguments: &Arguments) -> anyhow::Result<Report> {
         checks.extend(state);
         alarms = raised;
     }
-    let mut report = Report {
+    let mut report = Findings {
         ok: true,
         checks,
         alarms,
@@ -130,10 +129,94 @@ fn settings(run: &Path) -> (RunConfig, Vec<Check>) {
     }
 }
 
-impl Report {
+impl Findings {
     fn failures(&self) -> usize {
-        let checks = self.checks.iter().filter(|check| check.state == State::Fail);
+        let checks = self.checks.iter().filter(|check| check.state == CheckState::Fail);
         let alarms = self.alarms.iter().map(Check::of_alarm);
-        checks.count() + alarms.filter(|check| check.state == State::Fail).count()
+        checks.count() + alarms.filter(|check| check.state == CheckState::Fail).count()
+    }
+}
+
+/// Result of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum CheckState {
+    /// Nothing to do.
+    Ok,
+    /// Runs work, but slower or with less safety.
+    Warn,
+    /// A run would not work.
+    Fail,
+}
+
+/// Result of one check.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct Check {
+    /// Name of the thing.
+    pub name: String,
+    /// Result.
+    pub state: CheckState,
+    /// Finding.
+    pub text: String,
+    /// Remedy: an action of a person; empty if all is well.
+    pub fix: String,
+}
+
+impl Check {
+    /// A finding that needs nothing.
+    pub fn ok(name: &str, text: impl Into<String>) -> Self {
+        Self::new(name, CheckState::Ok, text, "")
+    }
+
+    /// A finding that makes runs slower or less safe.
+    pub fn warn(name: &str, text: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::new(name, CheckState::Warn, text, fix)
+    }
+
+    /// A finding that makes runs slower or less safe if `is_poor`.
+    pub fn warn_if(is_poor: bool, name: &str, text: impl Into<String>, fix: &str) -> Self {
+        match is_poor {
+            true => Self::warn(name, text, fix),
+            false => Self::ok(name, text),
+        }
+    }
+
+    /// A finding with which a run would not work.
+    pub fn fail(name: &str, text: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self::new(name, CheckState::Fail, text, fix)
+    }
+
+    fn new(name: &str, state: CheckState, text: impl Into<String>, fix: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            state,
+            text: text.into(),
+            fix: fix.into(),
+        }
+    }
+
+    /// An alarm as a line.
+    pub fn of_alarm(alarm: &Alarm) -> Self {
+        let state = match alarm.severity {
+            Severity::Warning => CheckState::Warn,
+            Severity::Critical => CheckState::Fail,
+        };
+        let setting = alarm.setting.map(|setting| format!("; perhaps --set {setting}"));
+        let fix = format!("{}{}", alarm.fix, setting.unwrap_or_default());
+        Self::new(alarm.name, state, alarm.text.as_str(), fix)
+    }
+
+    /// Formats the check for people: a line, and one with the remedy.
+    pub fn lines(&self) -> String {
+        let state = match self.state {
+            CheckState::Ok => "ok",
+            CheckState::Warn => "warn",
+            CheckState::Fail => "FAIL",
+        };
+        let fix = match self.fix.as_str() {
+            "" => String::new(),
+            fix => format!("{:>20}{fix}\n", "→ "),
+        };
+        format!("{state:<5} {:<12} {}\n{fix}", self.name, self.text)
     }
 }

@@ -9,7 +9,7 @@ use config::{Provider, RunConfig};
 use launcher::processes;
 use service::role::Role;
 
-use super::check::Check;
+use super::Check;
 
 /// Looks at the programs and at ONNX Runtime.
 ///
@@ -28,10 +28,8 @@ pub fn checks(config: &RunConfig, binaries: Option<&Path>) -> anyhow::Result<Vec
         .filter_map(|role| program(&folder.join(role.binary())))
         .collect();
     if checks.is_empty() {
-        checks.push(Check::ok(
-            "programs",
-            format!("all start, in {}", folder.display()),
-        ));
+        let text = format!("all start, in {}", folder.display());
+        checks.push(Check::ok("programs", text));
     }
     checks.push(onnx_runtime(config));
     Ok(checks)
@@ -44,12 +42,8 @@ fn program(path: &Path) -> Option<Check> {
         Ok(output) if output.status.success() => return None,
         Ok(output) => {
             let text = String::from_utf8_lossy(&output.stderr);
-            let first = text.lines().next().unwrap_or_default().trim().to_owned();
-            if first.is_empty() {
-                output.status.to_string()
-            } else {
-                first
-            }
+            let first = text.lines().next().map(str::trim).filter(|line| !line.is_empty());
+            first.map_or_else(|| output.status.to_string(), str::to_owned)
         }
         Err(error) => error.to_string(),
     };

@@ -13,7 +13,7 @@ use launcher::{
     run::addresses::Addresses,
 };
 
-use super::check::Check;
+use super::Check;
 
 /// Tolerated difference between the clock of the machine that published a checkpoint and this one's.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);

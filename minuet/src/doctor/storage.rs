@@ -7,7 +7,7 @@ use config::RunConfig;
 use indicatif::BinaryBytes;
 use service::filesystem::Filesystem;
 
-use super::check::Check;
+use super::Check;
 
 /// Free space below which a run does not begin well, in bytes.
 const LEAST: u64 = 256 << 20;
@@ -30,52 +30,30 @@ fn disk(config: &RunConfig, folder: &Path) -> Check {
             return Check::fail("disk", text, "name a folder that exists and that you may read");
         }
     };
-    let (system, space) = match (Filesystem::of(&there), rustix::fs::statvfs(&there)) {
-        (Ok(system), Ok(space)) => (system, space),
-        (Err(error), _) => return Check::fail("disk", error.to_string(), "use another folder"),
-        (_, Err(error)) => {
-            return Check::fail("disk", io::Error::from(error).to_string(), "use another folder");
-        }
+    let examine = || io::Result::Ok((Filesystem::of(&there)?, rustix::fs::statvfs(&there)?));
+    let (system, space) = match examine() {
+        Ok(examined) => examined,
+        Err(error) => return Check::fail("disk", error.to_string(), "use another folder"),
     };
     let free = space.f_bavail.saturating_mul(space.f_frsize);
-    let text = format!(
-        "{} free on {} at {}",
-        BinaryBytes(free),
-        system.name,
-        there.display()
-    );
+    let (name, at) = (system.name, there.display());
+    let text = format!("{} free on {name} at {at}", BinaryBytes(free));
     if let Err(error) = write_and_lock(&there) {
-        return Check::fail(
-            "disk",
-            format!("{text}, but no file can be written there: {error}"),
-            "free the disk, or use a folder that you may write",
-        );
+        let text = format!("{text}, but no file can be written there: {error}");
+        return Check::fail("disk", text, "free the disk, or use a folder that you may write");
     }
     let wanted = config.replay.max_disk_mib << 20;
     if free < LEAST {
-        Check::fail(
-            "disk",
-            text,
-            format!(
-                "a run needs {}; it keeps at most replay.max_disk_mib of games",
-                BinaryBytes(LEAST)
-            ),
-        )
+        let least = BinaryBytes(LEAST);
+        let fix = format!("a run needs {least}; it keeps at most replay.max_disk_mib of games");
+        Check::fail("disk", text, fix)
     } else if !system.durable {
-        Check::warn(
-            "disk",
-            text,
-            "this folder lies in memory: a power failure or a restart loses the run",
-        )
-    } else if free < wanted {
-        let wanted = BinaryBytes(wanted);
-        Check::warn(
-            "disk",
-            text,
-            format!("games may take {wanted} (replay.max_disk_mib): lower it, or use a larger disk"),
-        )
+        let fix = "this folder lies in memory: a power failure or a restart loses the run";
+        Check::warn("disk", text, fix)
     } else {
-        Check::ok("disk", text)
+        let size = BinaryBytes(wanted);
+        let fix = format!("games may take {size} (replay.max_disk_mib): lower it, or use a larger disk");
+        Check::warn_if(free < wanted, "disk", text, &fix)
     }
 }
 

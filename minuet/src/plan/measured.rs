@@ -2,10 +2,11 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, Read},
-    path::{Path, PathBuf},
+    io::{BufReader, Read},
+    path::Path,
 };
 
+use anyhow::{Context as _, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use super::reports::{Inference, Replay, Report, Selfplay, Training, size_of};
@@ -13,66 +14,20 @@ use super::reports::{Inference, Replay, Report, Selfplay, Training, size_of};
 /// Figures that come with Minuet.
 const SHIPPED: &str = include_str!("measured.jsonl");
 
-/// Error: a file of measured figures cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum MeasuredError {
-    /// The file cannot be opened.
-    #[error("cannot read {}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Reason.
-        source: io::Error,
-    },
-    /// Something in the file is not a result of a benchmark.
-    #[error(
-        "{name}: object {number} is not a result of `minuet bench … --json`; write the command's output to the file again"
-    )]
-    Damaged {
-        /// Name of the file.
-        name: String,
-        /// Number of the object in the file, from 1.
-        number: usize,
-        /// Reason.
-        source: serde_json::Error,
-    },
-    /// A rate or a size is not above 0.
-    #[error("{name}: object {number}: `{key}` is {value} and must be above 0; measure it again, for longer")]
-    NotPositive {
-        /// Name of the file.
-        name: String,
-        /// Number of the object in the file, from 1.
-        number: usize,
-        /// Key of the figure.
-        key: &'static str,
-        /// Value of the figure.
-        value: f64,
-    },
-    /// The file holds no object.
-    #[error("{name} is empty; write results of `minuet bench … --json` to it, as `minuet plan --help` shows")]
-    Empty {
-        /// Name of the file.
-        name: String,
-    },
-}
-
 /// Origin of a result. Results of one's own machine need none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Origin {
     /// Kind of the machine.
-    #[serde(default)]
     pub machine: Option<String>,
     /// Command that printed the result.
-    #[serde(default)]
     pub command: Option<String>,
     /// Commit of the program.
-    #[serde(default)]
     pub commit: Option<String>,
 }
 
 /// A result and its origin.
 #[derive(Debug, Deserialize)]
-struct Entry {
+struct OneResult {
     #[serde(flatten)]
     origin: Origin,
     #[serde(flatten)]
@@ -84,57 +39,49 @@ pub type Found<'a, T> = (&'a Origin, &'a T);
 
 /// Results of benchmarks.
 #[derive(Debug)]
-pub struct Measured(Vec<Entry>);
+pub struct Measured(Vec<OneResult>);
 
 impl Measured {
     /// Returns the figures that come with Minuet.
     ///
     /// # Errors
-    /// [`MeasuredError`] if this build's own file is damaged.
-    pub fn shipped() -> Result<Self, MeasuredError> {
+    /// This build's own file is damaged.
+    pub fn shipped() -> anyhow::Result<Self> {
         Self::parse(SHIPPED.as_bytes(), "the file of figures of this build")
     }
 
     /// Reads a file of objects, one after the other.
     ///
     /// # Errors
-    /// [`MeasuredError`].
-    pub fn read(path: &Path) -> Result<Self, MeasuredError> {
-        let file = File::open(path).map_err(|source| MeasuredError::Io {
-            path: path.to_owned(),
-            source,
-        })?;
-        Self::parse(BufReader::new(file), &path.display().to_string())
+    /// The file cannot be read, is empty, or an object in it is damaged.
+    pub fn read(path: &Path) -> anyhow::Result<Self> {
+        let name = path.display().to_string();
+        let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+        Self::parse(BufReader::new(file), &name)
     }
 
     /// Parses objects, one after the other. `name` is that of their file, for errors.
-    ///
-    /// # Errors
-    /// [`MeasuredError`].
-    pub fn parse(objects: impl Read, name: &str) -> Result<Self, MeasuredError> {
-        let objects = serde_json::Deserializer::from_reader(objects).into_iter::<Entry>();
-        let mut entries = Vec::new();
-        for (number, entry) in (1..).zip(objects) {
-            let name = || name.to_owned();
-            let entry = entry.map_err(|source| MeasuredError::Damaged {
-                name: name(),
-                number,
-                source,
+    pub fn parse(objects: impl Read, name: &str) -> anyhow::Result<Self> {
+        let objects = serde_json::Deserializer::from_reader(objects).into_iter::<OneResult>();
+        let mut results = Vec::new();
+        for (number, result) in (1..).zip(objects) {
+            let result = result.with_context(|| {
+                format!(
+                    "{name}: object {number} is not a result of `minuet bench … --json`; write the command's output to the file again"
+                )
             })?;
-            if let Some((key, value)) = entry.report.not_positive() {
-                return Err(MeasuredError::NotPositive {
-                    name: name(),
-                    number,
-                    key,
-                    value,
-                });
+            if let Some((key, value)) = result.report.not_positive() {
+                bail!(
+                    "{name}: object {number}: `{key}` is {value} and must be above 0; measure it again, for longer"
+                );
             }
-            entries.push(entry);
+            results.push(result);
         }
-        if entries.is_empty() {
-            return Err(MeasuredError::Empty { name: name.into() });
-        }
-        Ok(Self(entries))
+        ensure!(
+            !results.is_empty(),
+            "{name} is empty; write results of `minuet bench … --json` to it, as `minuet plan --help` shows"
+        );
+        Ok(Self(results))
     }
 
     /// Returns the last self-play of `game` with a network of random weights of this size.
@@ -176,14 +123,18 @@ impl Measured {
 
     /// Returns games and sizes of all networks, each once, as `game size`.
     pub fn networks(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.0.iter().flat_map(|entry| entry.report.networks()).collect();
+        let mut names: Vec<String> = self
+            .0
+            .iter()
+            .flat_map(|result| result.report.networks())
+            .collect();
         names.sort();
         names.dedup();
         names
     }
 
     fn last<'a, T>(&'a self, pick: impl Fn(&'a Report) -> Option<&'a T>) -> Option<Found<'a, T>> {
-        let mut entries = self.0.iter().rev();
-        entries.find_map(|entry| Some((&entry.origin, pick(&entry.report)?)))
+        let mut results = self.0.iter().rev();
+        results.find_map(|result| Some((&result.origin, pick(&result.report)?)))
     }
 }

@@ -7,10 +7,10 @@
 //! | [`needs`] | the calculation, without input or output |
 //! | [`result`] | the plan; [`table`] formats it as text |
 
-pub mod measured;
+mod measured;
 mod needs;
-pub mod reports;
-pub mod result;
+mod reports;
+mod result;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -22,8 +22,6 @@ use games::registry;
 
 use measured::Measured;
 use needs::Demand;
-
-pub use needs::NotMeasured;
 
 /// Arguments of `minuet plan`.
 #[derive(clap::Args)]

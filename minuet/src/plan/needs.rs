@@ -15,6 +15,8 @@
 //!
 //! The needs are those of full load: nothing is added for failures or peaks.
 
+use launcher::BadUsage;
+
 use super::{
     measured::{Measured, Origin},
     reports::{Inference, Replay, Selfplay, Served, Trained},
@@ -22,30 +24,6 @@ use super::{
 };
 
 const SECONDS_A_DAY: f64 = 86_400.0;
-
-/// Error: nothing was measured of a network.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "nothing was measured of a network of {network} (blocks x filters, e.g. 4x64) for {game}; measured are {}; \
-     `minuet plan --help` shows how to measure another one and to give its figures with --measured",
-    measured.join(", ")
-)]
-pub struct NotMeasured {
-    game: String,
-    network: String,
-    measured: Vec<String>,
-}
-
-impl NotMeasured {
-    /// The error for a game and a network, with what was measured instead.
-    pub fn new(game: &str, network: &str, measured: &Measured) -> Self {
-        Self {
-            game: game.into(),
-            network: network.into(),
-            measured: measured.networks(),
-        }
-    }
-}
 
 /// Size of a run, and the settings that a plan depends on.
 #[derive(Clone, Debug)]
@@ -83,23 +61,28 @@ impl Demand {
     /// Computes what the run needs.
     ///
     /// # Errors
-    /// [`NotMeasured`] if there are no figures of the network at all.
-    pub fn plan(&self, measured: &Measured) -> Result<Plan, NotMeasured> {
+    /// There are no figures of the network at all.
+    pub fn plan(&self, measured: &Measured) -> Result<Plan, BadUsage> {
         let (game, network) = (self.game.as_str(), self.network.as_str());
         let selfplay = measured.selfplay(game, network);
         let inference = measured.inference(game, network);
         let replay = measured.replay(game);
         let training = measured.training(game, network);
         if selfplay.is_none() && inference.is_none() && training.is_none() {
-            return Err(NotMeasured::new(game, network, measured));
+            return Err(BadUsage(format!(
+                "nothing was measured of a network of {network} (blocks x filters, e.g. 4x64) for {game}; measured are {}; \
+                 `minuet plan --help` shows how to measure another one and to give its figures with --measured",
+                measured.networks().join(", ")
+            )));
         }
         let rows = selfplay.map(|(_, found)| found.rows_per_request);
+        let fastest = |one: &&Trained, other: &&Trained| one.samples.total_cmp(&other.samples);
         let figures = Figures {
             selfplay: selfplay.map(|(_, found)| found),
             inference: inference.map(|(_, found)| found),
             served: inference.and_then(|(_, found)| fastest_server(&found.figures, network, rows)),
             replay: replay.map(|(_, found)| found),
-            trained: training.and_then(|(_, found)| fastest_training(&found.figures)),
+            trained: training.and_then(|(_, found)| found.figures.iter().max_by(fastest)),
             trained_on_gpu: training.is_some_and(|(_, found)| is_gpu(&found.device)),
         };
         let origins = [
@@ -122,8 +105,10 @@ impl Demand {
     fn needs(&self, figures: &Figures<'_>) -> Plan {
         let positions = self.positions_per_day as f64 / SECONDS_A_DAY;
         let samples = positions * self.samples_per_position;
-        let visits = figures.visits(positions);
-        let evaluations = visits.and_then(|visits| figures.evaluations(visits));
+        let play = figures.selfplay;
+        let visits = play.map(|found| positions * found.visits_per_second / found.positions_per_second);
+        let evaluations =
+            play.map(|found| positions * found.fresh_evaluations_per_second / found.positions_per_second);
         let inference = figures.servers(evaluations);
         let actors = figures.actors(visits, evaluations);
         let replay = Store {
@@ -133,11 +118,7 @@ impl Demand {
             }),
         };
         let learner = figures.learner(samples);
-        let learner_cores = if figures.trained_on_gpu {
-            Some(0.0)
-        } else {
-            learner.cores
-        };
+        let learner_cores = learner.cores.or(learner.gpus.map(|_| 0.0));
         let cores = [actors.cores, inference.cores, replay.cores, learner_cores];
         let checkpoints = samples / self.batch as f64 / self.checkpoint_steps as f64;
         let fetched = inference.servers.map(|servers| servers as f64 * checkpoints);
@@ -216,16 +197,6 @@ impl Demand {
 }
 
 impl Figures<'_> {
-    fn visits(&self, positions: f64) -> Option<f64> {
-        let found = self.selfplay?;
-        Some(positions * found.visits_per_second / found.positions_per_second)
-    }
-
-    fn evaluations(&self, visits: f64) -> Option<f64> {
-        let found = self.selfplay?;
-        Some(visits * found.fresh_evaluations_per_second / found.visits_per_second)
-    }
-
     /// Servers at full load, of one core or one GPU each.
     fn busy_servers(&self, evaluations: Option<f64>) -> Option<f64> {
         Some(evaluations? / self.served?.capacity())
@@ -319,7 +290,7 @@ fn limits(replay: &Store, learner: &Learner) -> Vec<String> {
 
 /// Returns the figures of the fastest provider of a network, under the load whose requests are most like those of `rows`
 /// positions.
-pub fn fastest_server<'a>(figures: &'a [Served], network: &str, rows: Option<f64>) -> Option<&'a Served> {
+fn fastest_server<'a>(figures: &'a [Served], network: &str, rows: Option<f64>) -> Option<&'a Served> {
     let of_network = || figures.iter().filter(|found| found.network == network);
     let fastest = of_network().max_by(|one, other| one.capacity().total_cmp(&other.capacity()))?;
     let Some(rows) = rows else {
@@ -329,13 +300,6 @@ pub fn fastest_server<'a>(figures: &'a [Served], network: &str, rows: Option<f64
     of_network()
         .filter(|found| found.provider == fastest.provider)
         .min_by(|one, other| distance(one).total_cmp(&distance(other)))
-}
-
-/// Returns the precision that trains fastest.
-fn fastest_training(figures: &[Trained]) -> Option<&Trained> {
-    figures
-        .iter()
-        .max_by(|one, other| one.samples.total_cmp(&other.samples))
 }
 
 /// True for the name of a provider or a device that is a GPU.

@@ -30,9 +30,6 @@ pub struct Selfplay {
     pub rows_per_request: f64,
     /// Processor time of the actor, in microseconds.
     pub actor_us_per_visit: f64,
-    /// Numbers of threads, and the evaluations per second of the device with each of them. Older results lack it.
-    #[serde(default)]
-    pub thread_speeds: Vec<(u32, f64)>,
 }
 
 /// Result of `minuet bench inference`.
@@ -54,7 +51,6 @@ pub struct Served {
     pub served: f64,
     pub served_per_cpu_second: f64,
     /// Size of the model's file. Older results lack it.
-    #[serde(default)]
     pub model_bytes: Option<f64>,
 }
 
@@ -91,7 +87,6 @@ pub struct Replay {
     pub message_bytes: f64,
     pub disk_bytes: f64,
     /// Size in a batch. Older results lack it.
-    #[serde(default)]
     pub batch_bytes: Option<f64>,
 }
 
@@ -137,14 +132,6 @@ impl Report {
                 ("positions_per_second", found.positions_per_second),
                 ("rows_per_request", found.rows_per_request),
                 ("actor_us_per_visit", found.actor_us_per_visit),
-                (
-                    "thread_speeds",
-                    found
-                        .thread_speeds
-                        .iter()
-                        .map(|speed| speed.1)
-                        .fold(1.0, f64::min),
-                ),
             ],
             Self::Inference(found) => {
                 let bytes = [

@@ -1,10 +1,6 @@
 //! Plans of figures so round that every need can be checked by hand.
 
-use super::{
-    measured::{Measured, MeasuredError},
-    needs::Demand,
-    result::Plan,
-};
+use super::{measured::Measured, needs::Demand, result::Plan};
 
 /// 100 visits a position, a quarter of them evaluated, 20 µs a visit.
 const SELFPLAY: &str = r#"{"bench": "selfplay", "game": "chess", "network": "random weights 4x64", "leaves": 4, "actor_threads": 2,
@@ -26,7 +22,7 @@ const TRAINING: &str = r#"{"bench": "training", "game": "chess", "network": "4x6
         {"precision": "bf16", "samples": 2000, "samples_per_cpu_second": 2500}
     ]}"#;
 
-fn measured(objects: &[&str]) -> Result<Measured, MeasuredError> {
+fn measured(objects: &[&str]) -> anyhow::Result<Measured> {
     Measured::parse(objects.join("\n").as_bytes(), "figures.jsonl")
 }
 

@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use games::{Course, erased::AnyGame};
 use serde_json::{Map, Value};
 
-use crate::rules::request::Request;
+use crate::rules::answer::Request;
 
 /// A game under way, with the text of its start.
 pub struct Play {

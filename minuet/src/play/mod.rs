@@ -28,7 +28,7 @@ use games::{Player, erased::AnyGame, registry, terminal::Style};
 use network::shipped::{self, Level};
 
 use self::{game::Play, session::Session};
-use crate::usage::BadUsage;
+use launcher::BadUsage;
 
 /// Arguments of `minuet play`.
 #[derive(clap::Args)]

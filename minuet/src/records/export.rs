@@ -4,18 +4,16 @@ use std::{fs::File, io::BufWriter, path::PathBuf};
 
 use anyhow::Context as _;
 use games::registry;
-use proto::v1::{self, StoredGame};
+use proto::v1;
 use replay_store::exchange::{
     archive::{Header, Writer},
     numpy,
 };
 use serde_json::json;
 
-use tonic::Streaming;
-
 use super::{
     selection::Selection,
-    source::{Access, StoreLocation, status_error},
+    source::{Access, ExportedGames, StoreLocation},
 };
 
 /// Arguments of `minuet games export`.
@@ -45,10 +43,7 @@ pub struct Arguments {
 /// Exports games.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut source = arguments.place.open(Access::Read).await?;
-    let mut games = Games {
-        stream: source.export(arguments.selection.filter()).await?,
-        unreadable: 0,
-    };
+    let mut games = source.export(arguments.selection.filter()).await?;
     let first = games.next().await?;
     let written = match (first, &arguments.file, &arguments.numpy) {
         (None, ..) => None,
@@ -56,9 +51,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         (Some(first), Some(file), None) => Some((archive(file.clone(), first, &mut games).await?, file)),
         (Some(_), None, None) => anyhow::bail!("name a file, or a folder with --numpy"),
     };
-    let unreadable = games.unreadable;
+    source.add_unreadable(games.unreadable);
     drop(games);
-    source.add_unreadable(unreadable);
     let damage = source.close().await?;
     match (written, damage) {
         (None, None) => anyhow::bail!("no stored game matches the options"),
@@ -77,28 +71,12 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// The games of an export as they arrive.
-struct Games {
-    stream: Streaming<StoredGame>,
-    /// Number of games that the store could not read; known at the end.
-    unreadable: u64,
-}
-
-impl Games {
-    /// Returns the next game and its sequence number; `None` at the end.
-    async fn next(&mut self) -> anyhow::Result<Option<(u64, v1::Game)>> {
-        while let Some(stored) = self.stream.message().await.map_err(status_error)? {
-            self.unreadable += stored.unreadable;
-            if let Some(game) = stored.game {
-                return Ok(Some((stored.sequence, game)));
-            }
-        }
-        Ok(None)
-    }
-}
-
 /// Writes an archive. Returns the numbers of games and positions. The archive is durable and complete when its name appears.
-async fn archive(file: PathBuf, first: (u64, v1::Game), games: &mut Games) -> anyhow::Result<(u64, u64)> {
+async fn archive(
+    file: PathBuf,
+    first: (u64, v1::Game),
+    games: &mut ExportedGames,
+) -> anyhow::Result<(u64, u64)> {
     let partial = file.with_extension("partial");
     let out = File::create(&partial).with_context(|| partial.display().to_string())?;
     let header = Header {
@@ -121,7 +99,11 @@ async fn archive(file: PathBuf, first: (u64, v1::Game), games: &mut Games) -> an
 }
 
 /// Writes arrays for NumPy. Returns the numbers of games and positions.
-async fn arrays(folder: PathBuf, first: (u64, v1::Game), games: &mut Games) -> anyhow::Result<(u64, u64)> {
+async fn arrays(
+    folder: PathBuf,
+    first: (u64, v1::Game),
+    games: &mut ExportedGames,
+) -> anyhow::Result<(u64, u64)> {
     let mut writer = numpy::Writer::create(&folder).with_context(|| folder.display().to_string())?;
     let (name, options) = (first.1.game.clone(), first.1.options);
     let layout = serde_json::to_value(registry::find(&name)?.layout(options)?)?;

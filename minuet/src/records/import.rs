@@ -48,7 +48,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let importing = import_all(&mut source, archives, &append_counts, &shutdown);
     let ended = send::watched(importing, &append_counts, &shutdown).await;
     source.close().await?;
-    let counts = append_counts.counts();
+    let counts = append_counts.lock();
     if arguments.json {
         println!(
             "{}",

@@ -8,7 +8,6 @@
 //! | [`check`] | replaying games from their records and repeating their searches |
 
 pub mod check;
-pub mod damage;
 mod delete;
 mod export;
 mod import;

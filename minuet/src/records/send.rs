@@ -32,12 +32,11 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval of the reports that positions are awaited. The store treats a report as valid for two seconds.
 const AWAIT_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Counts of the store's answers, shared.
-#[derive(Debug, Default)]
-pub struct AppendCounts(Mutex<Counts>);
+/// Counts of the store's answers, which sending changes and the display of the progress reads.
+pub type AppendCounts = Mutex<Counts>;
 
 /// Counts of the store's answers.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Counts {
     /// Number of games stored.
     pub stored: u64,
@@ -46,40 +45,22 @@ pub struct Counts {
     /// Number of games refused permanently.
     pub refused: u64,
     /// The first of these refusals.
-    pub refusals: Vec<AppendAck>,
+    refusals: Vec<AppendAck>,
     /// Number of games that were refused temporarily and will be sent again.
     waiting: usize,
     /// Reason of the last temporary refusal.
     reason: String,
 }
 
-impl AppendCounts {
-    /// Returns the counts so far.
-    pub fn counts(&self) -> Counts {
-        self.0.lock().clone()
-    }
-
-    /// Returns the progress in words.
+impl Counts {
+    /// Returns the counts in words.
     pub fn summary(&self) -> String {
-        let counts = self.0.lock();
-        let mut text = format!(
-            "{} games stored, {} already present",
-            counts.stored, counts.duplicates
-        );
-        if counts.waiting > 0 {
-            text += &format!("; {} wait to be sent again ({})", counts.waiting, counts.reason);
+        let (stored, duplicates, refused) = (self.stored, self.duplicates, self.refused);
+        let mut text = format!("{stored} games stored, {duplicates} already present, {refused} refused");
+        if self.waiting > 0 {
+            text += &format!("; {} wait to be sent again ({})", self.waiting, self.reason);
         }
         text
-    }
-}
-
-impl Counts {
-    /// Returns the result in words.
-    pub fn summary(&self) -> String {
-        format!(
-            "{} games stored, {} already present, {} refused",
-            self.stored, self.duplicates, self.refused
-        )
     }
 }
 
@@ -99,7 +80,7 @@ pub async fn watched(
     let ended = loop {
         tokio::select! {
             ended = &mut sending => break ended,
-            _ = progress.tick() => eprintln!("{}", append_counts.summary()),
+            _ = progress.tick() => eprintln!("{}", append_counts.lock().summary()),
             name = signals.next() => {
                 if stopped_by.replace(name).is_some() {
                     bail!("stopped by a second {name}; games in transit may or may not be stored");
@@ -109,7 +90,7 @@ pub async fn watched(
             }
         }
     };
-    let counts = append_counts.counts();
+    let counts = append_counts.lock();
     for ack in &counts.refusals {
         eprintln!("game {} was refused: {}", proto::ids::hex(&ack.id), ack.refused);
     }
@@ -181,7 +162,7 @@ async fn send_games(
             // If the stream has ended, `acks.next()` below reports it.
             let _ = outbound.send(game).await;
         }
-        append_counts.0.lock().waiting = resend.len();
+        append_counts.lock().waiting = resend.len();
         if !has_more && resend.is_empty() && in_transit.is_empty() {
             return Ok(());
         }
@@ -207,7 +188,7 @@ async fn send_games(
                 let ack = ack.map_err(status_error)?;
                 let place = in_transit.iter().position(|game| game.id == ack.id);
                 let game = place.map(|place| in_transit.swap_remove(place));
-                let mut counts = append_counts.0.lock();
+                let mut counts = append_counts.lock();
                 match (game, ack) {
                     (Some(game), ack) if !ack.refused.is_empty() && ack.retry => {
                         counts.reason = ack.refused;
@@ -317,7 +298,7 @@ mod tests {
         )
         .await
         .unwrap();
-        let counts = append_counts.counts();
+        let counts = append_counts.lock();
         assert_eq!(
             (counts.refused, counts.duplicates, counts.stored, counts.waiting),
             (200, 114, 686, 0)
@@ -342,15 +323,15 @@ mod tests {
         });
         tokio::time::sleep(Duration::from_secs(600)).await;
         assert_eq!(
-            append_counts.summary(),
-            "0 games stored, 0 already present; 10 wait to be sent again (the disk is full)"
+            append_counts.lock().summary(),
+            "0 games stored, 0 already present, 0 refused; 10 wait to be sent again (the disk is full)"
         );
         let times = *sent.lock() / 10;
         // Each pause is between 5 s and 10 s, except for the first few.
         assert!((60..=140).contains(&times), "{times} times in ten minutes");
         shutdown.cancel();
         sending.await.unwrap().unwrap();
-        assert_eq!(append_counts.counts().stored, 0);
+        assert_eq!(append_counts.lock().stored, 0);
     }
 
     #[tokio::test]

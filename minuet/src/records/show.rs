@@ -46,9 +46,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
 
 fn print(game: &v1::Game, as_json: bool) -> anyhow::Result<()> {
     let texts = texts(game)?;
-    let moves: Vec<Value> = positions(game)?
-        .zip(&texts)
-        .map(|(position, text)| {
+    if as_json {
+        let moves = positions(game)?.zip(&texts).map(|(position, text)| {
             json!({
                 "ply": position.ply,
                 "mover": position.mover,
@@ -60,24 +59,13 @@ fn print(game: &v1::Game, as_json: bool) -> anyhow::Result<()> {
                 "model": game.model_of_position.get(position.ply)
                     .and_then(|&model| game.model_versions.get(model as usize)),
             })
-        })
-        .collect();
-    if as_json {
-        println!("{}", whole(game, moves));
+        });
+        println!("{}", whole(game, moves.collect()));
         return Ok(());
     }
-    println!(
-        "game      {}  {} (options {})",
-        hex(&game.id),
-        game.game,
-        game.options
-    );
-    println!(
-        "finished  {}  by {} ({})",
-        rfc3339(game.finished_at_ms),
-        game.actor,
-        game.build
-    );
+    let (id, at) = (hex(&game.id), rfc3339(game.finished_at_ms));
+    println!("game      {id}  {} (options {})", game.game, game.options);
+    println!("finished  {at}  by {} ({})", game.actor, game.build);
     println!("result    {} by {}", result(game.result), game.ending);
     println!("models    {}", game.model_versions.join(", "));
     println!("seed      {}, game {}", game.run_seed, game.game_number);

@@ -11,14 +11,15 @@ use proto::{
 };
 use replay_store::{
     client::{self, Client, Order, PrivateStore},
-    damage::Damage as StoreDamage,
+    damage::{Damage as StoreDamage, Loss},
     error::OpenError,
     settings::{MAX_LISTED, Settings},
     store::{Opening, Store},
 };
 use tonic::Code;
 
-use super::damage::{self, Damage};
+/// Most lost games that are named.
+const MOST_NAMED: usize = 10;
 
 /// Options that locate a store.
 #[derive(Clone, Debug, clap::Args)]
@@ -52,15 +53,10 @@ pub struct Source {
     pub client: Client,
     /// Configuration of the run; `None` if its folder has none.
     pub config: Option<RunConfig>,
-    opened: Option<Opened>,
+    /// The store if this process serves it until the command ends, and the damage that opening it found.
+    opened: Option<(PrivateStore, StoreDamage)>,
     /// Games that the command found to be unreadable.
     unreadable: u64,
-}
-
-/// A store that this process serves until the command ends.
-struct Opened {
-    store: PrivateStore,
-    damage: StoreDamage,
 }
 
 /// A list of games.
@@ -125,30 +121,22 @@ impl StoreLocation {
                 Source::at(&address.to_string(), Some(config), &security)
             }
             None => {
-                let opened = Opened::new(&config, access, self.repair).await?;
+                let (settings, repair) = (Settings::from_config(&config), self.repair);
+                let opening = move || open(settings, access, repair);
+                let store = tokio::task::spawn_blocking(opening).await??;
+                let damage = store.damage().clone();
+                if !damage.is_none() {
+                    print_damage(&damage, "");
+                }
+                let store = PrivateStore::serve(store).await?;
                 Ok(Source {
-                    client: opened.store.client(),
+                    client: store.client(),
                     config: Some(config),
-                    opened: Some(opened),
+                    opened: Some((store, damage)),
                     unreadable: 0,
                 })
             }
         }
-    }
-}
-
-impl Opened {
-    async fn new(config: &RunConfig, access: Access, repair: bool) -> anyhow::Result<Self> {
-        let settings = Settings::from_config(config);
-        let store = tokio::task::spawn_blocking(move || open(settings, access, repair)).await??;
-        let damage = store.damage().clone();
-        if !damage.is_none() {
-            damage::print(&damage, "");
-        }
-        Ok(Self {
-            store: PrivateStore::serve(store).await?,
-            damage,
-        })
     }
 }
 
@@ -158,7 +146,7 @@ fn open(settings: Settings, access: Access, repair: bool) -> anyhow::Result<Stor
         let damage = repaired(&settings)?;
         match damage.is_none() {
             true => eprintln!("minuet: the store is not damaged"),
-            false => damage::print(&damage, "; this is recorded now"),
+            false => print_damage(&damage, "; this is recorded now"),
         }
     }
     let opened = match access {
@@ -173,7 +161,7 @@ fn open(settings: Settings, access: Access, repair: bool) -> anyhow::Result<Stor
     };
     match opened {
         Err(OpenError::Damaged(damage)) => {
-            damage::print(&damage, "; nothing is changed");
+            print_damage(&damage, "; nothing is changed");
             Err(Damage::of_store(&damage).into())
         }
         opened => opened.context("cannot open the replay store"),
@@ -225,7 +213,7 @@ impl Source {
 
     /// True if opening the store found this game to be lost.
     fn is_lost(&self, id: &[u8]) -> bool {
-        let losses = self.opened.iter().flat_map(|opened| &opened.damage.losses);
+        let losses = self.opened.iter().flat_map(|(_, damage)| &damage.losses);
         losses.filter_map(|loss| loss.id).any(|lost| lost == *id)
     }
 
@@ -250,12 +238,8 @@ impl Source {
             let left = count.saturating_sub(listing.games.len() as u64);
             let limit = left.min(u64::from(MAX_LISTED)) as u32;
             let request = order.request(filter.clone(), limit, listing.next_cursor);
-            let reply = self
-                .client
-                .list_games(request)
-                .await
-                .map_err(status_error)?
-                .into_inner();
+            let reply = self.client.list_games(request).await.map_err(status_error)?;
+            let reply = reply.into_inner();
             listing.games.extend(reply.games);
             listing.unreadable += u64::from(reply.unreadable);
             listing.next_cursor = reply.next_cursor.to_vec();
@@ -267,40 +251,61 @@ impl Source {
 
     /// Returns the number of games that a running store knows to be unreadable.
     pub async fn unreadable_games(&mut self) -> anyhow::Result<u64> {
-        let stats = self
-            .client
-            .stats(StatsRequest::default())
-            .await
-            .map_err(status_error)?;
-        Ok(stats.into_inner().unreadable_games)
+        let stats = self.client.stats(StatsRequest::default()).await;
+        Ok(stats.map_err(status_error)?.into_inner().unreadable_games)
     }
 
-    /// Streams every stored game that the filter admits.
-    pub async fn export(&mut self, filter: GameFilter) -> anyhow::Result<tonic::Streaming<StoredGame>> {
+    /// Returns every stored game that the filter admits.
+    pub async fn export(&mut self, filter: GameFilter) -> anyhow::Result<ExportedGames> {
         let request = ExportRequest {
             filter: Some(filter),
             ..ExportRequest::default()
         };
-        Ok(self
-            .client
-            .export(request)
-            .await
-            .map_err(status_error)?
-            .into_inner())
+        let exported = self.client.export(request).await.map_err(status_error)?;
+        Ok(ExportedGames {
+            stream: exported.into_inner(),
+            unreadable: 0,
+        })
     }
 
     /// Closes the store if this process opened it. Returns the damage that was found.
     pub async fn close(self) -> anyhow::Result<Option<Damage>> {
         drop(self.client);
-        let Some(opened) = self.opened else {
-            return Ok((self.unreadable > 0).then(|| Damage::of_running_store(self.unreadable)));
+        let found = match self.unreadable {
+            1 => "1 acknowledged game cannot be read".into(),
+            games => format!("{games} acknowledged games cannot be read"),
         };
-        opened.store.close().await?;
-        Ok(match self.unreadable {
-            _ if !opened.damage.is_none() => Some(Damage::of_store(&opened.damage)),
-            0 => None,
-            games => Some(Damage::of_games(games)),
-        })
+        let advice = match self.opened {
+            None => "the store records them as lost when it is started again",
+            Some((store, damage)) => {
+                store.close().await?;
+                if !damage.is_none() {
+                    return Ok(Some(Damage::of_store(&damage)));
+                }
+                "read errors of the disk may be the reason"
+            }
+        };
+        Ok((self.unreadable > 0).then_some(Damage { found, advice }))
+    }
+}
+
+/// The games of an export as they arrive.
+pub struct ExportedGames {
+    stream: tonic::Streaming<StoredGame>,
+    /// Number of games that the store could not read; known at the end.
+    pub unreadable: u64,
+}
+
+impl ExportedGames {
+    /// Returns the next game and its sequence number; `None` at the end.
+    pub async fn next(&mut self) -> anyhow::Result<Option<(u64, Game)>> {
+        while let Some(stored) = self.stream.message().await.map_err(status_error)? {
+            self.unreadable += stored.unreadable;
+            if let Some(game) = stored.game {
+                return Ok(Some((stored.sequence, game)));
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -309,5 +314,35 @@ pub fn status_error(status: tonic::Status) -> anyhow::Error {
     match status.code() {
         Code::Unavailable => anyhow::anyhow!("the store does not answer: {}", status.message()),
         code => anyhow::anyhow!("{} ({code:?})", status.message()),
+    }
+}
+
+/// Error: games of the store cannot be read. The command did the rest of its work.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{found}; {advice}")]
+pub struct Damage {
+    found: String,
+    advice: &'static str,
+}
+
+impl Damage {
+    /// Damage that is found when a store is opened.
+    fn of_store(damage: &StoreDamage) -> Self {
+        Self {
+            found: damage.to_string(),
+            advice: "--repair records what is lost and lets the store continue without it",
+        }
+    }
+}
+
+/// Prints damage to standard error: counts, and the first lost games. `done` says what became of it.
+fn print_damage(damage: &StoreDamage, done: &str) {
+    eprintln!("minuet: the store is damaged: {damage}{done}");
+    for Loss { sequence, id } in damage.losses.iter().take(MOST_NAMED) {
+        let id = id.map_or_else(|| "unknown".to_owned(), |id| hex(&id));
+        eprintln!("    game {sequence}, id {id}");
+    }
+    if damage.losses.len() > MOST_NAMED {
+        eprintln!("    and {} more", damage.losses.len() - MOST_NAMED);
     }
 }

@@ -1,72 +1,146 @@
-//! The answer to one request.
+//! Requests about the rules of games, and their answers.
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
-use serde_json::Value;
+use games::{
+    Symmetry,
+    erased::{self, AnyState, VariantError},
+    registry,
+};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
 
-/// One line of output.
-#[derive(Debug)]
-pub struct Answer {
-    /// Id of the request.
-    pub id: Value,
-    /// Description of the state, or why the request cannot be answered.
-    pub result: Result<StateAnswer, String>,
+/// One line of input.
+#[derive(Debug, Deserialize)]
+pub struct Request {
+    /// Name of the game.
+    pub game: String,
+    /// Start position as the game writes it, mostly a text. `None` means the usual start.
+    #[serde(default)]
+    pub start: Option<Value>,
+    /// Actions to play from the start, as the game writes them in JSON.
+    #[serde(default)]
+    pub actions: Option<Vec<Value>>,
+    /// Representation of the row. `None` means the game's usual one.
+    #[serde(default)]
+    options: Option<u32>,
+    /// True if the answer should hold the legal actions before each action.
+    #[serde(default)]
+    trace: bool,
+    /// All other fields: switches of the game's rules, and the game's own fields for a start.
+    #[serde(flatten)]
+    pub rules: Map<String, Value>,
 }
 
-/// Description of a state.
-#[derive(Debug)]
-pub struct StateAnswer {
+impl Request {
+    /// Reads a line. Returns its id (null if it has none) and the request.
+    pub fn read(line: &[u8]) -> (Value, Result<Self, String>) {
+        let value: Value = match serde_json::from_slice(line) {
+            Ok(value) => value,
+            Err(error) => return (Value::Null, Err(format!("not JSON: {error}"))),
+        };
+        let Value::Object(mut fields) = value else {
+            return (Value::Null, Err("the line is JSON, but no object".into()));
+        };
+        let id = fields.remove("id").unwrap_or_default();
+        let request = serde_json::from_value(Value::Object(fields));
+        (id, request.map_err(|error| error.to_string()))
+    }
+}
+
+/// One line of output. Without an error it describes a state.
+#[derive(Debug, Default, Serialize)]
+pub struct Answer {
+    /// Id of the request.
+    id: Value,
     /// Legal actions, as the game writes them in JSON.
-    pub legal: Vec<Value>,
+    legal: Option<Vec<Value>>,
     /// Player to act: 0 for the first, 1 for the second.
-    pub to_move: usize,
+    to_move: Option<usize>,
     /// The position as text.
-    pub fen: String,
+    fen: Option<String>,
     /// Outcome of the game. `None` while it runs.
-    pub outcome: Option<&'static str>,
+    outcome: Option<&'static str>,
     /// Index row. Empty for a state that has none.
-    pub row: Vec<u32>,
+    row: Option<Vec<u32>>,
+    /// Reason why the request cannot be answered.
+    error: Option<String>,
     /// Fields that only this game has.
-    pub more: Vec<(&'static str, Value)>,
+    #[serde(flatten, serialize_with = "as_fields")]
+    more: Vec<(&'static str, Value)>,
     /// Legal actions before each action and after the last, if the request asks for a trace.
-    pub legal_before: Option<Vec<Vec<Value>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    legal_before: Option<Vec<Vec<Value>>>,
+}
+
+fn as_fields<S: Serializer>(fields: &[(&'static str, Value)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(fields.iter().map(|(name, value)| (name, value)))
 }
 
 impl Answer {
-    /// Answer that reports an error.
-    pub fn error(id: Value, error: impl Into<String>) -> Self {
+    /// Answers a line of input.
+    pub fn of_line(line: &[u8]) -> Self {
+        let (id, request) = Request::read(line);
+        let answer = request.and_then(|request| answer(&request));
         Self {
             id,
-            result: Err(error.into()),
+            ..answer.unwrap_or_else(Self::of_error)
+        }
+    }
+
+    /// Answer without an id that reports an error.
+    pub fn of_error(error: String) -> Self {
+        Self {
+            error: Some(error),
+            ..Self::default()
         }
     }
 }
 
-impl Serialize for Answer {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("id", &self.id)?;
-        match &self.result {
-            Ok(state) => {
-                map.serialize_entry("legal", &state.legal)?;
-                map.serialize_entry("to_move", &state.to_move)?;
-                map.serialize_entry("fen", &state.fen)?;
-                map.serialize_entry("outcome", &state.outcome)?;
-                map.serialize_entry("row", &state.row)?;
-                map.serialize_entry("error", &Value::Null)?;
-                for (name, value) in &state.more {
-                    map.serialize_entry(name, value)?;
-                }
-                if let Some(sets) = &state.legal_before {
-                    map.serialize_entry("legal_before", sets)?;
-                }
-            }
-            Err(error) => {
-                for name in ["legal", "to_move", "fen", "outcome", "row"] {
-                    map.serialize_entry(name, &Value::Null)?;
-                }
-                map.serialize_entry("error", error)?;
-            }
+/// Plays the actions of a request and describes the state that they lead to. An error is a message for the `error` field.
+fn answer(request: &Request) -> Result<Answer, String> {
+    let game = registry::find(&request.game).map_err(|error| error.to_string())?;
+    let switches =
+        (request.rules.clone().into_iter()).filter(|(name, _)| !game.start_fields.contains(&name.as_str()));
+    let rules = erased::changed(game.json_rules(), switches);
+    let variant = game
+        .variant(&rules, request.options)
+        .map_err(|error| match error {
+            VariantError::Rules { source, .. } => source.to_string(),
+            VariantError::Options(error) => error.to_string(),
+        })?;
+    let mut state = variant.start_from_json(request.start.as_ref(), &request.rules)?;
+    let mut legal_before = request.trace.then(Vec::new);
+    for (index, value) in request.actions.iter().flatten().enumerate() {
+        if let Some(sets) = &mut legal_before {
+            sets.push(legal(state.as_ref()));
         }
-        map.end()
+        let action = state
+            .action_from_json(value)
+            .map_err(|error| format!("action {index}: {error}"))?;
+        state
+            .play(action)
+            .map_err(|error| format!("action {index}: {value} is not legal: {}", error.reason))?;
     }
+    let legal = legal(state.as_ref());
+    if let Some(sets) = &mut legal_before {
+        sets.push(legal.clone());
+    }
+    let mut row = Vec::new();
+    state.write_row(Symmetry::IDENTITY, &mut row);
+    Ok(Answer {
+        legal: Some(legal),
+        to_move: Some(state.to_move().index()),
+        fen: Some(state.position()),
+        outcome: state.outcome_name(),
+        row: Some(row),
+        more: state.json_fields(),
+        legal_before,
+        ..Answer::default()
+    })
+}
+
+fn legal(state: &dyn AnyState) -> Vec<Value> {
+    let mut actions = Vec::new();
+    state.legal_actions(&mut actions);
+    let actions = actions.iter();
+    actions.map(|&action| state.action_to_json(action)).collect()
 }

@@ -3,23 +3,19 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`request`], [`answer`] | the two kinds of lines |
-//! | [`answering`] | from a request to its answer, for any game |
+//! | [`answer`] | requests and their answers, for any game |
 //! | [`lines`] | reads lines of bounded length |
 //!
 //! The JSON form of a game's actions is part of the game ([`games::Notation`]).
 
-mod answer;
-mod answering;
+pub mod answer;
 pub mod lines;
-pub mod request;
 
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 
 use self::{
     answer::Answer,
     lines::{Line, next_line},
-    request::Request,
 };
 
 /// Arguments of `minuet rules`.
@@ -60,11 +56,8 @@ fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
     let mut buffer = Vec::new();
     while let Some(line) = next_line(&mut input, &mut buffer)? {
         let answer = match line {
-            Line::Whole(text) => answer(text),
-            Line::TooLong => Answer::error(
-                serde_json::Value::Null,
-                format!("a line of more than {} bytes", lines::MAX_LENGTH),
-            ),
+            Line::Whole(text) => Answer::of_line(text),
+            Line::TooLong => Answer::of_error(format!("a line of more than {} bytes", lines::MAX_LENGTH)),
         };
         serde_json::to_writer(&mut output, &answer)?;
         output.write_all(b"\n")?;
@@ -73,15 +66,4 @@ fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
         }
     }
     output.flush()
-}
-
-fn answer(line: &[u8]) -> Answer {
-    let (id, request) = Request::read(line);
-    match request.and_then(|request| answering::answer(&request)) {
-        Ok(state) => Answer {
-            id,
-            result: Ok(state),
-        },
-        Err(error) => Answer::error(id, error),
-    }
 }

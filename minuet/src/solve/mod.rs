@@ -60,12 +60,6 @@ const HELP: &str = r#"Examples:
 
 Exit status: 0 if all problems are solved, 4 if one is not."#;
 
-/// A problem and its name.
-struct Posed {
-    name: String,
-    start: GeneratorGame,
-}
-
 /// Error: problems were not solved. Their attempts are printed. The process exits with 4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{unsolved} of {posed} problems not solved: --visits and --moves give the search more to try")]
@@ -79,17 +73,16 @@ pub struct Unsolved {
 /// # Errors
 /// [`Unsolved`] after the results are printed; another error if a problem or the network cannot be used.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let posed = problems(&arguments)?;
+    let problems = problems(&arguments)?;
     let network = solver::open(&arguments.model)?;
-    if !network.takes_examples() && posed.iter().any(|one| !one.start.examples().is_empty()) {
+    if !network.takes_examples() && problems.iter().any(|(_, start)| !start.examples().is_empty()) {
         eprintln!(
             "{} takes no examples, so it is not shown the other pairs of a task",
             arguments.model
         );
     }
-    let has_pairs = posed
-        .iter()
-        .any(|one| one.start.problem().second_target().is_some());
+    let is_pair = |start: &GeneratorGame| start.problem().second_target().is_some();
+    let has_pairs = problems.iter().any(|(_, start)| is_pair(start));
     if has_pairs && solver::check_pairs(&arguments.model)? == Pairs::Unknown {
         eprintln!(
             "{} does not say whether it was trained on pairs of grids; if it was not, its answers to pairs mean little",
@@ -102,9 +95,9 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         ..Style::default()
     };
     let mut live = Live::new(style).filter(|_| !arguments.json);
-    let count = posed.len();
+    let posed = problems.len();
     let mut unsolved = 0;
-    for Posed { name, start } in posed {
+    for (name, start) in problems {
         let starts = [network.posed(&start)];
         let mut watch = |search: &Search<GeneratorGame>| {
             if let Some(live) = &mut live {
@@ -124,17 +117,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             }
         }
     }
-    if unsolved > 0 {
-        return Err(Unsolved {
-            unsolved,
-            posed: count,
-        }
-        .into());
+    match unsolved {
+        0 => Ok(()),
+        _ => Err(Unsolved { unsolved, posed }.into()),
     }
-    Ok(())
 }
 
-fn problems(arguments: &Arguments) -> anyhow::Result<Vec<Posed>> {
+/// Returns the problems with their names.
+fn problems(arguments: &Arguments) -> anyhow::Result<Vec<(String, GeneratorGame)>> {
     let rules = Rules {
         move_limit: arguments.moves,
         ..Rules::default()
@@ -144,10 +134,7 @@ fn problems(arguments: &Arguments) -> anyhow::Result<Vec<Posed>> {
         if *start.problem() == Problem::Free {
             bail!("--problem: there is no \"target\"");
         }
-        return Ok(vec![Posed {
-            name: "problem".into(),
-            start,
-        }]);
+        return Ok(vec![("problem".into(), start)]);
     }
     let file = arguments.task.as_deref().context("--task is missing")?;
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -155,30 +142,23 @@ fn problems(arguments: &Arguments) -> anyhow::Result<Vec<Posed>> {
     for reason in &task.left_out {
         eprintln!("left out, {reason}");
     }
-    let problems = task
+    let mut problems = task
         .problems(&rules)
         .with_context(|| file.display().to_string())?;
-    let mut posed: Vec<Posed> = problems
-        .into_iter()
-        .map(|(name, start)| Posed { name, start })
-        .collect();
     if let Some(wanted) = &arguments.pair {
-        let names: Vec<String> = posed.iter().map(|one| one.name.clone()).collect();
-        posed.retain(|one| one.name == *wanted);
-        if posed.is_empty() {
+        let names: Vec<String> = problems.iter().map(|(name, _)| name.clone()).collect();
+        problems.retain(|(name, _)| name == wanted);
+        if problems.is_empty() {
             bail!("--pair {wanted}: the task has {}", names.join(", "));
         }
     }
-    Ok(posed)
+    Ok(problems)
 }
 
 fn moves(actions: &[Action]) -> Vec<Value> {
-    actions
-        .iter()
-        .map(|&action| {
-            let (imp, action) = GeneratorGame::imp_and_move(action);
-            json!([imp, action.0, action.name()])
-        })
+    let parts = actions.iter().map(|&action| GeneratorGame::imp_and_move(action));
+    parts
+        .map(|(imp, action)| json!([imp, action.0, action.name()]))
         .collect()
 }
 
@@ -210,11 +190,7 @@ fn as_json(name: &str, attempt: &Attempt) -> Value {
 
 /// Returns the result for people: the grids, the program in words and as a tree with the numbers of its imps, and the moves.
 fn as_text(name: &str, start: &GeneratorGame, attempt: &Attempt, style: Style) -> String {
-    let verdict = if attempt.is_solved() {
-        "solved"
-    } else {
-        "not solved"
-    };
+    let verdict = ["not solved", "solved"][usize::from(attempt.is_solved())];
     let count = attempt.actions.len();
     let mut text = format!("{name}: {verdict} in {count} moves, {} visits\n", attempt.visits);
     if !attempt.is_solved() {

@@ -28,12 +28,10 @@ use std::{
 
 use anyhow::Context as _;
 use games::{Game as _, chess::Chess};
+use launcher::BadUsage;
 
 use self::{engine::Engine, options::Options, worker::Event};
-use crate::{
-    rules::lines::{Line, next_line},
-    usage::BadUsage,
-};
+use crate::rules::lines::{Line, next_line};
 
 /// Capacity of the engine's event queue.
 const MAX_EVENTS: usize = 1024;

@@ -5,12 +5,14 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    process::{Command, Output},
 };
 
-use proto::v1::Game;
+use proto::{ids::hex, v1::Game};
 
-use crate::support::synthetic;
+use crate::support::{
+    program::{done, minuet},
+    synthetic,
+};
 use replay_store::{exchange::archive::Reader, settings::Settings, store::Store};
 
 const GAMES: u64 = 20;
@@ -54,27 +56,12 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-fn hex(game: &Game) -> String {
-    game.id.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn minuet(run: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .arg("games")
-        .args(arguments)
-        .arg("--run")
-        .arg(run)
-        .output()
-        .unwrap()
-}
-
-/// Runs a command, checks its exit status, and returns what it printed to standard output and standard error.
-fn ends_with(status: i32, run: &Path, arguments: &[&str]) -> (String, String) {
-    let done = minuet(run, arguments);
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    let (out, error) = (text(done.stdout), text(done.stderr));
-    assert_eq!(done.status.code(), Some(status), "{arguments:?}: {out}\n{error}");
-    (out, error)
+/// Runs `minuet games`, checks its exit status, and returns what it printed to standard output and standard error.
+#[track_caller]
+fn ends_with(status: i32, run: &Path, words: &str, path: Option<&Path>) -> (String, String) {
+    let done = done(minuet(&format!("games {words}")).args(path).arg("--run").arg(run));
+    assert_eq!(done.code, Some(status), "{words}: {}\n{}", done.out, done.error);
+    (done.out, done.error)
 }
 
 fn games_in(archive: &Path) -> usize {
@@ -88,39 +75,37 @@ fn damage_of_a_stopped_run_is_reported_and_left_alone_until_it_is_repaired() {
     let run = folder.path().join("run");
     fs::create_dir(&run).unwrap();
     let games = damaged_run(&run);
-    let (lost, whole) = (hex(&games[0]), hex(&games[1]));
+    let (lost, whole) = (hex(&games[0].id), hex(&games[1].id));
     let mut before = snapshot(&run);
     let archive = folder.path().join("games.minuet");
     let arrays = folder.path().join("arrays");
 
     let count = "1 acknowledged game cannot be read";
     for _ in 0..2 {
-        let (listed, error) = ends_with(3, &run, &["list", "--json", "--limit", "100"]);
+        let (listed, error) = ends_with(3, &run, "list --json --limit 100", None);
         assert_eq!(listed.lines().count() as u64, GAMES - 1);
-        assert!(error.contains(count) && error.contains(&lost), "{error}");
-        assert!(error.contains("--repair"), "{error}");
+        for part in [count, &lost, "--repair"] {
+            assert!(error.contains(part), "{error}");
+        }
     }
-    let (shown, error) = ends_with(3, &run, &["show", &whole]);
+    let (show_whole, show_lost) = (format!("show {whole}"), format!("show {lost}"));
+    let delete = format!("delete --id {whole}");
+    let (shown, error) = ends_with(3, &run, &show_whole, None);
     assert!(shown.contains(&whole) && error.contains(count), "{shown}{error}");
-    let (shown, error) = ends_with(3, &run, &["show", &lost]);
-    assert!(
-        shown.is_empty() && error.contains(&format!("{lost}: the game cannot be read")),
-        "{error}"
-    );
-    let (_, error) = ends_with(3, &run, &["export", archive.to_str().unwrap()]);
+    let (shown, error) = ends_with(3, &run, &show_lost, None);
+    let unreadable = format!("{lost}: the game cannot be read");
+    assert!(shown.is_empty() && error.contains(&unreadable), "{error}");
+    let (_, error) = ends_with(3, &run, "export", Some(&archive));
     assert!(error.contains("the export is not complete"), "{error}");
     assert_eq!(games_in(&archive) as u64, GAMES - 1);
-    ends_with(3, &run, &["export", "--numpy", arrays.to_str().unwrap()]);
+    ends_with(3, &run, "export --numpy", Some(&arrays));
     assert!(arrays.join("games.json").exists());
     assert_eq!(snapshot(&run), before);
     // Commands that write do not repair either. Without the index they read every game.
     let index = run.join("replay/index");
-    for arguments in [
-        ["import", archive.to_str().unwrap()].as_slice(),
-        &["delete", "--id", &whole],
-    ] {
+    for (words, path) in [("import", Some(&*archive)), (&delete, None)] {
         fs::remove_dir_all(&index).unwrap();
-        let (_, error) = ends_with(3, &run, arguments);
+        let (_, error) = ends_with(3, &run, words, path);
         assert!(error.contains("nothing is changed"), "{error}");
     }
     let mut after = snapshot(&run);
@@ -129,14 +114,14 @@ fn damage_of_a_stopped_run_is_reported_and_left_alone_until_it_is_repaired() {
     }
     assert_eq!(after, before);
 
-    let (listed, error) = ends_with(0, &run, &["list", "--json", "--limit", "100", "--repair"]);
+    let (listed, error) = ends_with(0, &run, "list --json --limit 100 --repair", None);
     assert_eq!(listed.lines().count() as u64, GAMES - 1);
     assert!(error.contains(count) && error.contains("recorded now"), "{error}");
-    let (_, error) = ends_with(0, &run, &["list"]);
+    let (_, error) = ends_with(0, &run, "list", None);
     assert!(error.is_empty(), "{error}");
-    ends_with(0, &run, &["show", &whole]);
-    ends_with(1, &run, &["show", &lost]);
-    ends_with(0, &run, &["delete", "--id", &whole]);
-    ends_with(0, &run, &["export", archive.to_str().unwrap()]);
+    ends_with(0, &run, &show_whole, None);
+    ends_with(1, &run, &show_lost, None);
+    ends_with(0, &run, &delete, None);
+    ends_with(0, &run, "export", Some(&archive));
     assert_eq!(games_in(&archive) as u64, GAMES - 2);
 }

@@ -1,30 +1,21 @@
 //! `minuet doctor` on real faults: each is found, with what to do, and nothing else is.
 
-use std::{
-    fs,
-    net::TcpListener,
-    path::Path,
-    process::{Command, Output},
-};
+use std::{fs, net::TcpListener, path::Path};
 
 use serde_json::Value;
 use test_support::SmallDisk;
 
-fn doctor(arguments: &[&str], variables: &[(&str, &str)]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .args(["doctor", "--json"])
-        .args(arguments)
-        .env_remove("MINUET_CONFIG")
-        .envs(variables.iter().copied())
-        .output()
-        .unwrap()
+use crate::support::program::{Done, done, minuet};
+
+fn doctor(arguments: &[&str], variables: &[(&str, &str)]) -> Done {
+    let mut command = minuet("doctor --json");
+    done(command.args(arguments).envs(variables.iter().copied()))
 }
 
 /// Findings in a state, as "name: text (fix)".
-fn found(output: &Output, state: &str) -> Vec<String> {
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let failed = output.status.code() == Some(1);
-    assert_eq!(report["ok"], !failed, "{report}");
+fn found(done: &Done, state: &str) -> Vec<String> {
+    let report: Value = serde_json::from_str(&done.out).unwrap();
+    assert_eq!(report["ok"], done.code != Some(1), "{report}");
     let checks = report["checks"].as_array().unwrap().iter();
     checks
         .filter(|check| check["state"] == state)
@@ -46,19 +37,22 @@ fn run_with(folder: &Path, settings: &str) -> String {
     folder.to_str().unwrap().to_owned()
 }
 
-/// Says whether one of the findings begins and continues with these texts.
 fn has(findings: &[String], begin: &str, part: &str) -> bool {
-    findings
-        .iter()
-        .any(|finding| finding.starts_with(begin) && finding.contains(part))
+    let is_it = |finding: &String| finding.starts_with(begin) && finding.contains(part);
+    findings.iter().any(is_it)
+}
+
+/// Checks that one of the findings begins with `begin` and contains `part`.
+#[track_caller]
+fn expect(findings: &[String], begin: &str, part: &str) {
+    assert!(has(findings, begin, part), "no {begin}, {part} in {findings:?}");
 }
 
 #[test]
 fn a_machine_without_faults_is_found_ready() {
     let folder = tempfile::tempdir().unwrap();
     let run = run_with(folder.path(), "[game]\nname = \"connect-four\"\noptions = 0\n");
-    let output = doctor(&["--run", &run], &[]);
-    let fine = found(&output, "ok");
+    let fine = found(&doctor(&["--run", &run], &[]), "ok");
     for (name, part) in [
         ("settings", "a run of connect-four"),
         ("processor", ""),
@@ -68,7 +62,7 @@ fn a_machine_without_faults_is_found_ready() {
         ("checkpoint", "none yet"),
         ("run", "not at work"),
     ] {
-        assert!(has(&fine, name, part), "{name}: {fine:?}");
+        expect(&fine, name, part);
     }
 }
 
@@ -76,17 +70,12 @@ fn a_machine_without_faults_is_found_ready() {
 fn missing_programs_and_libraries_are_named() {
     let empty = tempfile::tempdir().unwrap();
     let nowhere = empty.path().join("libonnxruntime.so");
-    let faults = fails(
-        &["--binaries", empty.path().to_str().unwrap()],
-        &[("ORT_DYLIB_PATH", nowhere.to_str().unwrap())],
-    );
+    let variables = [("ORT_DYLIB_PATH", nowhere.to_str().unwrap())];
+    let faults = fails(&["--binaries", empty.path().to_str().unwrap()], &variables);
     for role in ["replay-store", "inference-server", "learner", "actor"] {
-        assert!(
-            has(&faults, "programs", &format!("minuet-{role} does not start")),
-            "{faults:?}"
-        );
+        expect(&faults, "programs", &format!("minuet-{role} does not start"));
     }
-    assert!(has(&faults, "onnxruntime", "ORT_DYLIB_PATH names"), "{faults:?}");
+    expect(&faults, "onnxruntime", "ORT_DYLIB_PATH names");
 }
 
 #[test]
@@ -95,14 +84,10 @@ fn a_program_whose_library_is_missing_is_a_fault() {
     let folder = tempfile::tempdir().unwrap();
     let built = Path::new(env!("CARGO_BIN_EXE_minuet")).with_file_name("minuet-learner");
     fs::copy(built, folder.path().join("minuet-learner")).unwrap();
-    let faults = fails(
-        &["--binaries", folder.path().to_str().unwrap()],
-        &[("LD_LIBRARY_PATH", "")],
-    );
-    assert!(
-        has(&faults, "programs", "minuet-learner does not start") && has(&faults, "programs", "lib"),
-        "{faults:?}"
-    );
+    let binaries = ["--binaries", folder.path().to_str().unwrap()];
+    let faults = fails(&binaries, &[("LD_LIBRARY_PATH", "")]);
+    expect(&faults, "programs", "minuet-learner does not start");
+    expect(&faults, "programs", "lib");
 }
 
 #[test]
@@ -111,11 +96,8 @@ fn a_port_that_another_program_holds_is_a_fault_where_the_run_names_it() {
     let held = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = held.local_addr().unwrap();
     let run = run_with(folder.path(), &format!("[replay]\naddress = \"{address}\"\n"));
-    let faults = fails(&["--run", &run], &[]);
-    assert!(
-        has(&faults, "ports", &format!("replay.address = {address} is taken")),
-        "{faults:?}"
-    );
+    let taken = format!("replay.address = {address} is taken");
+    expect(&fails(&["--run", &run], &[]), "ports", &taken);
     drop(held);
     assert!(!has(&fails(&["--run", &run], &[]), "ports", ""));
 }
@@ -125,22 +107,17 @@ fn a_folder_that_is_no_run_and_settings_that_cannot_be_read_are_faults() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("none");
     let faults = fails(&["--run", missing.to_str().unwrap()], &[]);
-    assert!(
-        has(&faults, "settings", "run.toml") && has(&faults, "disk", "none"),
-        "{faults:?}"
-    );
+    expect(&faults, "settings", "run.toml");
+    expect(&faults, "disk", "none");
     assert!(!missing.exists(), "looking at a run must not make its folder");
 
     let run = run_with(folder.path(), "[search]\nvisit = 3\n");
     let faults = fails(&["--run", &run], &[]);
-    assert!(
-        has(&faults, "settings", "did you mean `search.visits`"),
-        "{faults:?}"
-    );
+    expect(&faults, "settings", "did you mean `search.visits`");
 
     fs::remove_file(folder.path().join("run.toml")).unwrap();
     fs::create_dir(folder.path().join("run.toml")).unwrap();
-    assert!(has(&fails(&["--run", &run], &[]), "settings", "run.toml"));
+    expect(&fails(&["--run", &run], &[]), "settings", "run.toml");
 }
 
 #[test]
@@ -150,14 +127,11 @@ fn a_disk_that_is_full_is_a_fault() {
     };
     let run = run_with(disk.path(), "");
     disk.fill();
-    let faults = fails(&["--run", &run], &[]);
-    assert!(has(&faults, "disk", "no file can be written there"), "{faults:?}");
+    let unwritable = "no file can be written there";
+    expect(&fails(&["--run", &run], &[]), "disk", unwritable);
     disk.make_room();
-    let faults = fails(&["--run", &run], &[]);
-    assert!(
-        has(&faults, "disk", "free on tmpfs"),
-        "still too small: {faults:?}"
-    );
+    // It is still too small.
+    expect(&fails(&["--run", &run], &[]), "disk", "free on tmpfs");
 }
 
 #[test]
@@ -167,7 +141,7 @@ fn a_gpu_that_the_run_asks_for_and_the_machine_lacks_is_a_fault() {
     }
     let folder = tempfile::tempdir().unwrap();
     let run = run_with(folder.path(), "[learner]\ndevice = \"cuda\"\n");
-    assert!(has(&fails(&["--run", &run], &[]), "gpu", "no NVIDIA driver"));
+    expect(&fails(&["--run", &run], &[]), "gpu", "no NVIDIA driver");
 }
 
 #[test]
@@ -176,9 +150,6 @@ fn a_store_that_does_not_answer_is_a_fault() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let store = format!("s3://bucket/run?endpoint=http://{nobody}&allow_http=true&region=none");
     let run = run_with(folder.path(), &format!("[checkpoints]\nstore = \"{store}\"\n"));
-    let faults = fails(
-        &["--run", &run],
-        &[("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")],
-    );
-    assert!(has(&faults, "store", ""), "{faults:?}");
+    let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")];
+    expect(&fails(&["--run", &run], &keys), "store", "");
 }

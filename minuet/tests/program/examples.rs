@@ -11,7 +11,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use checkpoints::{Draft, LATEST, MODEL, Repository};
+use checkpoints::Repository;
 use games::{
     Game,
     registry::{self, Visitor},
@@ -19,7 +19,11 @@ use games::{
 use onnx::Metadata;
 use proto::ids::hex;
 
-use crate::support::run::{Run, tiny_run};
+use crate::support::{
+    program::{minuet, printed},
+    run::{Run, tiny_run},
+    served::publish,
+};
 
 /// Commands that are not run, by their beginning, and why.
 const NOT_RUN: [(&str, &str); 25] = [
@@ -139,27 +143,12 @@ impl Visitor for Published<'_> {
 
     fn visit<G: Game>(self) {
         let layout = G::layout((0..8).find_map(|options| G::encoding(options).ok()).unwrap());
-        let metadata = Metadata {
-            layout: layout.clone(),
-            step: 7,
-        };
+        let metadata = Metadata { layout, step: 7 };
         let model = onnx::random::model(&metadata, 1, 8, 1).unwrap();
-        let draft = Draft {
-            game: G::NAME.into(),
-            actions: layout.actions,
-            layout: serde_json::to_value(&layout).unwrap(),
-            step: metadata.step,
-            ..Draft::default()
-        };
         let store = self.0.join("checkpoints");
-        tokio::runtime::Runtime::new().unwrap().block_on(async {
-            let repository = Repository::open(store.to_str().unwrap()).unwrap();
-            let version = repository
-                .publish(draft, vec![(MODEL, model.into())])
-                .await
-                .unwrap();
-            repository.set_label(LATEST, &version).await.unwrap();
-        });
+        let repository = Repository::open(store.to_str().unwrap()).unwrap();
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(publish(&repository, &metadata, model));
     }
 }
 
@@ -189,21 +178,15 @@ impl Place {
         let game = run.games().pop().unwrap();
         run.stop();
         // An import needs a run that has games.
-        let copied = Command::new("cp")
-            .args(["-r", "paco-sako", "other"])
-            .current_dir(here.join("runs"))
-            .status()
-            .unwrap();
-        assert!(copied.success());
+        let mut copy = Command::new("cp");
+        printed(
+            copy.args(["-r", "paco-sako", "other"])
+                .current_dir(here.join("runs")),
+        );
         for game in ["chess", "connect-four"] {
             let path = here.join("runs").join(game);
             fs::create_dir_all(&path).unwrap();
-            let config = Command::new(env!("CARGO_BIN_EXE_minuet"))
-                .args(["config", "--game", game])
-                .output()
-                .unwrap();
-            assert!(config.status.success(), "{config:?}");
-            fs::write(path.join("run.toml"), config.stdout).unwrap();
+            fs::write(path.join("run.toml"), printed(minuet("config --game").arg(game))).unwrap();
             registry::visit(game, Published(&path)).unwrap();
         }
         Self {

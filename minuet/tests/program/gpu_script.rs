@@ -2,6 +2,8 @@
 
 use std::{fs, path::Path, process::Command};
 
+use crate::support::program::{done, fails, minuet, printed_json};
+
 #[test]
 fn a_dry_run_packs_unpacks_measures_and_prints_every_table() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
@@ -14,45 +16,38 @@ fn a_dry_run_packs_unpacks_measures_and_prints_every_table() {
     };
     let folder = tempfile::tempdir().unwrap();
     let results = folder.path().join("results");
-    let output = Command::new(root.join("scripts/gpu/measure.sh"))
+    let mut measure = Command::new(root.join("scripts/gpu/measure.sh"));
+    measure
         .arg("--dry-run")
         .env("MINUET_BINARIES", binaries)
         .env("MINUET_RESULTS", &results)
         .env("TMPDIR", folder.path())
         .env_remove("MINUET_CONFIG")
-        .env_remove("ORT_DYLIB_PATH")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
+        .env_remove("ORT_DYLIB_PATH");
+    let measured = done(&mut measure);
     let tables = fs::read_to_string(results.join("tables.md")).unwrap_or_default();
-    assert!(output.status.success(), "{said}\n{tables}");
+    assert_eq!(measured.code, Some(0), "{}\n{tables}", measured.error);
     // Two batches and half precision, two networks, one load.
     let rows = |title: &str| {
         let section = tables.split("\n## ").find(|section| section.starts_with(title));
         let section = section.unwrap_or_else(|| panic!("no {title} in {tables}"));
         section.lines().filter(|line| line.starts_with("| ")).count() - 1
     };
-    assert_eq!(rows("Evaluations a second"), 6, "{tables}");
-    assert_eq!(rows("Latency in ms"), 4, "{tables}");
-    assert_eq!(rows("Training samples a second"), 2, "{tables}");
-    assert_eq!(rows("Self-play"), 2, "{tables}");
-    assert_eq!(rows("make up"), 1, "{tables}");
+    for (title, count) in [
+        ("Evaluations a second", 6),
+        ("Latency in ms", 4),
+        ("Training samples a second", 2),
+        ("Self-play", 2),
+        ("make up", 1),
+    ] {
+        assert_eq!(rows(title), count, "{title}: {tables}");
+    }
     assert!(tables.contains("## Failed\n\nNothing."), "{tables}");
     // A plan can be made of the figures.
-    let plan = Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .args(["plan", "--game", "connect-four", "--network", "2x16", "--json"])
-        .args(["--positions-per-day", "1000000", "--measured"])
-        .arg(results.join("figures.jsonl"))
-        .output()
-        .unwrap();
-    assert!(plan.status.success(), "{plan:?}");
-    let plan: serde_json::Value = serde_json::from_slice(&plan.stdout).unwrap();
+    let words = "plan --game connect-four --network 2x16 --json --positions-per-day 1000000 --measured";
+    let plan = printed_json(minuet(words).arg(results.join("figures.jsonl")));
     assert_eq!(plan["unknown"], serde_json::json!([]), "{plan}");
     // A script that knows no argument says what it takes.
-    let wrong = Command::new(root.join("scripts/gpu/measure.sh"))
-        .arg("--dry")
-        .output()
-        .unwrap();
-    assert_eq!(wrong.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&wrong.stderr).contains("--pack DIR"));
+    let mut wrong = Command::new(root.join("scripts/gpu/measure.sh"));
+    fails(wrong.arg("--dry"), 2, "--pack DIR");
 }

@@ -1,42 +1,31 @@
 //! `minuet grow`: a new run begins with the games of a run at work and its weights, or with a larger network on its games.
 
-use std::{
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+use std::{fs, path::Path, process::Command};
 
 use checkpoints::Repository;
 use serde_json::Value;
 
 use crate::{
     stored_games::ids,
-    support::run::{Run, tiny_run},
+    support::{
+        program::{fails, minuet, printed_json},
+        run::{Run, tiny_run},
+    },
 };
 
 fn command(from: &Path, run: &Path, settings: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
-    command.arg("grow").arg("--from").arg(from).arg("--run").arg(run);
-    for setting in settings {
-        command.args(["--set", setting]);
-    }
+    let mut command = minuet("grow --from");
+    command.arg(from).arg("--run").arg(run);
+    command.args(settings.iter().flat_map(|setting| ["--set", setting]));
     command
 }
 
 fn grown(from: &Path, run: &Path, settings: &[&str]) -> Value {
-    let done: Output = command(from, run, settings).arg("--json").output().unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    serde_json::from_slice(&done.stdout).unwrap()
+    printed_json(command(from, run, settings).arg("--json"))
 }
 
 fn refused(from: &Path, run: &Path, settings: &[&str], words: &str) {
-    let done = command(from, run, settings).output().unwrap();
-    let error = String::from_utf8_lossy(&done.stderr);
-    assert_eq!(
-        (done.status.code(), error.contains(words)),
-        (Some(2), true),
-        "{error}"
-    );
+    fails(&mut command(from, run, settings), 2, words);
 }
 
 /// Trains the run for a step, and returns the number of filters of its newest network.
@@ -60,24 +49,15 @@ fn a_run_begins_with_the_games_of_another_and_with_its_weights_if_the_sizes_agre
     run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
     let copied = grown(&from, &same, &[]);
     assert!(copied["stored"].as_u64() > Some(0), "{copied}");
-    assert!(
-        copied["start_from"]
-            .as_str()
-            .unwrap()
-            .ends_with("same/start.onnx"),
-        "{copied}"
-    );
+    let start = copied["start_from"].as_str().unwrap();
+    assert!(start.ends_with("same/start.onnx"), "{copied}");
     run.stop();
     let before = fs::read(from.join("run.toml")).unwrap();
-    let all = ids(&from, &[]);
+    let all = ids(&from, "");
 
     refused(&from, &from, &[], "has checkpoints");
-    refused(
-        &from,
-        &larger,
-        &["model.filter=9"],
-        "did you mean `model.filters`",
-    );
+    let typing_error = "did you mean `model.filters`";
+    refused(&from, &larger, &["model.filter=9"], typing_error);
     refused(&from, &larger, &["game.name=othello"], "the game and its rules");
     refused(&folder.path().join("none"), &larger, &[], "--from ");
     assert!(!larger.exists());
@@ -98,11 +78,11 @@ fn a_run_begins_with_the_games_of_another_and_with_its_weights_if_the_sizes_agre
         (all.len() as u64, &Value::from("")),
         "{copied}"
     );
-    assert_eq!(ids(&larger, &[]), all);
+    assert_eq!(ids(&larger, ""), all);
     assert_eq!(fs::read(from.join("run.toml")).unwrap(), before);
 
     assert_eq!(trained(&larger), 12);
-    assert!(ids(&larger, &[]).is_superset(&all));
+    assert!(ids(&larger, "").is_superset(&all));
     refused(&from, &larger, &[], "has checkpoints");
     assert_eq!(trained(&same), 8);
 }

@@ -1,13 +1,10 @@
 //! Networks that come with Minuet: each is played by its game's name, and beats the reference in its `provenance.json`.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::PathBuf,
-    process::{Command, Output},
-};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use serde_json::Value;
+
+use crate::support::program::{minuet, printed_json};
 
 /// Games in a match. A network that scores four fifths fails one match of 10,000.
 const GAMES: &str = "40";
@@ -15,19 +12,6 @@ const GAMES: &str = "40";
 const LEVEL_VISITS: u32 = 16;
 /// Largest network, in bytes.
 const MAX_BYTES: u64 = 2 << 20;
-
-fn minuet(arguments: &[&str]) -> Output {
-    let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .args(arguments)
-        .output()
-        .unwrap();
-    assert!(
-        done.status.success(),
-        "{arguments:?}: {}",
-        String::from_utf8_lossy(&done.stderr)
-    );
-    done
-}
 
 fn networks() -> Vec<(String, PathBuf)> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../networks");
@@ -44,25 +28,18 @@ fn networks() -> Vec<(String, PathBuf)> {
 /// Plays a match, and returns the score of the first player, in [0, 1].
 fn score(game: &str, first: &str, second: &str) -> f64 {
     let place = tempfile::tempdir().unwrap();
-    let folder = place.path().join("match");
-    let folder = folder.to_str().unwrap();
-    let done = minuet(&[
-        "arena", "--game", game, first, second, "--games", GAMES, "--json", "--folder", folder,
-    ]);
-    let report: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let mut command = minuet("arena --json --game");
+    command.args([game, first, second, "--games", GAMES, "--folder"]);
+    let report = printed_json(command.arg(place.path().join("match")));
     report["pairings"][0]["estimate"]["score"].as_f64().unwrap()
 }
 
 #[test]
-fn every_game_comes_with_a_network() {
+fn every_game_comes_with_a_network_that_beats_its_reference() {
     let names: BTreeSet<String> = networks().into_iter().map(|(name, _)| name).collect();
     for &game in games::registry::NAMES {
         assert!(names.contains(game), "no networks/{game}");
     }
-}
-
-#[test]
-fn each_network_beats_its_reference() {
     for (game, folder) in networks() {
         assert!(
             fs::metadata(folder.join("model.onnx")).unwrap().len() <= MAX_BYTES,
@@ -104,7 +81,7 @@ fn the_name_of_a_game_stands_for_its_network() {
                 continue;
             };
             let manifest: Value = serde_json::from_str(&manifest).unwrap();
-            let answer: Value = serde_json::from_slice(&minuet(&["query", &name, "--json"]).stdout).unwrap();
+            let answer = printed_json(minuet("query --json").arg(&name));
             assert_eq!(answer["version"], manifest["version"], "{name}");
             assert_eq!(answer["game"], manifest["game"]);
         }

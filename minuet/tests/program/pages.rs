@@ -6,10 +6,11 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use games::registry::NAMES;
+
+use crate::support::program::{minuet, printed};
 
 /// Folder of the workspace.
 fn root() -> &'static Path {
@@ -59,17 +60,6 @@ fn links(text: &str) -> Vec<String> {
     targets
 }
 
-/// The standard output of `minuet` with these arguments.
-fn minuet(arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .args(arguments)
-        .env_remove("MINUET_CONFIG")
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "minuet {arguments:?}: {output:?}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// The commands that a help text lists, without `help` itself.
 fn subcommands(help: &str) -> Vec<String> {
     help.lines()
@@ -85,7 +75,7 @@ fn subcommands(help: &str) -> Vec<String> {
 
 /// Appends the help of a command and of all commands below it.
 fn write_help(words: &[&str], page: &mut String) {
-    let help = minuet(&[words, &["--help"]].concat());
+    let help = printed(minuet("").args(words).arg("--help"));
     let title = [&["minuet"], words].concat().join(" ");
     let help: Vec<&str> = help.lines().map(str::trim_end).collect();
     page.push_str(&format!("\n## `{title}`\n\n```text\n{}\n```\n", help.join("\n")));
@@ -114,10 +104,10 @@ fn configuration_reference_is_the_template() {
         "# run.toml\n\nEvery key, with its value in a new run of Paco Ŝako. `minuet config` prints this file; `--game NAME` prints that \
          of another game.\n\n```toml\n",
     );
-    page.push_str(&minuet(&["config"]));
+    page.push_str(&printed(&mut minuet("config")));
     page.push_str("```\n\n## Rules of the other games\n");
     for game in NAMES.iter().filter(|game| **game != "paco-sako") {
-        let text = minuet(&["config", "--game", game]);
+        let text = printed(minuet("config --game").arg(game));
         let rules = text.split("[game.rules]\n").nth(1).unwrap_or_default();
         let rules: Vec<&str> = rules.lines().take_while(|line| !line.is_empty()).collect();
         if !rules.is_empty() {
@@ -138,7 +128,7 @@ fn command_reference_is_the_help() {
 #[test]
 fn every_command_or_its_group_shows_an_example() {
     fn check(words: &[&str], group_has_example: bool, missing: &mut Vec<String>) {
-        let help = minuet(&[words, &["--help"]].concat());
+        let help = printed(minuet("").args(words).arg("--help"));
         let below = subcommands(&help);
         let has_example = group_has_example || help.contains("Example");
         if below.is_empty() && !has_example {
@@ -166,19 +156,10 @@ fn summary_lists_every_page_once() {
 
 #[test]
 fn links_between_pages_lead_to_files() {
-    let mut pages: Vec<PathBuf> = book_pages()
-        .iter()
-        .map(|page| root().join("docs").join(page))
-        .collect();
-    for name in [
-        "README.md",
-        "ARCHITECTURE.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-        "deploy/README.md",
-    ] {
-        pages.push(root().join(name));
-    }
+    let book = book_pages();
+    let mut pages: Vec<PathBuf> = book.iter().map(|page| root().join("docs").join(page)).collect();
+    pages.extend(["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root().join(name)));
+    pages.extend(["CHANGELOG.md", "deploy/README.md"].map(|name| root().join(name)));
     let mut dead = Vec::new();
     for page in pages {
         for target in links(&fs::read_to_string(&page).unwrap()) {
@@ -187,10 +168,7 @@ fn links_between_pages_lead_to_files() {
                 continue;
             }
             if !page.parent().unwrap().join(path).exists() {
-                dead.push(format!(
-                    "{}: {target}",
-                    page.strip_prefix(root()).unwrap().display()
-                ));
+                dead.push(format!("{}: {target}", page.display()));
             }
         }
     }
@@ -203,9 +181,8 @@ fn paths_in_the_architecture_page_exist() {
     let mut found = 0;
     let mut dead = Vec::new();
     for word in page.split('`').skip(1).step_by(2) {
-        let is_path =
-            word.contains('/') && !word.contains([' ', '<', '*', ':', '=']) && !word.starts_with('/');
-        if is_path {
+        let is_other = word.starts_with('/') || word.contains([' ', '<', '*', ':', '=']);
+        if word.contains('/') && !is_other {
             found += 1;
             if !root().join(word).exists() {
                 dead.push(word);
@@ -213,18 +190,12 @@ fn paths_in_the_architecture_page_exist() {
         }
     }
     assert!(found > 40, "only {found} paths were found in ARCHITECTURE.md");
-    assert!(
-        dead.is_empty(),
-        "ARCHITECTURE.md names paths that do not exist: {dead:#?}"
-    );
+    assert!(dead.is_empty(), "paths that do not exist: {dead:#?}");
 }
 
 #[test]
 fn readme_is_short() {
     let page = fs::read_to_string(root().join("README.md")).unwrap();
-    assert!(
-        page.lines().count() <= 120,
-        "README.md has {} lines",
-        page.lines().count()
-    );
+    let lines = page.lines().count();
+    assert!(lines <= 120, "README.md has {lines} lines");
 }

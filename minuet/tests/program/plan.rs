@@ -1,54 +1,29 @@
 //! `minuet plan` against this machine: a plan from figures that were measured one by one predicts a whole self-play.
 
-use std::{
-    fs,
-    process::{Command, Output},
-};
+use std::fs;
 
 use serde_json::Value;
+
+use crate::support::program::{fails, minuet, printed, printed_json};
 
 /// Largest relative difference between the prediction and the measurement.
 const WITHIN: f64 = 0.15;
 /// Number of times that everything is measured anew, because other work disturbs single measurements.
 const ATTEMPTS: usize = 4;
 
-fn minuet(arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
-    command
-        .args(arguments)
-        .env_remove("MINUET_CONFIG")
-        .output()
-        .unwrap()
-}
-
-fn object(arguments: &[&str]) -> Value {
-    let output = minuet(arguments);
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
 /// One thread plays, one evaluates, on ONNX Runtime's own CPU provider.
 fn selfplay() -> Value {
-    object(
-        &[
-            &["bench", "selfplay", "--blocks", "2", "--filters", "32"][..],
-            &["--warm-up", "2", "--seconds", "6", "--json"],
-            &["--set", "inference.provider=cpu", "--set", "inference.threads=1"],
-            &["--set", "actor.threads=1"],
-        ]
-        .concat(),
-    )
+    printed_json(&mut minuet(
+        "bench selfplay --blocks 2 --filters 32 --warm-up 2 --seconds 6 --json \
+         --set inference.provider=cpu --set inference.threads=1 --set actor.threads=1",
+    ))
 }
 
 fn inference() -> Value {
-    object(
-        &[
-            &["bench", "inference", "--networks", "2x32", "--providers", "cpu"][..],
-            &["--loads", "3x64", "--batch", "128", "--overload", "0"],
-            &["--rounds", "3", "--seconds", "1", "--json"],
-        ]
-        .concat(),
-    )
+    printed_json(&mut minuet(
+        "bench inference --networks 2x32 --providers cpu --loads 3x64 --batch 128 --overload 0 \
+         --rounds 3 --seconds 1 --json",
+    ))
 }
 
 fn number(object: &Value, path: &str) -> f64 {
@@ -66,19 +41,9 @@ fn ratios(figures: &[Value], whole: &Value) -> Vec<(&'static str, f64)> {
     let lines: Vec<String> = figures.iter().map(Value::to_string).collect();
     fs::write(&file, lines.join("\n")).unwrap();
     let positions = number(whole, "/positions_per_second");
-    let positions_per_day = (positions * 86_400.0).round().to_string();
-    let plan = object(&[
-        "plan",
-        "--game",
-        "paco-sako",
-        "--network",
-        "2x32",
-        "--json",
-        "--positions-per-day",
-        &positions_per_day,
-        "--measured",
-        file.to_str().unwrap(),
-    ]);
+    let positions_per_day = (positions * 86_400.0).round();
+    let words = format!("--network 2x32 --json --positions-per-day {positions_per_day} --measured");
+    let plan = printed_json(minuet(&format!("plan --game paco-sako {words}")).arg(&file));
     let [actor, inference] = ["/actors/cores", "/inference/cores"].map(|path| number(&plan, path));
     let [actor_used, inference_used] = ["/actor_cores", "/inference_cores"].map(|path| number(whole, path));
     // Positions and visits that the plan promises for the processor time that self-play has used.
@@ -125,63 +90,50 @@ fn arguments_that_cannot_be_used_are_refused_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let damaged = folder.path().join("figures.jsonl");
     fs::write(&damaged, "{\"bench\": \"selfplay\"").unwrap();
-    let damaged = damaged.to_str().unwrap();
-    let usual = ["plan", "--game", "paco-sako", "--positions-per-day", "1000000"];
-    for (arguments, code, said) in [
+    let usual = "plan --game paco-sako --positions-per-day 1000000";
+    for (words, code, said) in [
+        ("plan --game paco-saco --positions-per-day 5", 2, "paco-sako"),
         (
-            &["plan", "--game", "paco-saco", "--positions-per-day", "5"][..],
-            2,
-            "paco-sako",
-        ),
-        (
-            &["plan", "--game", "chess", "--positions-per-day", "0"],
+            "plan --game chess --positions-per-day 0",
             2,
             "--positions-per-day",
         ),
-        (&["plan", "--game", "chess"], 2, "--positions-per-day"),
+        ("plan --game chess", 2, "--positions-per-day"),
+        (&format!("{usual} --network 4x65"), 2, "paco-sako 4x64"),
         (
-            &[&usual[..], &["--network", "4x65"]].concat(),
-            2,
-            "paco-sako 4x64",
-        ),
-        (
-            &[&usual[..], &["--measured", damaged]].concat(),
-            1,
-            "object 1 is not a result of `minuet bench",
-        ),
-        (
-            &[&usual[..], &["--measured", "/nowhere/figures"]].concat(),
+            &format!("{usual} --measured /nowhere/figures"),
             1,
             "cannot read /nowhere/figures",
         ),
     ] {
-        let output = minuet(arguments);
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
-        assert!(error.contains(said), "{arguments:?}: {error}");
-        assert!(output.stdout.is_empty(), "{arguments:?}");
+        fails(&mut minuet(words), code, said);
     }
+    let said = "object 1 is not a result of `minuet bench";
+    fails(minuet(usual).arg("--measured").arg(damaged), 1, said);
 }
 
 /// The table shows the needs of the object, and a dash for what is not known.
 #[test]
 fn table_and_object_are_one_plan() {
-    let usual = ["plan", "--game", "paco-sako", "--positions-per-day", "10000000"];
-    let plan = object(&[&usual[..], &["--json"]].concat());
-    let text = String::from_utf8(minuet(&usual).stdout).unwrap();
+    let usual = "plan --game paco-sako --positions-per-day 10000000";
+    let plan = printed_json(minuet(usual).arg("--json"));
+    let text = printed(&mut minuet(usual));
     let line = |what: &str| {
         text.lines()
             .find(|line| line.starts_with(what))
             .unwrap_or_else(|| panic!("{what}: {text}"))
     };
-    assert!(line("actors ").contains(&format!("{:.2} cores", number(&plan, "/actors/cores"))));
-    assert!(line("inference ").contains(&format!("{:.2} cores", number(&plan, "/inference/cores"))));
-    assert!(line("all ").contains(&format!("{:.2} cores", number(&plan, "/cores"))));
+    for (role, path) in [
+        ("actors ", "/actors/cores"),
+        ("inference ", "/inference/cores"),
+        ("all ", "/cores"),
+    ] {
+        assert!(line(role).contains(&format!("{:.2} cores", number(&plan, path))));
+    }
     assert!(line("paco-sako").contains("10,000,000 positions a day"));
     for unknown in plan["unknown"].as_array().unwrap() {
-        assert!(
-            text.contains(unknown["figure"].as_str().unwrap())
-                && text.contains(unknown["command"].as_str().unwrap())
-        );
+        for key in ["figure", "command"] {
+            assert!(text.contains(unknown[key].as_str().unwrap()));
+        }
     }
 }

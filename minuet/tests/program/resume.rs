@@ -6,7 +6,7 @@ use std::{
     fs,
     net::TcpListener,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -19,7 +19,11 @@ use config::{LearnerConfig, ModelConfig, Precision, RunConfig};
 use proto::v1::{StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
 use tokio::time::{sleep, timeout};
 
-use crate::support::{run::program_of, synthetic};
+use crate::support::{
+    program::Killed,
+    run::program_of,
+    synthetic,
+};
 use tonic::transport::Channel;
 
 /// Longest wait; a test that waits this long is assumed to hang.
@@ -32,26 +36,10 @@ const KILLS: u64 = 4;
 const STEPS: u64 = 30;
 const POSITIONS: usize = 20;
 
-/// A role's process, killed when dropped.
-struct Role(Child);
-
-impl Role {
-    fn start(role: &str, config: &Path) -> Self {
-        let child = Command::new(program_of(role))
-            .arg("--config")
-            .arg(config)
-            .env("MINUET_LOG", "warn")
-            .stdin(Stdio::null())
-            .spawn();
-        Self(child.unwrap())
-    }
-}
-
-impl Drop for Role {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
+fn start(role: &str, config: &Path) -> Killed {
+    let mut command = Command::new(program_of(role));
+    command.arg("--config").arg(config).env("MINUET_LOG", "warn");
+    Killed(command.stdin(Stdio::null()).spawn().unwrap())
 }
 
 /// Writes the configuration of a run in `home` whose store listens at `address`.
@@ -158,8 +146,8 @@ async fn kills_on_a_growing_store_change_no_bit() {
     let repository = Repository::open(&config.checkpoints.store).unwrap();
 
     // Both learners begin with the same first checkpoint. The store is empty, so that the learner waits after it.
-    let mut store = Role::start("replay-store", &run);
-    let learner = Role::start("learner", &run);
+    let mut store = start("replay-store", &run);
+    let learner = start("learner", &run);
     reaches(&repository, 0).await;
     drop(learner);
     let reference = write_config(&reference_home, &address);
@@ -171,7 +159,7 @@ async fn kills_on_a_growing_store_change_no_bit() {
     let appending = tokio::spawn(append(address.clone(), appended.clone(), is_over.clone()));
     for kill in 1..=KILLS {
         let before = stats(&address).await.map_or(0, |stats| stats.positions_sampled);
-        let learner = Role::start("learner", &run);
+        let learner = start("learner", &run);
         let step = kill * CHECKPOINT_STEPS;
         reaches(&repository, step).await;
         // Batches after the checkpoint were given to it, some of which it has trained on.
@@ -183,7 +171,7 @@ async fn kills_on_a_growing_store_change_no_bit() {
         drop(learner);
         if kill % 2 == 0 {
             drop(store);
-            store = Role::start("replay-store", &run);
+            store = start("replay-store", &run);
         }
         // The window is another one when the next learner begins.
         let then = appended.load(Ordering::Relaxed);
@@ -192,19 +180,16 @@ async fn kills_on_a_growing_store_change_no_bit() {
         })
         .await;
     }
-    let learner = Role::start("learner", &run);
+    let learner = start("learner", &run);
     reaches(&repository, STEPS).await;
     drop(learner);
 
     let killed = digests(&repository).await;
     let games = appended.load(Ordering::Relaxed);
     let repository = Repository::open(&reference.checkpoints.store).unwrap();
-    assert_eq!(
-        digests(&repository).await.len(),
-        1,
-        "the reference begins at step 0"
-    );
-    let learner = Role::start("learner", &reference_home.join("run.toml"));
+    // The reference begins at step 0.
+    assert_eq!(digests(&repository).await.len(), 1);
+    let learner = start("learner", &reference_home.join("run.toml"));
     reaches(&repository, STEPS).await;
     drop(learner);
     assert!(appended.load(Ordering::Relaxed) > games, "games kept coming");
@@ -212,12 +197,8 @@ async fn kills_on_a_growing_store_change_no_bit() {
     appending.await.unwrap();
     drop(store);
     let unkilled = digests(&repository).await;
-    let steps = [0, 6, 12, 18, 24, STEPS];
-    for step in steps {
-        assert_eq!(
-            killed[&step], unkilled[&step],
-            "the checkpoints of step {step} differ"
-        );
+    for step in [0, 6, 12, 18, 24, STEPS] {
+        assert_eq!(killed[&step], unkilled[&step], "checkpoints of step {step}");
     }
     assert_ne!(killed[&0], killed[&STEPS]);
 }

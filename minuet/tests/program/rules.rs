@@ -2,45 +2,34 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Stdio},
 };
 
 use serde_json::{Value, json};
+
+use crate::support::program::{answered, fails, minuet, printed, printed_json, printed_lines};
 
 const START_ROW: [u32; 38] = [
     64, 129, 194, 259, 324, 197, 134, 71, 8, 9, 10, 11, 12, 13, 14, 15, 432, 433, 434, 435, 436, 437, 438,
     439, 504, 569, 634, 699, 764, 637, 574, 511, 64, 1, 1, 1, 1, 0,
 ];
 
-fn minuet(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
-    command.args(arguments);
-    command
-}
-
-/// Starts `minuet rules` with pipes.
-fn rules() -> Child {
-    minuet(&["rules"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
 /// Writes lines to `minuet rules`, and returns its output.
 fn answers(input: &[u8]) -> Vec<Value> {
-    let mut child = rules();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_vec();
-    let writer = std::thread::spawn(move || stdin.write_all(&input).unwrap());
-    let Output { status, stdout, .. } = child.wait_with_output().unwrap();
-    writer.join().unwrap();
-    assert!(status.success());
-    stdout
-        .split(|&byte| byte == b'\n')
-        .filter(|line| !line.is_empty())
-        .map(|line| serde_json::from_slice(line).unwrap())
-        .collect()
+    let done = answered(&mut minuet("rules"), input);
+    assert_eq!(done.code, Some(0), "{}", done.error);
+    let lines = done.out.lines();
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Checks that the answer to a request has these fields. Returns the answer.
+#[track_caller]
+fn expect(request: Value, fields: Value) -> Value {
+    let answer = ask(&request);
+    for (name, value) in fields.as_object().unwrap() {
+        assert_eq!(answer[name], *value, "{request}: {answer}");
+    }
+    answer
 }
 
 fn ask(request: &Value) -> Value {
@@ -71,49 +60,26 @@ fn the_start_position_as_described() {
 
 #[test]
 fn fields_come_in_the_documented_order() {
-    let line = format!("{}\n", json!({"id": 1, "game": "paco-sako", "trace": true}));
-    let mut child = minuet(&["rules"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(line.as_bytes()).unwrap();
-    let text = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
-    let names = [
-        "id",
-        "legal",
-        "to_move",
-        "fen",
-        "outcome",
-        "row",
-        "error",
-        "required_action",
-        "no_progress",
-        "victory_state",
-        "legal_before",
-    ];
-    let places: Vec<usize> = names
-        .iter()
-        .map(|name| text.find(&format!("\"{name}\":")).unwrap())
-        .collect();
+    let line = "{\"id\":1,\"game\":\"paco-sako\",\"trace\":true}\n";
+    let text = answered(&mut minuet("rules"), line).out;
+    let names =
+        "id legal to_move fen outcome row error required_action no_progress victory_state legal_before";
+    let place = |name| text.find(&format!("\"{name}\":")).unwrap();
+    let places: Vec<usize> = names.split(' ').map(place).collect();
     assert!(places.is_sorted(), "{text}");
 }
 
 #[test]
 fn a_trace_holds_every_legal_set() {
-    let answer = ask(&json!({"game": "paco-sako", "actions": [13, 93, 53], "trace": true, "options": 7}));
-    assert_eq!(
-        answer["legal_before"][0],
-        json!([2, 7, 9, 10, 11, 12, 13, 14, 15, 16])
+    let answer = expect(
+        json!({"game": "paco-sako", "actions": [13, 93, 53], "trace": true, "options": 7}),
+        json!({"id": null, "to_move": 1, "required_action": "Place", "legal": [101, 109]}),
     );
-    assert_eq!(answer["legal_before"][1], json!([85, 93]));
-    assert_eq!(answer["legal_before"].as_array().unwrap().len(), 4);
-    assert_eq!(answer["legal_before"][3], answer["legal"]);
-    assert_eq!(answer["legal"], json!([101, 109]));
-    assert_eq!(answer["to_move"], 1);
-    assert_eq!(answer["required_action"], "Place");
+    let start = json!([2, 7, 9, 10, 11, 12, 13, 14, 15, 16]);
+    let sets = answer["legal_before"].as_array().unwrap();
+    assert_eq!((&sets[0], &sets[1]), (&start, &json!([85, 93])));
+    assert_eq!((sets.len(), &sets[3]), (4, &answer["legal"]));
     assert_eq!(answer["row"].as_array().unwrap().len(), 40);
-    assert_eq!(answer["id"], Value::Null);
 }
 
 /// Every kind of bad line is answered, and the lines after it still are.
@@ -143,22 +109,19 @@ fn a_bad_line_never_ends_the_process() {
     let answers = answers(&input);
     assert_eq!(answers.len(), bad.len() + 2);
     let (last, errors) = answers.split_last().unwrap();
-    for (answer, line) in errors
-        .iter()
-        .zip(bad.iter().map(|line| String::from_utf8_lossy(line)))
-    {
+    for (answer, line) in errors.iter().zip(bad) {
+        let line = String::from_utf8_lossy(line);
         assert!(answer["error"].is_string(), "{line}: {answer}");
+        let has_id = line.contains(r#""id":"a""#);
         assert_eq!(
             answer["id"],
-            if line.contains(r#""id":"a""#) {
-                json!("a")
-            } else {
-                Value::Null
-            },
+            if has_id { json!("a") } else { Value::Null },
             "{line}"
         );
         assert_eq!(answer["legal"], Value::Null);
     }
+    // The last line is too long, and nothing of it is read.
+    assert_eq!(errors[bad.len()]["id"], Value::Null);
     let text = |number: usize| errors[number]["error"].as_str().unwrap();
     assert!(text(6).contains("did you mean paco-sako?"), "{}", text(6));
     assert!(text(9).starts_with("action 1:"), "{}", text(9));
@@ -169,37 +132,40 @@ fn a_bad_line_never_ends_the_process() {
 #[test]
 fn rules_can_be_switched() {
     let stalemate = "7k/8/8/8/8/8/pp6/Kp6 w 0 - - -";
-    let outcome = |request: Value| ask(&request)["outcome"].clone();
-    assert_eq!(
-        outcome(json!({"game": "paco-sako", "start": stalemate})),
-        Value::Null
-    );
-    assert_eq!(
-        outcome(json!({"game": "paco-sako", "start": stalemate, "dead_end": "loss"})),
-        "loss-of-mover"
-    );
-
     // Knights out and back: the position occurs for the third time after the ninth half move, a draw unless switched off.
     let round = [7, 65 + 21, 63, 65 + 45, 22, 65 + 6, 46, 65 + 62];
     let knights: Vec<u32> = round.iter().copied().cycle().take(18).collect();
-    assert_eq!(outcome(json!({"game": "paco-sako", "actions": knights})), "draw");
-    let unlimited = json!({"game": "paco-sako", "actions": knights, "draw_after_n_repetitions": 0});
-    assert_eq!(outcome(unlimited), Value::Null);
+    for (mut request, outcome) in [
+        (json!({"start": stalemate}), json!(null)),
+        (
+            json!({"start": stalemate, "dead_end": "loss"}),
+            json!("loss-of-mover"),
+        ),
+        (json!({"actions": knights}), json!("draw")),
+        (
+            json!({"actions": knights, "draw_after_n_repetitions": 0}),
+            json!(null),
+        ),
+    ] {
+        request["game"] = "paco-sako".into();
+        expect(request, json!({"error": null, "outcome": outcome}));
+    }
 }
 
 #[test]
 fn a_united_king_is_a_victory() {
-    let fen = "7k/8/8/8/8/8/8/K6R w 0 - - -";
-    let answer = ask(&json!({"game": "paco-sako", "start": fen, "actions": [8, 65 + 63]}));
-    assert_eq!(answer["outcome"], "first");
-    assert_eq!(answer["victory_state"], "PacoVictoryWhite");
-    assert_eq!(answer["legal"], json!([]));
+    expect(
+        json!({"game": "paco-sako", "start": "7k/8/8/8/8/8/8/K6R w 0 - - -", "actions": [8, 65 + 63]}),
+        json!({"outcome": "first", "victory_state": "PacoVictoryWhite", "legal": []}),
+    );
 }
 
 /// A client that waits for each answer before it sends the next request.
 #[test]
 fn answers_come_line_by_line() {
-    let mut child = rules();
+    let pipes = &mut minuet("rules");
+    let child = pipes.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut child = child.unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     for id in 0..50 {
@@ -214,57 +180,47 @@ fn answers_come_line_by_line() {
 
 #[test]
 fn perft_prints_counts() {
-    let output = minuet(&["perft", "--game", "paco-sako", "--depth", "6", "--json"])
-        .output()
-        .unwrap();
-    assert!(output.status.success());
-    assert_eq!(
-        serde_json::from_slice::<Value>(&output.stdout).unwrap(),
-        json!({"counts": [10, 20, 200, 400, 4472, 8902]})
-    );
+    for (words, counts) in [
+        ("paco-sako --depth 6", &[10, 20, 200, 400, 4472, 8902][..]),
+        ("chess --depth 4", &[20, 400, 8902, 197_281]),
+        ("othello --depth 4", &[4, 12, 56, 244]),
+        ("connect-four --depth 4", &[7, 49, 343, 2401]),
+    ] {
+        let found = printed_json(&mut minuet(&format!("perft --json --game {words}")));
+        assert_eq!(found, json!({ "counts": counts }), "{words}");
+    }
     let fen = "4N3/3N3k/3sw1Ta/3p1o1e/hW1J1by1/8/2L4d/h4K2 b 29 - - -";
-    let output = minuet(&["perft", "--fen", fen, "--depth", "4"]).output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = printed(minuet("perft --depth 4 --fen").arg(fen));
     assert!(text.lines().nth(3).unwrap().ends_with(" 8078"), "{text}");
 }
 
 #[test]
 fn exit_codes_tell_bad_usage_from_failure() {
-    let code = |arguments: &[&str]| minuet(arguments).output().unwrap().status.code();
-    assert_eq!(code(&["perft"]), Some(2));
-    assert_eq!(code(&["perft", "--game", "tic-tac-toe", "--depth", "1"]), Some(2));
-    assert_eq!(code(&["perft", "--depth", "0"]), Some(2));
-    assert_eq!(code(&["perft", "--depth", "1", "--fen", "nonsense"]), Some(2));
-    assert_eq!(code(&["query", "no/such/model.onnx"]), Some(1));
-    for command in ["rules", "perft"] {
-        let output = minuet(&[command, "--help"]).output().unwrap();
-        assert_eq!(output.status.code(), Some(0));
-        assert!(String::from_utf8(output.stdout).unwrap().contains("Example:"));
+    for (code, words) in [
+        (2, "perft"),
+        (2, "perft --game tic-tac-toe --depth 1"),
+        (2, "perft --depth 0"),
+        (2, "perft --depth 1 --fen nonsense"),
+        (1, "query no/such/model.onnx"),
+    ] {
+        fails(&mut minuet(words), code, "");
     }
 }
 
 #[test]
 fn the_games_benchmark_checks_its_counts() {
-    let output = minuet(&["bench", "games", "--game", "paco-sako", "--rounds", "1", "--json"])
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["games"][0]["nodes"], 1_417_416);
-    assert!(report["games"][0]["nodes_per_second"].as_f64().unwrap() > 0.0);
+    let words = "bench games --game paco-sako --rounds 1 --json";
+    let games = &printed_json(&mut minuet(words))["games"];
+    assert_eq!(games[0]["nodes"], 1_417_416);
+    assert!(games[0]["nodes_per_second"].as_f64() > Some(0.0));
 }
 
 #[test]
 fn chess_speaks_uci_and_names_policy_entries() {
-    let answer = ask(&json!({"id": 1, "game": "chess", "actions": ["e2e4", "e7e5", "g1f3"], "trace": true}));
-    assert_eq!(answer["to_move"], 1);
-    assert_eq!(
-        answer["fen"],
-        "rnbqkbnr/pppp1ppp/8/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2"
+    let fen = "rnbqkbnr/pppp1ppp/8/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R b KQkq - 1 2";
+    let answer = expect(
+        json!({"id": 1, "game": "chess", "actions": ["e2e4", "e7e5", "g1f3"], "trace": true}),
+        json!({"to_move": 1, "fen": fen}),
     );
     assert_eq!(answer["row"].as_array().unwrap().len(), 32 + 1 + 8);
     assert_eq!(answer["legal_before"].as_array().unwrap().len(), 4);
@@ -275,33 +231,25 @@ fn chess_speaks_uci_and_names_policy_entries() {
     // The board is rotated by 180°: a knight from b8 to c6 moves from rank 0, file 6 by two ranks and one file to the left.
     assert_eq!(policy["b8c6"], 63 * 64 + 6);
 
-    let answer =
-        ask(&json!({"game": "chess", "start": "8/P6k/8/8/8/8/8/K7 w - - 0 1", "underpromotions": false}));
+    let start = "8/P6k/8/8/8/8/8/K7 w - - 0 1";
+    let answer = ask(&json!({"game": "chess", "start": start, "underpromotions": false}));
     assert_eq!(answer["legal"].as_array().unwrap().len(), 4);
-    let answer =
-        ask(&json!({"game": "chess", "start": "8/P6k/8/8/8/8/8/K7 w - - 0 1", "actions": ["a7a8n"]}));
-    assert_eq!(
-        (answer["outcome"].as_str(), &answer["legal"]),
-        (Some("draw"), &json!([]))
+    expect(
+        json!({"game": "chess", "start": start, "actions": ["a7a8n"]}),
+        json!({"outcome": "draw", "legal": []}),
     );
 }
 
 #[test]
 fn othello_and_connect_four_count_their_actions() {
-    let answer = ask(&json!({"game": "othello", "actions": [19]}));
-    assert_eq!(answer["legal"], json!([18, 20, 34]));
-    assert_eq!(
-        answer["fen"],
-        format!("{}X-------XX------XO{} O", "-".repeat(19), "-".repeat(27))
+    let fen = format!("{}X-------XX------XO{} O", "-".repeat(19), "-".repeat(27));
+    expect(
+        json!({"game": "othello", "actions": [19]}),
+        json!({"legal": [18, 20, 34], "fen": fen}),
     );
-    let answer = ask(&json!({"game": "connect-four", "actions": [3, 0, 3, 0, 3, 0, 3]}));
-    assert_eq!(
-        (
-            answer["outcome"].as_str(),
-            &answer["legal"],
-            answer["fen"].as_str()
-        ),
-        (Some("first"), &json!([]), Some("7/7/3x3/o2x3/o2x3/o2x3 o"))
+    expect(
+        json!({"game": "connect-four", "actions": [3, 0, 3, 0, 3, 0, 3]}),
+        json!({"outcome": "first", "legal": [], "fen": "7/7/3x3/o2x3/o2x3/o2x3 o"}),
     );
 }
 
@@ -309,79 +257,49 @@ fn othello_and_connect_four_count_their_actions() {
 fn board_games_refuse_invalid_requests_with_a_reason() {
     for (request, error) in [
         (
-            json!({"game": "chess", "actions": ["e2e4", "e2e4"]}),
+            json!(["chess", ["e2e4", "e2e4"]]),
             "action 1: e2e4 is not legal here",
         ),
+        (json!(["chess", [5]]), "action 0: 5 is not a move in UCI notation"),
+        (json!(["othello", [19, 64]]), "action 1: 64 is not legal"),
         (
-            json!({"game": "chess", "actions": [5]}),
-            "action 0: 5 is not a move in UCI notation",
-        ),
-        (
-            json!({"game": "othello", "actions": [19, 64]}),
-            "action 1: 64 is not legal",
-        ),
-        (
-            json!({"game": "othello", "actions": [65]}),
+            json!(["othello", [65]]),
             "action 0: 65 is not an action number (0 to 64)",
         ),
         (
-            json!({"game": "connect-four", "actions": [0, 0, 0, 0, 0, 0, 0]}),
+            json!(["connect-four", [0, 0, 0, 0, 0, 0, 0]]),
             "action 6: 0 is not legal: the column is full",
         ),
         (
-            json!({"game": "connect-four", "start": "nonsense"}),
+            json!(["connect-four", [], "nonsense"]),
             "cannot start a game of connect-four",
         ),
-        (json!({"game": "othello", "pie": 1}), "unknown field `pie`"),
+        (json!(["othello", [], null, 1]), "unknown field `pie`"),
     ] {
-        let answer = ask(&request);
+        let mut asked = json!({"game": request[0], "actions": request[1], "start": request[2]});
+        if let Some(pie) = request.get(3) {
+            asked["pie"] = pie.clone();
+        }
+        let answer = ask(&asked);
         let found = answer["error"].as_str().unwrap();
         assert!(found.starts_with(error), "{request}: {found}");
-        assert_eq!(answer["legal"], Value::Null);
-    }
-}
-
-#[test]
-fn perft_of_the_board_games() {
-    for (game, counts) in [
-        ("chess", [20, 400, 8902, 197_281]),
-        ("othello", [4, 12, 56, 244]),
-        ("connect-four", [7, 49, 343, 2401]),
-    ] {
-        let output = minuet(&["perft", "--game", game, "--depth", "4", "--json"])
-            .output()
-            .unwrap();
-        let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(printed, json!({ "counts": counts }), "{game}");
     }
 }
 
 /// The examples of `minuet solve --help` run as written, and print the program as a tree and in words.
 #[test]
 fn the_examples_of_solve_help_run() {
-    let minuet = env!("CARGO_BIN_EXE_minuet");
-    let help = Command::new(minuet).args(["solve", "--help"]).output().unwrap();
-    let help = String::from_utf8(help.stdout).unwrap();
+    let help = printed(&mut minuet("solve --help"));
     let lines = help.lines().map(str::trim);
     let examples: Vec<&str> = lines
         .filter_map(|line| line.strip_prefix("minuet solve "))
         .collect();
     assert_eq!(examples.len(), 2, "{help}");
     let place = tempfile::tempdir().unwrap();
-    let written = Command::new(minuet)
-        .args(["bench", "tasks", "--write", "runs/tasks"])
-        .current_dir(place.path())
-        .output()
-        .unwrap();
-    assert!(written.status.success(), "{written:?}");
+    printed(minuet("bench tasks --write runs/tasks").current_dir(&place));
     for example in examples {
-        let done = Command::new("bash")
-            .args(["-c", &format!("{minuet} solve {example}")])
-            .current_dir(place.path())
-            .output()
-            .unwrap();
-        assert!(done.status.success(), "{example}: {done:?}");
-        let text = String::from_utf8(done.stdout).unwrap();
+        let line = format!("{} solve {example}", env!("CARGO_BIN_EXE_minuet"));
+        let text = printed(Command::new("bash").args(["-c", &line]).current_dir(&place));
         for part in [
             "solved in",
             "0 Generator 1:width=",
@@ -390,10 +308,8 @@ fn the_examples_of_solve_help_run() {
         ] {
             assert!(text.contains(part), "{example}: no {part:?} in\n{text}");
         }
-        assert!(
-            !text.contains('\u{1b}'),
-            "no terminal, no picture of the search: {text}"
-        );
+        let has_picture = text.contains('\u{1b}');
+        assert!(!has_picture, "standard output is not a terminal: {text}");
     }
 }
 
@@ -408,42 +324,22 @@ fn a_task_is_solved_and_its_moves_lead_to_the_grids() {
         "test": [{"input": grid(2)}],
     });
     std::fs::write(&file, task.to_string()).unwrap();
-    let done = minuet(&[
-        "solve", "--model", "uniform", "--visits", "2000", "--json", "--task",
-    ])
-    .arg(&file)
-    .output()
-    .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let solved: Vec<Value> = String::from_utf8(done.stdout)
-        .unwrap()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let mut solve = minuet("solve --model uniform --visits 2000 --json --task");
+    let solved = printed_lines(solve.arg(&file));
     let names: Vec<&Value> = solved.iter().map(|line| &line["problem"]).collect();
     assert_eq!(names, ["train:0", "test:0"]);
     for (line, grids) in solved.iter().zip([&[0, 5][..], &[2]]) {
-        assert_eq!(
-            (&line["solved"], &line["ending"]),
-            (&json!(true), &json!("solved")),
-            "{line}"
-        );
-        let moves: Vec<Value> = line["moves"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|step| json!([step[0], step[1]]))
-            .collect();
-        let mut request =
-            json!({"id": 1, "game": "generator", "start": null, "actions": moves, "target": grid(grids[0])});
+        assert_eq!(json!([line["solved"], line["ending"]]), json!([true, "solved"]));
+        let moves = line["moves"].as_array().unwrap().iter();
+        let moves: Vec<Value> = moves.map(|step| json!([step[0], step[1]])).collect();
+        let mut request = json!({"game": "generator", "actions": moves, "target": grid(grids[0])});
         if let Some(&second) = grids.get(1) {
             request["second_target"] = json!(grid(second));
         }
         let answer = ask(&request);
         assert_eq!(
-            (&answer["error"], &answer["outcome"]),
-            (&Value::Null, &json!("first")),
-            "{answer}"
+            json!([answer["error"], answer["outcome"]]),
+            json!([null, "first"])
         );
         assert_eq!(answer["render"], json!(grid(*grids.last().unwrap())));
         assert_eq!(answer["clan"], line["clan"]);
@@ -456,7 +352,7 @@ fn a_task_is_solved_and_its_moves_lead_to_the_grids() {
 /// As in `minuet perft | head`: the reader has left before anything is written.
 #[test]
 fn a_reader_that_leaves_early_causes_no_error() {
-    let mut child = minuet(&["perft", "--game", "chess", "--depth", "1"])
+    let mut child = minuet("perft --game chess --depth 1")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -464,4 +360,64 @@ fn a_reader_that_leaves_early_causes_no_error() {
     drop(child.stdout.take());
     let said = child.wait_with_output().unwrap().stderr;
     assert_eq!(String::from_utf8_lossy(&said), "");
+}
+
+#[test]
+fn the_generator_answers_with_clan_and_render_until_an_oops() {
+    let asked = |actions: Value| ask(&json!({"game": "generator", "actions": actions}));
+    let drawn = asked(json!([[0, 2], [4, 22]]));
+    assert_eq!(drawn["clan"].as_array().unwrap().len(), 9);
+    assert_eq!(drawn["render"][0], json!([0, 1, 0, 0, 0, 0, 0, 0]));
+    assert_eq!(drawn["outcome"], Value::Null);
+    assert!(drawn["legal"].as_array().unwrap().contains(&json!([4, 8])));
+    // To the left it would leave the grid of coordinates.
+    let oops = asked(json!([[0, 2], [4, 21]]));
+    let found = json!([oops["outcome"], oops["clan"], oops["legal"]]);
+    assert_eq!(found, json!(["second", null, []]));
+}
+
+#[test]
+fn targets_and_examples_with_a_packed_clan_pose_a_problem() {
+    let asked = |actions: Value, more: Value| {
+        let mut request = json!({"game": "generator", "start": [1, 265, 521, 785], "target": [[0]]});
+        request["actions"] = actions;
+        for (name, value) in more.as_object().unwrap() {
+            request[name] = value.clone();
+        }
+        ask(&request)
+    };
+    let length = |answer: &Value, name: &str| answer[name].as_array().unwrap().len();
+    assert_eq!(asked(json!([[0, 1]]), json!({}))["outcome"], "first");
+    assert_eq!(asked(json!([[0, 0]]), json!({}))["outcome"], "second");
+    let pair = json!({"second_target": [[0, 0]]});
+    let step = asked(json!([[0, 0], [1, 19]]), pair.clone());
+    assert_eq!(json!([step["outcome"], step["step_marked"]]), json!([null, true]));
+    let solution = json!([[0, 0], [1, 19], [0, 1]]);
+    let bare = asked(solution.clone(), pair.clone());
+    // Examples judge nothing; the row holds them in one order.
+    let one = json!({"input": [[3]], "output": [[4]]});
+    let other = json!({"input": [[5]], "output": [[6]]});
+    let [first, second] = [json!([one, other]), json!([other, one])].map(|examples| {
+        let mut more = pair.clone();
+        more["examples"] = examples;
+        asked(solution.clone(), more)
+    });
+    assert_eq!(
+        (&bare["outcome"], &first["outcome"]),
+        (&json!("first"), &json!("first"))
+    );
+    assert_eq!(first["row"], second["row"]);
+    assert_eq!(length(&first, "row"), length(&bare, "row") + 64);
+    let [strict, all] = [json!({"illegal": "strict"}), json!({})].map(|more| asked(json!([]), more));
+    assert!(length(&strict, "legal") < length(&all, "legal"));
+    for (action, words) in [
+        (json!([9, 2]), "no such imp"),
+        (json!([0, 19]), "cannot make this move"),
+        (json!(7), "is not an [imp, move]"),
+        (json!([0, 38]), "is not an [imp, move]"),
+    ] {
+        let answer = asked(json!([action]), json!({}));
+        let error = answer["error"].as_str().unwrap();
+        assert!(error.starts_with("action 0") && error.contains(words), "{error}");
+    }
 }

@@ -1,36 +1,28 @@
 //! `minuet games` on a real run, running and stopped: games are listed, checked, copied to another run, read by NumPy, deleted.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::Path,
-    process::{Command, Output},
-};
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 
 use serde_json::Value;
 
-use crate::support::run::{Run, tiny_run};
+use crate::support::{
+    program::{done, fails, minuet, printed, printed_json, printed_lines},
+    run::{Run, tiny_run},
+};
 
-/// Runs `minuet games … --run folder`.
-fn games(folder: &Path, arguments: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
-    command.arg("games").args(arguments).arg("--run").arg(folder);
-    command.output().unwrap()
+/// Returns `minuet games … --run folder`.
+fn games(folder: &Path, words: &str) -> Command {
+    let mut command = minuet(&format!("games {words} --run"));
+    command.arg(folder);
+    command
 }
 
 /// Returns the JSON lines that `minuet games` prints.
-fn lines(folder: &Path, arguments: &[&str]) -> Vec<Value> {
-    let done = games(folder, &[arguments, &["--json"]].concat());
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(done.status.success(), "{arguments:?}: {said}");
-    let text = String::from_utf8(done.stdout).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+fn lines(folder: &Path, words: &str) -> Vec<Value> {
+    printed_lines(games(folder, words).arg("--json"))
 }
 
-pub fn ids(folder: &Path, arguments: &[&str]) -> BTreeSet<String> {
-    let listed = lines(folder, &[&["list", "--limit", "100000"], arguments].concat());
+pub fn ids(folder: &Path, words: &str) -> BTreeSet<String> {
+    let listed = lines(folder, &format!("list --limit 100000 {words}"));
     let ids: BTreeSet<String> = listed
         .iter()
         .map(|game| game["id"].as_str().unwrap().into())
@@ -55,8 +47,8 @@ fn stored_games_can_be_listed_checked_copied_and_deleted() {
 
     // The run is running: every record agrees with the rules, and every search is reproduced visit for visit.
     let stored = run.game_ids().len();
-    assert!(ids(&here, &[]).len() >= stored);
-    let checked = lines(&here, &["check", "--newest", "5"]);
+    assert!(ids(&here, "").len() >= stored);
+    let checked = lines(&here, "check --newest 5");
     assert_eq!(checked.len(), 5);
     for game in &checked {
         assert_eq!(
@@ -68,84 +60,66 @@ fn stored_games_can_be_listed_checked_copied_and_deleted() {
     run.stop();
 
     // The run is stopped: the command opens the folder itself.
-    let all = ids(&here, &[]);
-    let first = lines(&here, &["list", "--limit", "100000"]).pop().unwrap();
+    let all = ids(&here, "");
+    let first = lines(&here, "list --limit 100000").pop().unwrap();
     let one = first["id"].as_str().unwrap();
-    let shown = games(&here, &["show", one]);
-    let text = String::from_utf8(shown.stdout).unwrap();
+    let text = printed(&mut games(&here, &format!("show {one}")));
     let plies = text.lines().filter(|line| line.contains(" visits over ")).count();
     assert_eq!(plies as u64, first["positions"].as_u64().unwrap(), "{text}");
     let untrained = first["model_versions"][0].as_str().unwrap();
-    let by_untrained = ids(&here, &["--model", untrained]);
+    let by_untrained = ids(&here, &format!("--model {untrained}"));
     assert!(by_untrained.contains(one) && by_untrained.len() < all.len());
 
     // An archive is imported into another run; a second import adds no game.
     let archive = folder.path().join("games.minuet");
-    let archive = archive.to_str().unwrap();
-    let exported = lines(&here, &["export", archive]).pop().unwrap();
+    let exported = printed_json(games(&here, "export --json").arg(&archive));
     assert_eq!(exported["games"], all.len());
     let there = folder.path().join("there");
     // With `replay.min_uses`, an import is not blocked by the lack of a learner.
     let held = ["run.seed=2", "replay.min_uses=1", "replay.uses_slack=0"];
     let mut other = Run::start(&there, &[&tiny_run()[..], &held].concat());
-    let own = {
-        other.wait_for_game(|_| true);
-        other.stop();
-        ids(&there, &[])
+    other.wait_for_game(|_| true);
+    other.stop();
+    let own = ids(&there, "");
+    let import = |into: &Path| {
+        let imported = printed_json(games(into, "import --json").arg(&archive));
+        [&imported["stored"], &imported["duplicates"]].map(|count| count.as_u64().unwrap() as usize)
     };
-    let imported = lines(&there, &["import", archive]).pop().unwrap();
-    assert_eq!(
-        (&imported["stored"], &imported["duplicates"]),
-        (&all.len().into(), &0.into()),
-        "{imported}"
-    );
-    let again = lines(&there, &["import", archive]).pop().unwrap();
-    assert_eq!(
-        (&again["stored"], &again["duplicates"]),
-        (&0.into(), &all.len().into()),
-        "{again}"
-    );
-    assert_eq!(ids(&there, &[]), own.union(&all).cloned().collect());
-    let carried = lines(&there, &["check", one, "--rules-only"]);
+    assert_eq!(import(&there), [all.len(), 0]);
+    assert_eq!(import(&there), [0, all.len()]);
+    assert_eq!(ids(&there, ""), own.union(&all).cloned().collect());
+    let carried = lines(&there, &format!("check {one} --rules-only"));
     assert_eq!(carried[0]["outcome"], "replayed");
     // The other run has no such checkpoint.
-    let gone = games(&there, &["check", one, "--json"]);
-    assert_eq!(gone.status.code(), Some(4), "{gone:?}");
-    let line: Value = serde_json::from_slice(&gone.stdout).unwrap();
-    assert_eq!(line["outcome"], "not tried");
+    let gone = done(&mut games(&there, &format!("check {one} --json")));
+    assert_eq!(gone.code, Some(4), "{gone:?}");
+    assert!(gone.out.contains("\"outcome\":\"not tried\""), "{gone:?}");
 
     // A damaged archive is refused with the place of the damage.
-    let mut bytes = fs::read(archive).unwrap();
+    let mut bytes = fs::read(&archive).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0x40;
     let damaged = folder.path().join("damaged.minuet");
     fs::write(&damaged, bytes).unwrap();
-    let refused = games(&there, &["import", damaged.to_str().unwrap()]);
-    assert_eq!(refused.status.code(), Some(1));
-    assert!(
-        String::from_utf8_lossy(&refused.stderr).contains("damaged.minuet"),
-        "{refused:?}"
-    );
+    fails(games(&there, "import").arg(&damaged), 1, "damaged.minuet");
 
     read_by_numpy(&here, &folder.path().join("arrays"), &all);
 
     // Games deleted by model are gone, and an import does not bring them back.
-    let dry = lines(&here, &["delete", "--model", untrained, "--dry-run"])
-        .pop()
-        .unwrap();
+    let delete = format!("delete --model {untrained}");
+    let dry = lines(&here, &format!("{delete} --dry-run")).pop().unwrap();
     assert_eq!(dry["games"], by_untrained.len());
-    assert_eq!(ids(&here, &[]), all);
-    lines(&here, &["delete", "--model", untrained]);
+    assert_eq!(ids(&here, ""), all);
+    lines(&here, &delete);
     let kept: BTreeSet<String> = all.difference(&by_untrained).cloned().collect();
-    assert_eq!(ids(&here, &[]), kept);
-    let refused = lines(&here, &["import", archive]).pop().unwrap();
-    assert_eq!(refused["stored"], 0, "{refused}");
-    assert_eq!(ids(&here, &[]), kept);
+    assert_eq!(ids(&here, ""), kept);
+    assert_eq!(import(&here)[0], 0);
+    assert_eq!(ids(&here, ""), kept);
 }
 
 /// Checks with NumPy that the exported arrays agree with each other and with their description.
 fn read_by_numpy(run: &Path, arrays: &Path, all: &BTreeSet<String>) {
-    lines(run, &["export", "--numpy", arrays.to_str().unwrap()]);
+    printed(games(run, "export --numpy").arg(arrays));
     let Some(python) = test_support::python("kserve") else {
         return;
     };
@@ -175,12 +149,7 @@ first_of_each = arrays['plies'] == 0
 assert first_of_each.sum() == len(described['games'])
 print(json.dumps(sorted(game['id'] for game in described['games'])))
 ";
-    let done = Command::new(python)
-        .args(["-c", program])
-        .arg(arrays)
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let read: BTreeSet<String> = serde_json::from_slice(&done.stdout).unwrap();
+    let text = printed(Command::new(python).args(["-c", program]).arg(arrays));
+    let read: BTreeSet<String> = serde_json::from_str(&text).unwrap();
     assert_eq!(&read, all);
 }

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
-    process::{Child, Command, Stdio},
+    process::Stdio,
 };
 
 use games::{
@@ -12,39 +12,28 @@ use games::{
 };
 use serde_json::{Value, json};
 
-const MINUET: &str = env!("CARGO_BIN_EXE_minuet");
+use crate::support::program::{Killed, answered, minuet};
+
 /// Moves of each game.
 const MOVES: usize = 24;
 
 struct Studio {
-    process: Child,
+    _process: Killed,
     address: String,
-}
-
-impl Drop for Studio {
-    fn drop(&mut self) {
-        drop(self.process.kill());
-        drop(self.process.wait());
-    }
 }
 
 impl Studio {
     fn start() -> Self {
-        let mut process = Command::new(MINUET)
-            .arg("studio")
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let process = minuet("studio").stdout(Stdio::piped()).spawn();
+        let mut process = Killed(process.unwrap());
         let mut line = String::new();
-        BufReader::new(process.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let address = line
-            .trim()
-            .trim_start_matches("http://")
-            .trim_end_matches('/')
-            .to_owned();
-        Self { process, address }
+        let mut output = BufReader::new(process.0.stdout.take().unwrap());
+        output.read_line(&mut line).unwrap();
+        let address = line.trim().trim_start_matches("http://").trim_end_matches('/');
+        Self {
+            address: address.into(),
+            _process: process,
+        }
     }
 
     fn ask(&self, head: &str, body: &str) -> TcpStream {
@@ -116,7 +105,8 @@ impl Visitor for Random<'_> {
         }
         let record = studio.json(&format!("GET {table}/record"), "");
         assert_eq!(record["actions"].as_array().unwrap().len(), at);
-        let answer = rules(&record);
+        let answer: Value =
+            serde_json::from_str(&answered(&mut minuet("rules"), format!("{record}\n")).out).unwrap();
         assert_eq!(answer["error"], Value::Null, "{record}");
         assert_eq!(answer["fen"], Value::from(position), "{}", G::NAME);
         let state = replayed::<G>(&record);
@@ -129,18 +119,6 @@ impl Visitor for Random<'_> {
         assert_eq!(first.len(), legal.len(), "{}: {first:?} {legal:?}", G::NAME);
         assert!(legal.iter().all(|action| first.contains(action)));
     }
-}
-
-fn rules(record: &Value) -> Value {
-    let mut rules = Command::new(MINUET)
-        .arg("rules")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    writeln!(rules.stdin.take().unwrap(), "{record}").unwrap();
-    let output = rules.wait_with_output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 fn replayed<G: Notation>(record: &Value) -> G {

@@ -11,9 +11,11 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use service::{process, role::Role};
 use test_support::SmallDisk;
+
+use crate::support::program::{fails, minuet};
 
 const ROLES: [Role; 4] = [
     Role::ReplayStore,
@@ -55,13 +57,9 @@ impl Place {
         }
     }
 
-    fn run(&self) -> PathBuf {
-        self.run.clone()
-    }
-
     fn behave(&self, process: &str, behaviour: &str) {
-        fs::create_dir_all(self.run().join("behaviour")).unwrap();
-        fs::write(self.run().join("behaviour").join(process), behaviour).unwrap();
+        fs::create_dir_all(self.run.join("behaviour")).unwrap();
+        fs::write(self.run.join("behaviour").join(process), behaviour).unwrap();
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -69,13 +67,11 @@ impl Place {
     }
 
     fn command_with_studio(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
+        let mut command = minuet("up --binaries");
         command
-            .arg("up")
-            .arg("--binaries")
             .arg(self.folder.path().join("bin"))
             .arg("--run")
-            .arg(self.run())
+            .arg(&self.run)
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -86,9 +82,18 @@ impl Place {
         Up::new(self.command(arguments))
     }
 
+    /// Starts a run of four roles, and waits until they are ready. Returns it with its processes.
+    fn ready(&self) -> (Up, Vec<Known>) {
+        let mut up = self.up(&[]);
+        up.until_ready(4);
+        let processes = known_processes(&self.run);
+        assert_eq!(processes.len(), 4);
+        (up, processes)
+    }
+
     /// Returns the roles in the order in which their processes stopped.
     fn order(&self) -> Vec<String> {
-        let text = fs::read_to_string(self.run().join("order")).unwrap_or_default();
+        let text = fs::read_to_string(self.run.join("order")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 }
@@ -125,16 +130,21 @@ impl Up {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// Sends a signal that must stop the run. Returns all events to the end.
+    fn stop(self, signal: Signal) -> Vec<Value> {
+        self.send(signal);
+        let (events, code, said) = self.end();
+        assert_eq!(code, Some(0), "{said}");
+        assert_eq!(events.last().unwrap()["event"], "stopped");
+        events
+    }
+
     /// Returns all events to the end, the exit code, and the text on standard error.
     fn end(mut self) -> (Vec<Value>, Option<i32>, String) {
         let events = self.lines.map(|line| event(&line.unwrap())).collect();
         let mut said = String::new();
-        self.child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut said)
-            .unwrap();
+        let mut errors = self.child.stderr.take().unwrap();
+        errors.read_to_string(&mut said).unwrap();
         (events, self.child.wait().unwrap().code(), said)
     }
 }
@@ -149,22 +159,27 @@ fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["event"] == kind).collect()
 }
 
-/// Returns the number and the start time of each process in the run's `processes.json`.
-fn known_processes(run: &Path) -> Vec<(u32, u64)> {
+/// A process in the run's `processes.json`: its name, its number and its start time.
+type Known = (String, u32, u64);
+
+fn known_processes(run: &Path) -> Vec<Known> {
     let census: Value = serde_json::from_slice(&fs::read(run.join("processes.json")).unwrap()).unwrap();
-    let processes = census["processes"].as_array().unwrap().clone();
-    let number = |value: &Value| value.as_u64().unwrap();
-    processes
-        .iter()
-        .map(|known| (number(&known["pid"]) as u32, number(&known["started_at"])))
-        .collect()
+    let processes = census["processes"].as_array().unwrap().iter();
+    let known = |process: &Value| {
+        let number = |key: &str| process[key].as_u64().unwrap();
+        let name = process["name"].as_str().unwrap().to_owned();
+        (name, number("pid") as u32, number("started_at"))
+    };
+    processes.map(known).collect()
 }
 
-fn wait_until_gone(processes: &[(u32, u64)]) {
-    while processes
-        .iter()
-        .any(|&(pid, started_at)| process::started_at(pid) == Some(started_at))
-    {
+fn kill(pid: u32) {
+    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
+}
+
+fn wait_until_gone(processes: &[Known]) {
+    let is_there = |(_, pid, started_at): &Known| process::started_at(*pid) == Some(*started_at);
+    while processes.iter().any(is_there) {
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -175,35 +190,30 @@ fn ctrl_c_stops_every_process_in_order_and_a_second_start_continues() {
     let mut up = place.up(&["--actors", "2", "--set", "search.visits=17"]);
     let started = up.next("started").unwrap();
     assert_eq!(
-        (started["new"].as_bool(), started["game"].as_str()),
-        (Some(true), Some("paco-sako"))
+        [&started["new"], &started["game"]],
+        [&json!(true), &json!("paco-sako")]
     );
     assert_eq!(started["processes"].as_array().unwrap().len(), 5);
     up.until_ready(5);
-    let processes = known_processes(&place.run());
+    let processes = known_processes(&place.run);
     assert_eq!(processes.len(), 5);
-    up.send(Signal::INT);
-    let (events, code, said) = up.end();
-    assert_eq!(code, Some(0), "{said}");
+    let events = up.stop(Signal::INT);
     assert_eq!(of_kind(&events, "stopping")[0]["reason"], "Ctrl-C");
     assert_eq!(of_kind(&events, "role-stopped").len(), 5);
-    assert_eq!(events.last().unwrap()["event"], "stopped");
     let order = place.order();
     let actors: Vec<&str> = order.iter().take(2).map(|name| &name[..5]).collect();
     assert_eq!(actors, ["actor", "actor"], "{order:?}");
     assert_eq!(order[2], "learner", "{order:?}");
     wait_until_gone(&processes);
 
-    let text = fs::read_to_string(place.run().join("run.toml")).unwrap();
+    let text = fs::read_to_string(place.run.join("run.toml")).unwrap();
     assert!(text.contains("\nvisits = 17\n"), "{text}");
     let mut again = place.up(&["--for", "10ms"]);
     assert_eq!(again.next("started").unwrap()["new"], false);
     let (events, code, _) = again.end();
     assert_eq!(code, Some(0));
-    assert_eq!(
-        of_kind(&events, "stopping")[0]["reason"],
-        "the time limit of 10ms is over"
-    );
+    let reason = &of_kind(&events, "stopping")[0]["reason"];
+    assert_eq!(reason, "the time limit of 10ms is over");
 }
 
 #[test]
@@ -213,8 +223,8 @@ fn a_process_that_dies_is_restarted_and_its_log_quoted() {
     let mut up = place.up(&[]);
     let exited = up.next("role-exited").unwrap();
     assert_eq!(
-        (exited["name"].as_str(), exited["status"].as_str()),
-        (Some("learner"), Some("exit status: 1"))
+        [&exited["name"], &exited["status"]],
+        ["learner", "exit status: 1"]
     );
     let quoted = exited["last_lines"].to_string();
     assert!(quoted.contains("the learner crashes once"), "{quoted}");
@@ -223,37 +233,28 @@ fn a_process_that_dies_is_restarted_and_its_log_quoted() {
 
     // Any process can be killed any number of times.
     for _ in 0..2 {
-        let pid = kill_and_wait(&mut up, &place, "inference-server");
-        assert!(pid > 0);
+        kill_and_wait(&mut up, &place, "inference-server");
     }
-    up.send(Signal::TERM);
-    let (_, code, said) = up.end();
-    assert_eq!(code, Some(0), "{said}");
+    up.stop(Signal::TERM);
     assert_eq!(place.order().len(), 4);
 }
 
 #[test]
 fn processes_run_although_their_list_cannot_be_written() {
     let place = Place::new();
-    let mut up = place.up(&[]);
-    up.until_ready(4);
-    let processes = known_processes(&place.run());
+    let (mut up, processes) = place.ready();
     // A folder in place of the file makes the write fail, as a full disk would.
-    let file = place.run().join("processes.json");
+    let file = place.run.join("processes.json");
     fs::remove_file(&file).unwrap();
     fs::create_dir_all(file.join("in the way")).unwrap();
-    let (pid, _) = processes[0];
-    kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
+    kill(processes[0].1);
     up.next("role-exited").unwrap();
     let warning = up.next("warning").unwrap();
     let text = warning["text"].as_str().unwrap();
     assert!(text.contains("to the list of processes"), "{text}");
     up.next("role-ready").unwrap();
-    up.send(Signal::TERM);
-    let (events, code, said) = up.end();
-    assert_eq!(code, Some(0), "{said}");
+    let events = up.stop(Signal::TERM);
     assert!(of_kind(&events, "role-failed").is_empty());
-    assert_eq!(events.last().unwrap()["event"], "stopped");
 }
 
 #[test]
@@ -262,17 +263,12 @@ fn a_role_that_fails_on_a_full_disk_is_restarted_without_limit() {
         return;
     };
     let place = Place::on(&disk);
-    let mut up = place.up(&[]);
-    up.until_ready(4);
+    let (mut up, processes) = place.ready();
     // The learner fails while the disk is full.
     place.behave("learner", "crash");
     disk.fill();
-    let known = known_processes(&place.run());
-    for (pid, _) in &known {
-        kill_process(Pid::from_raw(pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
-    }
-    let mut learners = 0;
-    let mut others = 0;
+    processes.iter().for_each(|(_, pid, _)| kill(*pid));
+    let (mut learners, mut others) = (0, 0);
     // More restarts than a role gets that fails at once on a disk with free space.
     while learners < 7 {
         let line = up.lines.next().expect("the run continues").unwrap();
@@ -284,34 +280,24 @@ fn a_role_that_fails_on_a_full_disk_is_restarted_without_limit() {
         }
     }
     assert_eq!(others, 3, "each of the others was killed once and restarted");
-    fs::remove_file(place.run().join("behaviour/learner")).unwrap();
+    fs::remove_file(place.run.join("behaviour/learner")).unwrap();
     disk.make_room();
     up.next("role-started").unwrap();
     while up.next("role-ready").unwrap()["name"] != "learner" {}
-    up.send(Signal::TERM);
-    let (_, code, said) = up.end();
-    assert_eq!(code, Some(0), "{said}");
+    up.stop(Signal::TERM);
 }
 
 /// Kills a process and waits until it is restarted.
-fn kill_and_wait(up: &mut Up, place: &Place, name: &str) -> u64 {
-    let census: Value =
-        serde_json::from_slice(&fs::read(place.run().join("processes.json")).unwrap()).unwrap();
-    let processes = census["processes"].as_array().unwrap();
-    let known = processes.iter().find(|known| known["name"] == name).unwrap();
-    let pid = i32::try_from(known["pid"].as_u64().unwrap()).unwrap();
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+fn kill_and_wait(up: &mut Up, place: &Place, name: &str) {
+    let processes = known_processes(&place.run);
+    let known = processes.iter().find(|(known, ..)| known == name);
+    kill(known.unwrap().1);
     let exited = up.next("role-exited").unwrap();
     assert_eq!(
-        (exited["name"].as_str(), exited["status"].as_str()),
-        (Some(name), Some("signal: 9 (SIGKILL)"))
+        [&exited["name"], &exited["status"]],
+        [name, "signal: 9 (SIGKILL)"]
     );
-    loop {
-        let started = up.next("role-started").unwrap();
-        if started["name"] == name {
-            return started["pid"].as_u64().unwrap();
-        }
-    }
+    while up.next("role-started").unwrap()["name"] != name {}
 }
 
 #[test]
@@ -327,15 +313,12 @@ fn a_process_that_cannot_run_stops_the_run_and_its_log_is_named() {
         let failed = of_kind(&events, "role-failed");
         assert_eq!(failed.len(), 1);
         assert_eq!(failed[0]["name"], "actor-1");
-        let log = place.run().join("logs/actor-1.log");
-        assert_eq!(
-            failed[0]["log"].as_str().unwrap(),
-            fs::canonicalize(&log).unwrap().to_str().unwrap()
-        );
-        assert!(
-            said.contains(reason) && said.contains("logs/actor-1.log"),
-            "{said}"
-        );
+        let log = place.run.join("logs/actor-1.log");
+        let log = fs::canonicalize(log).unwrap();
+        assert_eq!(failed[0]["log"], log.to_str().unwrap());
+        for part in [reason, "logs/actor-1.log"] {
+            assert!(said.contains(part), "{said}");
+        }
         assert_eq!(events.last().unwrap()["event"], "stopped");
         let exits = of_kind(&events, "role-exited").len();
         assert_eq!(exits, if behaviour == "crash" { 4 } else { 0 });
@@ -347,19 +330,14 @@ fn a_process_that_cannot_run_stops_the_run_and_its_log_is_named() {
 #[test]
 fn no_process_outlives_a_killed_up_and_the_next_start_continues() {
     let place = Place::new();
-    let mut up = place.up(&[]);
-    up.until_ready(4);
-    let processes = known_processes(&place.run());
-    assert_eq!(processes.len(), 4);
+    let (mut up, processes) = place.ready();
     up.send(Signal::KILL);
     up.child.wait().unwrap();
 
     // Started at once, while the roles may still be stopping.
-    let mut next = place.up(&[]);
-    next.until_ready(4);
+    let (next, _) = place.ready();
     wait_until_gone(&processes);
-    next.send(Signal::TERM);
-    assert_eq!(next.end().1, Some(0));
+    next.stop(Signal::TERM);
     assert_eq!(place.order().len(), 8, "all processes stopped on request");
 }
 
@@ -367,9 +345,7 @@ fn no_process_outlives_a_killed_up_and_the_next_start_continues() {
 fn a_second_signal_kills_a_process_that_does_not_stop() {
     let place = Place::new();
     place.behave("actor-1", "stubborn");
-    let mut up = place.up(&[]);
-    up.until_ready(4);
-    let processes = known_processes(&place.run());
+    let (mut up, processes) = place.ready();
     up.send(Signal::INT);
     up.next("stopping").unwrap();
     up.send(Signal::INT);
@@ -384,15 +360,9 @@ fn a_folder_admits_one_process_and_bad_usage_is_exit_code_2() {
     let place = Place::new();
     let mut up = place.up(&[]);
     up.next("started").unwrap();
-    let second = place.command(&[]).output().unwrap();
-    let said = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert_eq!(second.status.code(), Some(1));
-    assert!(
-        said.contains(&format!("another `minuet up` (process {})", up.child.id())),
-        "{said}"
-    );
-    up.send(Signal::TERM);
-    assert_eq!(up.end().1, Some(0));
+    let other = format!("another `minuet up` (process {})", up.child.id());
+    fails(&mut place.command(&[]), 1, &other);
+    up.stop(Signal::TERM);
 
     for (arguments, reason) in [
         (
@@ -402,15 +372,10 @@ fn a_folder_admits_one_process_and_bad_usage_is_exit_code_2() {
         (["--set", "search.visits=0"], "`search.visits` must be at least 1"),
         (["--set", "visits=3"], "write section.key=value"),
         (["--for", "soon"], "invalid value 'soon'"),
+        (["--game", "chess"], "is a run of paco-sako, not of chess"),
     ] {
-        let refused = place.command(&arguments).output().unwrap();
-        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-        assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {said}");
-        assert!(said.contains(reason), "{arguments:?}: {said}");
+        fails(&mut place.command(&arguments), 2, reason);
     }
-    let other = place.command(&["--game", "chess"]).output().unwrap();
-    let said = String::from_utf8_lossy(&other.stderr).into_owned();
-    assert!(said.contains("is a run of paco-sako, not of chess"), "{said}");
 }
 
 #[test]
@@ -434,54 +399,39 @@ fn output_without_a_terminal_is_lines() {
     assert!(first.starts_with("00:00:00 paco-sako: a new run in "), "{first}");
     let mut figures = lines.by_ref().filter(|line| line.contains(" visits/s"));
     let figures = figures.next().unwrap();
-    assert!(
-        figures.contains("games") && figures.contains("checkpoint none yet"),
-        "{figures}"
-    );
+    for part in ["games", "checkpoint none yet"] {
+        assert!(figures.contains(part), "{figures}");
+    }
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let rest: Vec<String> = lines.collect();
-    assert!(
-        rest.iter().any(|line| line.contains("SIGTERM: stopping")),
-        "{rest:?}"
-    );
-    assert!(rest.iter().any(|line| line.contains("kept in ")), "{rest:?}");
+    for part in ["SIGTERM: stopping", "kept in "] {
+        assert!(rest.iter().any(|line| line.contains(part)), "{rest:?}");
+    }
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
 fn the_studio_is_named_first_and_its_end_does_not_end_the_run() {
     let place = Place::new();
-    symlink(
-        env!("CARGO_BIN_EXE_minuet"),
-        place.folder.path().join("bin/minuet"),
-    )
-    .unwrap();
+    let program = place.folder.path().join("bin/minuet");
+    symlink(env!("CARGO_BIN_EXE_minuet"), program).unwrap();
     let mut up = Up::new(place.command_with_studio(&[]));
     let first = event(&up.lines.next().unwrap().unwrap());
     assert_eq!(first["event"], "studio");
-    assert!(
-        first["url"].as_str().unwrap().starts_with("http://127.0.0.1:"),
-        "{first}"
-    );
+    let url = first["url"].as_str().unwrap();
+    assert!(url.starts_with("http://127.0.0.1:"), "{first}");
     let started = |up: &mut Up| loop {
         let event = up.next("role-started").expect("the studio is started");
         if event["name"] == "studio" {
-            return event["pid"].as_i64().unwrap() as i32;
+            return event["pid"].as_u64().unwrap() as u32;
         }
     };
     let pid = started(&mut up);
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-    let exited = up.next("role-exited").unwrap();
-    assert_eq!(exited["name"], "studio");
+    kill(pid);
+    assert_eq!(up.next("role-exited").unwrap()["name"], "studio");
     assert_ne!(started(&mut up), pid);
-    up.send(Signal::INT);
-    let (events, code, said) = up.end();
-    assert_eq!(code, Some(0), "{said}");
+    let events = up.stop(Signal::INT);
     let stopped = of_kind(&events, "role-stopped");
-    assert!(
-        stopped
-            .iter()
-            .any(|event| event["name"] == "studio" && event["killed"] == false),
-        "{stopped:?}"
-    );
+    let is_studio = |event: &&Value| event["name"] == "studio" && event["killed"] == false;
+    assert!(stopped.iter().any(is_studio), "{stopped:?}");
 }

@@ -1,17 +1,19 @@
 //! The whole loop as a user runs it: `minuet up` with real processes and a tiny network.
 
-use std::{collections::BTreeSet, path::Path, process::Command};
+use std::{collections::BTreeSet, path::Path};
 
 use games::{
     Action, Game,
     generator::{EpisodeEnd, GeneratorGame, Rules},
 };
+use serde_json::Value;
 
 #[cfg(feature = "s3")]
 use crate::support::server;
 use crate::support::{
     acknowledged::{self, Acknowledged, Stored},
     metrics,
+    program::{done, minuet, printed, printed_json},
     run::{Run, tiny_run},
 };
 
@@ -31,29 +33,17 @@ fn actors_play_and_the_server_serves_what_the_learner_publishes() {
     let pages = metrics::pages(&started);
     metrics::check_counters_at_the_start(&pages);
 
-    let untrained = first.wait_for("serving", |_| true)["version"].clone();
-    let checkpoint = first.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
-    let trained = checkpoint["step"].as_u64().unwrap();
+    // The untrained network first.
+    first.wait_for("serving", |_| true);
+    let checkpoint = trained_and_served(&mut first);
+    assert!(checkpoint["positions_seen"].as_u64() > Some(0));
     query_the_run(folder.path());
-    assert!(checkpoint["positions_seen"].as_u64().unwrap() > 0);
-    // Checkpoints come fast in this run, so the server may serve a later one than this.
-    let serving = first.wait_for("serving", |event| step_of(&event["version"]) >= trained);
-    assert_ne!(untrained, serving["version"]);
     metrics::wait_until_all_named_are_exported(&pages);
-    // A stored game lists the models that evaluated its positions.
-    let game = first.wait_for_game(|game| {
-        let steps = game
-            .model_versions
-            .iter()
-            .map(|version| step_of(&version.as_str().into()));
-        steps.max() >= Some(trained)
-    });
-    assert!(game.positions > 0);
     let before = first.game_ids();
     let kept = first.stop();
     assert!(kept["games"].as_u64().unwrap() >= before.len() as u64);
     assert_eq!(kept["killed"].as_array().unwrap().len(), 0);
-    let step_kept = step_of(&kept["checkpoint"]);
+    let step_kept = step_of(kept["checkpoint"].as_str().unwrap());
 
     // A second start continues the run: the same games, later steps.
     let mut second = Run::start(folder.path(), &tiny_run());
@@ -61,10 +51,7 @@ fn actors_play_and_the_server_serves_what_the_learner_publishes() {
     let next = second.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step_kept));
     assert!(next["positions_seen"].as_u64() > checkpoint["positions_seen"].as_u64());
     let after = second.game_ids();
-    assert!(
-        after.is_superset(&before),
-        "stored games are missing after a restart"
-    );
+    assert!(after.is_superset(&before), "a restart has lost games");
     second.stop();
 }
 
@@ -75,7 +62,7 @@ fn killing_each_role_loses_changes_and_duplicates_no_acknowledged_game() {
     let folder = folder.path();
     let mut settings = tiny_run();
     settings.extend(["replay.held_out=0", "checkpoints.keep=0"]);
-    let mut run = Run::start_with(folder, &settings, &[acknowledged::LOGGING]);
+    let mut run = Run::with_arguments(&[], folder, &settings, &[acknowledged::LOGGING]);
     run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
     let mut acknowledged = Acknowledged::default();
     let mut step = 0;
@@ -89,10 +76,7 @@ fn killing_each_role_loses_changes_and_duplicates_no_acknowledged_game() {
         run.wait_for("role-ready", |event| event["name"] == role);
         let stored = run.game_ids();
         let missing = acknowledged.missing(&stored);
-        assert!(
-            missing.is_empty(),
-            "missing after the kill of {role}: {missing:?}"
-        );
+        assert!(missing.is_empty(), "after the kill of {role}: {missing:?}");
         // The run continues: new games are stored, and a later checkpoint is published.
         run.wait_for_game(|game| !stored.contains(&game.id.to_vec()));
         let next = run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(step));
@@ -125,12 +109,7 @@ fn check_draws(folder: &Path, trainable: u64) {
     for manifest in &manifests {
         let (step, batches) = (manifest.draft.step, count(manifest, "next_batch"));
         assert_eq!(batches, step, "{}: one batch for each step", manifest.version);
-        assert_eq!(
-            count(manifest, "samples"),
-            batches * BATCH,
-            "{}",
-            manifest.version
-        );
+        assert_eq!(count(manifest, "samples"), batches * BATCH);
         assert!(count(manifest, "inserted") <= trainable, "{}", manifest.version);
         let parent = manifest.draft.parent.as_ref();
         let parent = parent.and_then(|parent| manifests.iter().find(|other| other.version == *parent));
@@ -159,78 +138,30 @@ fn the_searches_of_a_hundred_games_across_checkpoints_are_reproduced() {
     });
     run.stop();
     let check = |arguments: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_minuet"))
-            .args(["games", "check", "--json", "--run"])
-            .arg(folder.path())
-            .args(arguments)
-            .output()
-            .unwrap()
+        let mut command = minuet("games check --json --run");
+        command.arg(folder.path()).args(arguments);
+        command
     };
     // The first of these games was played with a checkpoint that is no longer among the newest two.
     let stored = Stored::read(folder.path());
     let spread = (0..100).map(|number| number * stored.in_order.len() / 100);
-    let ids: Vec<&str> = spread
-        .clone()
-        .map(|place| stored.in_order[place].as_str())
-        .collect();
+    let id = |place: usize| stored.in_order[place].as_str();
+    let ids: Vec<&str> = spread.clone().map(id).collect();
     let models: Vec<&Vec<String>> = spread.map(|place| &stored.versions[place]).collect();
     let versions: BTreeSet<&String> = models.iter().copied().flatten().collect();
     assert!(versions.len() > 2, "{versions:?}");
-    assert!(
-        models.iter().any(|models| models.len() > 1),
-        "no game is played across checkpoints"
-    );
-    let done = check(&[&["--strict"], &ids[..]].concat());
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let lines = String::from_utf8(done.stdout).unwrap();
+    let is_across = models.iter().any(|models| models.len() > 1);
+    assert!(is_across, "no game is played across checkpoints");
+    let lines = printed(check(&ids).arg("--strict"));
     let reproduced = lines.matches("\"outcome\":\"search reproduced\"").count();
     assert_eq!(reproduced, 100, "{lines}");
 
     // Without a checkpoint, games are not called reproduced.
     let oldest_version = versions.first().unwrap();
     std::fs::remove_dir_all(folder.path().join("checkpoints/versions").join(oldest_version)).unwrap();
-    let done = check(&ids);
-    assert_eq!(done.status.code(), Some(4));
-    let lines = String::from_utf8(done.stdout).unwrap();
-    assert!(lines.contains("\"outcome\":\"not tried\""), "{lines}");
-}
-
-/// `minuet games` opens the store of a stopped run itself.
-#[test]
-fn games_of_a_stopped_run_are_listed_shown_exported_and_imported() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut run = Run::start(folder.path(), &tiny_run());
-    run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
-    let kept = run.stop();
-    let minuet = |arguments: &[&str]| {
-        let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
-            .args(arguments)
-            .arg("--run")
-            .arg(folder.path())
-            .output()
-            .unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        String::from_utf8(done.stdout).unwrap()
-    };
-    let listed = minuet(&["games", "list", "--limit", "100000", "--json"]);
-    let listed: Vec<serde_json::Value> = listed
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(listed.len() as u64, kept["games"].as_u64().unwrap());
-    let id = listed[0]["id"].as_str().unwrap();
-    assert!(minuet(&["games", "show", id]).contains(id));
-    let archive = folder.path().join("all.minuet");
-    let archive = archive.to_str().unwrap();
-    let exported: serde_json::Value =
-        serde_json::from_str(&minuet(&["games", "export", archive, "--json"])).unwrap();
-    assert_eq!(exported["games"], listed.len());
-    let imported: serde_json::Value =
-        serde_json::from_str(&minuet(&["games", "import", archive, "--json"])).unwrap();
-    assert_eq!(
-        (&imported["stored"], &imported["duplicates"]),
-        (&0.into(), &listed.len().into())
-    );
+    let done = done(&mut check(&ids));
+    assert_eq!(done.code, Some(4));
+    assert!(done.out.contains("\"outcome\":\"not tried\""), "{}", done.out);
 }
 
 #[cfg(feature = "s3")]
@@ -255,14 +186,12 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    let mut run = Run::start_with(folder.path(), &settings, &variables);
-    let checkpoint = run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
-    let trained = checkpoint["step"].as_u64().unwrap();
-    run.wait_for("serving", |event| step_of(&event["version"]) >= trained);
+    let mut run = Run::with_arguments(&[], folder.path(), &settings, &variables);
+    let trained = trained_and_served(&mut run)["step"].as_u64();
     // A killed learner resumes from the checkpoint without waiting for its own lease to expire.
     run.kill("learner");
     run.wait_for("role-exited", |event| event["name"] == "learner");
-    run.wait_for("checkpoint", |event| event["step"].as_u64() > Some(trained));
+    run.wait_for("checkpoint", |event| event["step"].as_u64() > trained);
     // Sealed volumes of games are archived on the same server, and can be imported from there.
     let location = games.split_once('=').unwrap().1.trim_matches('"');
     let archive_store =
@@ -278,18 +207,9 @@ fn checkpoints_in_an_object_store_are_trained_and_served() {
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
     run.stop();
-    let imported = Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .args(["games", "import", location, "--json", "--run"])
-        .arg(folder.path())
-        .envs(server::credentials())
-        .output()
-        .unwrap();
-    assert!(
-        imported.status.success(),
-        "{}",
-        String::from_utf8_lossy(&imported.stderr)
-    );
-    let imported: serde_json::Value = serde_json::from_slice(&imported.stdout).unwrap();
+    let mut import = minuet("games import --json");
+    import.arg(location).arg("--run").arg(folder.path());
+    let imported = printed_json(import.envs(server::credentials()));
     // Games whose volume has left the store are stored again.
     assert_eq!(imported["refused"], 0, "{imported}");
     let known = imported["duplicates"].as_u64().unwrap();
@@ -313,21 +233,14 @@ fn actors_follow_the_best_checkpoint() {
     let mut run = Run::of_game("connect-four", folder.path(), &settings);
     // The actors wait until there is a best checkpoint.
     let promoted = run.wait_for("promoted", |event| event["step"].as_u64() > Some(0));
-    let step = step_of(&promoted["version"]);
-    run.wait_for("serving", |event| step_of(&event["version"]) >= step);
-    run.wait_for_game(|game| {
-        let mut steps = game
-            .model_versions
-            .iter()
-            .map(|version| step_of(&version.as_str().into()));
-        steps.any(|played| played >= step)
-    });
+    let step = step_of(promoted["version"].as_str().unwrap());
+    wait_until_played(&mut run, step);
     run.stop();
     let lines = std::fs::read_to_string(folder.path().join("rating/metrics.jsonl")).unwrap();
     assert!(lines.contains("\"outcome\":\"promoted\""), "{lines}");
     // The first checkpoint is the first best one.
-    let first: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
-    assert_eq!(step_of(&first["opponent"]), 0, "{lines}");
+    let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
+    assert_eq!(step_of(first["opponent"].as_str().unwrap()), 0, "{lines}");
 }
 
 #[test]
@@ -344,51 +257,23 @@ fn the_generator_game_is_trained_by_the_same_roles() {
     let mut run = Run::of_game("generator", folder.path(), &settings);
     let started = run.wait_for("started", |event| event["game"] == "generator");
     metrics::wait_until_those_of_problems_are_exported(&metrics::pages(&started));
-    let checkpoint = run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
-    let trained = checkpoint["step"].as_u64().unwrap();
-    run.wait_for("serving", |event| step_of(&event["version"]) >= trained);
-    run.wait_for_game(|game| {
-        let mut steps = game
-            .model_versions
-            .iter()
-            .map(|version| step_of(&version.as_str().into()));
-        steps.any(|step| step >= trained)
-    });
-    let minuet = |arguments: &[&str]| {
-        let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
-            .args(arguments)
-            .output()
-            .unwrap();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        String::from_utf8(done.stdout).unwrap()
-    };
-    let place = folder.path().to_str().unwrap();
+    trained_and_served(&mut run);
     // Records of searched games and of known solutions agree with the rules.
-    let checked = minuet(&["games", "check", "--newest", "30", "--run", place]);
-    assert!(checked.contains("0 not tried, 0 differ"), "{checked}");
-    assert!(
-        checked.contains("replayed: the game was not played by a search (known-solution)"),
-        "{checked}"
-    );
+    let checked = printed(minuet("games check --newest 30 --run").arg(folder.path()));
+    for part in [
+        "0 not tried, 0 differ",
+        "replayed: the game was not played by a search (known-solution)",
+    ] {
+        assert!(checked.contains(part), "{checked}");
+    }
     run.stop();
     let problem = r#"{"target":[[0,0],[0,0]]}"#;
-    let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .args([
-            "solve",
-            "--visits",
-            "8",
-            "--json",
-            "--problem",
-            problem,
-            "--model",
-            place,
-        ])
-        .output()
-        .unwrap();
-    let attempt: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    let mut solve = minuet("solve --visits 8 --json --problem");
+    let done = done(solve.arg(problem).arg("--model").arg(folder.path()));
+    let attempt: Value = serde_json::from_str(&done.out).unwrap();
     // The network is hardly trained, so either result is right; the exit status, the moves and the grid must agree with it.
     let is_solved = attempt["solved"].as_bool().unwrap();
-    assert_eq!(done.status.code(), Some(if is_solved { 0 } else { 4 }));
+    assert_eq!(done.code, Some(if is_solved { 0 } else { 4 }));
     let mut state = GeneratorGame::start(&Rules::default(), Some(problem)).unwrap();
     let drawn = |state: &GeneratorGame| serde_json::json!(Vec::<Vec<u8>>::from(state.render()));
     let mut drawings = vec![drawn(&state)];
@@ -424,64 +309,50 @@ fn a_network_with_every_part_is_trained_and_served() {
         "search.max_actions=60",
     ]);
     let mut run = Run::of_game("chess", folder.path(), &settings);
-    let checkpoint = run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
-    let trained = checkpoint["step"].as_u64().unwrap();
-    run.wait_for("serving", |event| step_of(&event["version"]) >= trained);
-    run.wait_for_game(|game| {
-        let versions = game.model_versions.iter();
-        let mut steps = versions.map(|version| step_of(&version.as_str().into()));
-        steps.any(|step| step >= trained)
-    });
+    trained_and_served(&mut run);
     run.stop();
     let text = std::fs::read_to_string(folder.path().join("learner/metrics.jsonl")).unwrap();
-    let lines = text
-        .lines()
-        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
-    let line = lines
-        .into_iter()
-        .find(|line| line["steps"].as_u64() > Some(0))
+    let mut lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let line: Value = lines
+        .find(|line: &Value| line["steps"].as_u64() > Some(0))
         .unwrap();
     assert!(line["value_loss"].as_f64() > Some(0.0), "{line}");
     // 0 while all games are drawn: wins and losses are then equally likely.
     assert!(line["value_squared_error"].as_f64() >= Some(0.0), "{line}");
     // Searches are repeated with the checkpoints, loaded as the arena loads them.
-    let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .args(["games", "check", "--newest", "2", "--strict", "--run"])
-        .arg(folder.path())
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let checked = String::from_utf8(done.stdout).unwrap();
+    let checked = printed(minuet("games check --newest 2 --strict --run").arg(folder.path()));
     assert!(checked.contains("2 searches reproduced"), "{checked}");
+}
+
+/// Waits until a network is trained and served, and a game is stored in which it was used. Returns the checkpoint's event.
+fn trained_and_served(run: &mut Run) -> Value {
+    let checkpoint = run.wait_for("checkpoint", |event| event["step"].as_u64() >= Some(1));
+    wait_until_played(run, checkpoint["step"].as_u64().unwrap());
+    checkpoint
+}
+
+/// Waits until a network of this step or a later one is served, and used in a stored game.
+fn wait_until_played(run: &mut Run, step: u64) {
+    // Checkpoints come fast in these runs, so the server may load a later one.
+    run.wait_for("serving", |event| {
+        step_of(event["version"].as_str().unwrap()) >= step
+    });
+    run.wait_for_game(|game| game.model_versions.iter().any(|version| step_of(version) >= step));
 }
 
 /// Checks that `minuet query` finds the run's server by the run's folder.
 fn query_the_run(folder: &Path) {
-    let done = Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .arg("query")
-        .arg(folder)
-        .args(["e2 e4", "--top", "3", "--json"])
-        .output()
-        .unwrap();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let answer: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
-    assert!(
-        answer["server"]
-            .as_str()
-            .unwrap()
-            .starts_with("http://127.0.0.1:"),
-        "{answer}"
-    );
-    assert_eq!(
-        (&answer["game"], &answer["to_move"]),
-        (&"paco-sako".into(), &"second".into())
-    );
+    let mut query = minuet("query --top 3 --json");
+    let answer = printed_json(query.arg(folder).arg("e2 e4"));
+    let server = answer["server"].as_str().unwrap();
+    assert!(server.starts_with("http://127.0.0.1:"), "{answer}");
+    let found = [&answer["game"], &answer["to_move"]];
+    assert_eq!(found, ["paco-sako", "second"]);
     assert!(answer["value"].as_f64().unwrap().abs() <= 1.0);
     assert_eq!(answer["moves"].as_array().unwrap().len(), 3);
 }
 
 /// Returns the training step in a version's name.
-fn step_of(version: &serde_json::Value) -> u64 {
-    let (step, _) = version.as_str().unwrap().split_once('-').unwrap();
-    step.parse().unwrap()
+fn step_of(version: &str) -> u64 {
+    version.split_once('-').unwrap().0.parse().unwrap()
 }

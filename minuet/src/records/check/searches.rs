@@ -1,10 +1,6 @@
 //! [`SearchChecker`]: repeats the searches of games with the networks that they were played with.
 
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use actor::check::{
     Problem,
@@ -18,9 +14,9 @@ use network::{
 };
 use proto::v1;
 
-use super::outcome::Outcome;
+use super::Outcome;
 
-/// Repeats searches, with one set of networks for each provider.
+/// Repeats searches with networks that it keeps loaded.
 pub struct SearchChecker {
     /// Model repository; `None` if no one is known.
     location: Option<String>,
@@ -28,7 +24,8 @@ pub struct SearchChecker {
     runtime: PathBuf,
     /// Provider to use instead of that of each game.
     provider: Option<Provider>,
-    networks: Vec<(Provider, Networks)>,
+    /// Networks by provider and version, or the reason why one cannot be loaded, for the next games.
+    loaded: HashMap<(Provider, String), Result<Arc<LocalNetwork>, String>>,
 }
 
 impl SearchChecker {
@@ -39,7 +36,7 @@ impl SearchChecker {
             location,
             runtime,
             provider,
-            networks: Vec::new(),
+            loaded: HashMap::new(),
         }
     }
 
@@ -114,17 +111,24 @@ impl SearchChecker {
         provider: Provider,
         version: &str,
     ) -> Result<Arc<LocalNetwork>, String> {
-        let known = self.networks.iter_mut().position(|(of, _)| *of == provider);
-        let at = match known {
-            Some(at) => at,
-            None => {
-                let opened = Networks::open(location, provider, &self.runtime);
-                self.networks
-                    .push((provider, opened.map_err(|error| format!("{error:#}"))?));
-                self.networks.len() - 1
-            }
+        let key = (provider, version.to_owned());
+        if let Some(known) = self.loaded.get(&key) {
+            return known.clone();
+        }
+        if self.loaded.len() >= MOST_LOADED {
+            self.loaded.clear();
+        }
+        let load = || {
+            let file = ModelFile::find(&ModelName::Store {
+                url: location.into(),
+                version: Some(version.into()),
+            })?;
+            let loader = NetworkLoader::new(&self.runtime, provider, 1, BATCH)?;
+            anyhow::Ok(Arc::new(loader.open(&file)?))
         };
-        self.networks[at].1.get(version)
+        let network = load().map_err(|error| format!("{error:#}"));
+        self.loaded.insert(key, network.clone());
+        network
     }
 }
 
@@ -178,42 +182,3 @@ const BATCH: usize = 16;
 
 /// Largest number of loaded networks.
 const MOST_LOADED: usize = 32;
-
-/// Loads checkpoints by version, and keeps them loaded for the next games.
-struct Networks {
-    location: String,
-    loader: NetworkLoader,
-    loaded: HashMap<String, Result<Arc<LocalNetwork>, String>>,
-}
-
-impl Networks {
-    /// Prepares to load networks from the repository at `location` and to run them with `provider`.
-    fn open(location: &str, provider: Provider, runtime: &Path) -> anyhow::Result<Self> {
-        Ok(Self {
-            location: location.into(),
-            loader: NetworkLoader::new(runtime, provider, 1, BATCH)?,
-            loaded: HashMap::new(),
-        })
-    }
-
-    /// Returns the network of a version, or a message if it cannot be loaded.
-    fn get(&mut self, version: &str) -> Result<Arc<LocalNetwork>, String> {
-        if let Some(known) = self.loaded.get(version) {
-            return known.clone();
-        }
-        if self.loaded.len() >= MOST_LOADED {
-            self.loaded.clear();
-        }
-        let network = self.load(version).map_err(|error| format!("{error:#}"));
-        self.loaded.insert(version.into(), network.clone());
-        network
-    }
-
-    fn load(&self, version: &str) -> anyhow::Result<Arc<LocalNetwork>> {
-        let file = ModelFile::find(&ModelName::Store {
-            url: self.location.clone(),
-            version: Some(version.into()),
-        })?;
-        Ok(Arc::new(self.loader.open(&file)?))
-    }
-}

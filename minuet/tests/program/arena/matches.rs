@@ -1,34 +1,24 @@
 //! `minuet arena` as a process: a killed match continues, other engines can play, and other programs can read the games.
 
 use std::{
+    ffi::OsStr,
     fs,
     path::Path,
-    process::{Command, Output, Stdio},
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::support::program::{fails, minuet, printed, printed_json};
 
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-fn minuet(folder: &Path, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
+/// Returns `minuet arena` with these arguments, separated by spaces, and these players.
+fn arena<S: AsRef<OsStr>>(folder: &Path, words: &str, players: &[S]) -> Command {
+    let mut command = minuet(&format!("arena {words} --json --folder"));
+    command.arg(folder).args(players);
     command
-        .arg("arena")
-        .args(arguments)
-        .args(["--json", "--folder"])
-        .arg(folder)
-        .stderr(Stdio::piped());
-    command
-}
-
-fn object(output: &Output) -> Value {
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 fn lines(folder: &Path) -> usize {
@@ -39,11 +29,9 @@ fn lines(folder: &Path) -> usize {
 fn a_match_that_is_killed_continues() {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join("match");
-    let players = ["--game", "othello", "uct,visits=400", "uct,visits=100"];
     let match_of = |folder: &Path, games: u64| {
-        let games = games.to_string();
-        let numbers = ["--games", &games, "--games-at-once", "2"];
-        minuet(folder, &[&players[..], &numbers].concat())
+        let words = format!("--game othello --games {games} --games-at-once 2");
+        arena(folder, &words, &["uct,visits=400", "uct,visits=100"])
     };
     // So many games that no machine finishes them before the kill.
     for _ in 0..2 {
@@ -66,14 +54,14 @@ fn a_match_that_is_killed_continues() {
         game["game"].as_u64().unwrap()
     });
     let games = (numbers.max().unwrap() + 20).next_multiple_of(2);
-    let report = object(&match_of(&folder, games).output().unwrap());
+    let report = printed_json(&mut match_of(&folder, games));
     assert_eq!(report["ended"], "complete");
-    assert_eq!(report["games"], serde_json::json!([games, games]));
+    assert_eq!(report["games"], json!([games, games]));
     assert_eq!(lines(&folder) as u64, games, "no game is played twice");
 
     // Uniform players depend on their seeds alone, so an uninterrupted match has the same games.
     let whole = home.path().join("whole");
-    let truth = object(&match_of(&whole, games).output().unwrap());
+    let truth = printed_json(&mut match_of(&whole, games));
     assert_eq!(report["pairings"], truth["pairings"]);
     let score = report["pairings"][0]["estimate"]["score"].as_f64().unwrap();
     assert!(score > 0.6, "score with four times the visits: {score}");
@@ -84,49 +72,29 @@ fn a_match_that_is_killed_continues() {
 #[test]
 fn bad_usage_and_failure_have_different_exit_codes() {
     let home = tempfile::tempdir().unwrap();
-    let run = |arguments: &[&str]| {
-        let output = minuet(home.path(), arguments).output().unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        (output.status.code().unwrap(), said)
-    };
-    for (arguments, words) in [
-        (&["--game", "chess", "uct"][..], "2 values required"),
-        (&["--game", "chess", "uct,visit=3", "random"], "no key `visit`"),
-        (&["--game", "go", "uct", "random"], "possible values"),
+    for (code, words, says) in [
+        (2, "chess uct", "2 values required"),
+        (2, "chess uct,visit=3 random", "no key `visit`"),
+        (2, "go uct random", "possible values"),
+        (2, "chess uct random --games 3", "even number"),
         (
-            &["--game", "chess", "uct", "random", "--games", "3"],
-            "even number",
-        ),
-        (
-            &["--game", "chess", "uct", "random", "--sprt", "elo0=5,elo1=0"],
+            2,
+            "chess uct random --sprt elo0=5,elo1=0",
             "elo0 must be below elo1",
         ),
+        (1, "chess runs/nowhere random", "cannot read runs/nowhere"),
+        (1, "othello perfect random", "connect-four only"),
+        (1, "chess uct uct", "two players are called `uct`"),
+        (
+            1,
+            "chess uci:/nowhere/engine random",
+            "cannot start the engine /nowhere/engine",
+        ),
+        (1, "chess gtp:/nowhere/engine random", "othello only"),
     ] {
-        let (code, said) = run(arguments);
-        assert_eq!((code, said.contains(words)), (2, true), "{said}");
+        let words = format!("--game {words}");
+        fails(&mut arena(home.path(), &words, &[""; 0]), code, says);
     }
-    let (code, said) = run(&["--game", "chess", "runs/nowhere", "random"]);
-    assert_eq!(
-        (code, said.contains("cannot read runs/nowhere")),
-        (1, true),
-        "{said}"
-    );
-    let (code, said) = run(&["--game", "othello", "perfect", "random"]);
-    assert_eq!((code, said.contains("connect-four only")), (1, true), "{said}");
-    let (code, said) = run(&["--game", "chess", "uct", "uct"]);
-    assert_eq!(
-        (code, said.contains("two players are called `uct`")),
-        (1, true),
-        "{said}"
-    );
-    let (code, said) = run(&["--game", "chess", "uci:/nowhere/engine", "random"]);
-    assert_eq!(
-        (code, said.contains("cannot start the engine /nowhere/engine")),
-        (1, true),
-        "{said}"
-    );
-    let (code, said) = run(&["--game", "chess", "gtp:/nowhere/engine", "random"]);
-    assert_eq!((code, said.contains("othello only")), (1, true), "{said}");
 }
 
 /// An engine with python-chess' rules that plays random legal moves, underpromotions included; with an argument it plays an illegal move
@@ -192,41 +160,22 @@ fn another_engine_plays_and_python_chess_reads_the_games() {
         )
     };
     let folder = home.path().join("match");
-    let report = object(
-        &minuet(
-            &folder,
-            &[
-                "--game",
-                "chess",
-                "uct,visits=30",
-                &engine("", "any"),
-                &engine("6", "wrong"),
-                "--games",
-                "4",
-            ],
-        )
-        .output()
-        .unwrap(),
-    );
-    assert_eq!(report["games"], serde_json::json!([12, 12]));
-    assert!(
-        report["endings"]["illegal-move"].as_u64().unwrap() > 0,
-        "{report}"
-    );
-    let wrong = report["players"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|player| player["name"] == "wrong");
+    let players = [
+        "uct,visits=30".to_owned(),
+        engine("", "any"),
+        engine("6", "wrong"),
+    ];
+    let report = printed_json(&mut arena(&folder, "--game chess --games 4", &players));
+    assert_eq!(report["games"], json!([12, 12]));
+    let illegal = report["endings"]["illegal-move"].as_u64();
+    assert!(illegal > Some(0), "{report}");
+    let mut players = report["players"].as_array().unwrap().iter();
+    let wrong = players.find(|player| player["name"] == "wrong");
     assert_eq!(wrong.unwrap()["points"], 0.0, "an illegal move loses");
 
-    let read = Command::new(&python)
-        .args(["-c", READER])
-        .arg(folder.join("games.pgn"))
-        .output()
-        .unwrap();
-    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
-    assert_eq!(String::from_utf8(read.stdout).unwrap().trim(), "12 4");
+    let mut read = Command::new(&python);
+    let read = printed(read.args(["-c", READER]).arg(folder.join("games.pgn")));
+    assert_eq!(read.trim(), "12 4");
 }
 
 /// An engine with OpenSpiel's rules of Othello that plays random legal moves; with an argument it plays an illegal move after that number of
@@ -274,30 +223,19 @@ fn another_program_plays_othello() {
     let engine = |arguments: &str| format!("gtp:{} {} {arguments}", python.display(), script.display());
     let folder = home.path().join("match");
     let players = [
-        "uct,visits=10",
-        &format!("{},name=any", engine("")),
-        &format!("{},name=wrong", engine("40")),
+        "uct,visits=10".to_owned(),
+        format!("{},name=any", engine("")),
+        format!("{},name=wrong", engine("40")),
     ];
-    let arguments = [&["--game", "othello", "--games", "6"][..], &players].concat();
-    let report = object(&minuet(&folder, &arguments).output().unwrap());
-    assert_eq!(report["games"], serde_json::json!([18, 18]));
-    assert!(
-        report["endings"]["illegal-move"].as_u64().unwrap() > 0,
-        "{report}"
-    );
+    let report = printed_json(&mut arena(&folder, "--game othello --games 6", &players));
+    assert_eq!(report["games"], json!([18, 18]));
+    let illegal = report["endings"]["illegal-move"].as_u64();
+    assert!(illegal > Some(0), "{report}");
 
     // An engine that refuses a command ends the match with its answer.
     let refusing = "import sys\nfor line in sys.stdin: print('? busy\\n', flush=True)";
     fs::write(&script, refusing).unwrap();
-    let output = minuet(
-        &home.path().join("refused"),
-        &["--game", "othello", &engine(""), "random"],
-    )
-    .output()
-    .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        !output.status.success() && said.contains("refused `boardsize 8`: busy"),
-        "{said}"
-    );
+    let players = [engine(""), "random".into()];
+    let mut refused = arena(&home.path().join("refused"), "--game othello", &players);
+    fails(&mut refused, 1, "refused `boardsize 8`: busy");
 }

@@ -5,12 +5,11 @@ use std::{
     fs,
     net::TcpListener,
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
-use checkpoints::{BEST, CANDIDATE, Draft, LATEST, MODEL, Repository, Version};
+use checkpoints::{BEST, CANDIDATE, Repository, Version};
 use config::{Provider, RunConfig, template};
 use games::{
     Game, RowLayout,
@@ -22,7 +21,11 @@ use serde_json::{Value, json};
 use test_support::SmallDisk;
 use tokio_util::sync::CancellationToken;
 
-use crate::support::metrics;
+use crate::support::{
+    metrics,
+    program::{Killed, fails, minuet},
+    served::publish,
+};
 
 /// Longest wait; a test that waits this long is assumed to hang.
 const TIMEOUT: Duration = Duration::from_secs(240);
@@ -79,30 +82,14 @@ impl Place {
     fn publish(&self, step: u64, weight: f32) -> Version {
         let layout = ConnectFour::layout(());
         let weights = network(&layout, weight);
-        let metadata = Metadata {
-            layout: layout.clone(),
-            step,
-        };
+        let metadata = Metadata { layout, step };
         let model = onnx::build(&weights, &metadata, Input::Rows).unwrap();
         self.publish_model(&metadata, model)
     }
 
     /// Publishes a model, and moves `latest` to it.
     fn publish_model(&self, metadata: &Metadata, model: Vec<u8>) -> Version {
-        let layout = &metadata.layout;
-        let draft = Draft {
-            game: layout.game.clone(),
-            actions: layout.actions,
-            layout: serde_json::to_value(layout).unwrap(),
-            step: metadata.step,
-            ..Draft::default()
-        };
-        self.runtime.block_on(async {
-            let files = vec![(MODEL, Bytes::from(model))];
-            let version = self.repository.publish(draft, files).await.unwrap();
-            self.repository.set_label(LATEST, &version).await.unwrap();
-            version
-        })
+        self.runtime.block_on(publish(&self.repository, metadata, model))
     }
 
     fn label(&self, label: &str) -> Option<Version> {
@@ -110,24 +97,38 @@ impl Place {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
+        let mut command = minuet("rating --supervised --config");
         command
-            .args(["rating", "--supervised", "--config"])
             .arg(self.folder.path().join("run.toml"))
-            .stdin(Stdio::piped())
-            .stderr(Stdio::piped());
+            .stdin(Stdio::piped());
         command
     }
 
-    fn start(&self) -> Role {
-        Role(self.command().stderr(Stdio::inherit()).spawn().unwrap())
+    fn start(&self) -> Killed {
+        Killed(self.command().spawn().unwrap())
     }
 
     /// Starts the role with another setting.
-    fn start_with(&self, setting: &str) -> Role {
-        let mut command = self.command();
-        command.args(["--set", setting]).stderr(Stdio::inherit());
-        Role(command.spawn().unwrap())
+    fn start_with(&self, setting: &str) -> Killed {
+        Killed(self.command().args(["--set", setting]).spawn().unwrap())
+    }
+
+    /// Starts the role with its log in a file.
+    fn start_logged(&self, log: &Path) -> Killed {
+        let log = fs::File::create(log).unwrap();
+        Killed(self.command().stderr(log).spawn().unwrap())
+    }
+
+    /// Publishes a first network and starts the role. Returns both when the network is the best one.
+    fn begin(&self, weight: f32) -> (Version, Killed) {
+        let first = self.publish(0, weight);
+        let role = self.start();
+        self.wait_for_best(&first);
+        (first, role)
+    }
+
+    fn wait_for_best(&self, version: &Version) {
+        wait_until("the best one", || self.label(BEST).as_ref() == Some(version));
     }
 
     /// Returns the folder of ratings.
@@ -136,9 +137,11 @@ impl Place {
     }
 
     fn lines(&self) -> Vec<Value> {
-        let text = fs::read_to_string(self.rating().join("metrics.jsonl")).unwrap_or_default();
-        let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-        whole.map(|line| serde_json::from_str(line).unwrap()).collect()
+        let whole = whole_lines(&self.rating().join("metrics.jsonl"));
+        whole
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     }
 
     fn matches(&self) -> Vec<PathBuf> {
@@ -149,20 +152,37 @@ impl Place {
 
     /// Waits for the result of a candidate's match.
     fn result_of(&self, candidate: &Version) -> Value {
-        let of = || {
+        let mut result = None;
+        wait_until("a result", || {
             let is_it = |line: &Value| line["candidate"] == candidate.as_str();
-            self.lines().into_iter().find(is_it)
-        };
-        wait_until("a result", || of().is_some());
-        of().unwrap()
+            result = self.lines().into_iter().find(is_it);
+            result.is_some()
+        });
+        result.unwrap()
     }
 
-    /// Returns a sample of the metrics page, e.g. `minuet_rating_elo{checkpoint="best"}`.
+    /// Waits for the result of a candidate's match, which must have this outcome against this opponent.
+    fn expect(&self, candidate: &Version, outcome: &str, opponent: &Version) -> Value {
+        let result = self.result_of(candidate);
+        let found = json!([result["outcome"], result["opponent"]]);
+        assert_eq!(found, json!([outcome, opponent.as_str()]), "{result}");
+        result
+    }
+
+    /// Waits until the only match has `count` games. Returns its folder.
+    fn wait_for_games(&self, count: usize) -> PathBuf {
+        let has_games = |folder: &PathBuf| games(folder).len() >= count;
+        wait_until("some games", || self.matches().first().is_some_and(has_games));
+        self.matches().remove(0)
+    }
+
+    /// Returns a sample of the metrics page, e.g. `elo{checkpoint="best"}`.
     fn sample(&self, name: &str) -> Option<f64> {
         let page = metrics::page(&self.config.rating.metrics);
-        let mut found = page
+        let samples = page
             .lines()
-            .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+            .filter_map(|line| line.strip_prefix("minuet_rating_"));
+        let mut found = samples.filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         found.next()?.parse().ok()
     }
 
@@ -199,26 +219,10 @@ fn network(layout: &RowLayout, weight: f32) -> TowerWeights {
     weights
 }
 
-/// A process of the role, killed when dropped.
-struct Role(Child);
-
-impl Role {
-    fn stop(mut self) {
-        drop(self.0.stdin.take());
-        assert!(self.0.wait().unwrap().success());
-    }
-
-    fn kill(mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Role {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Ends the role as its supervisor does.
+fn stop(mut role: Killed) {
+    drop(role.0.stdin.take());
+    assert!(role.0.wait().unwrap().success());
 }
 
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
@@ -230,33 +234,23 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 }
 
 fn games(folder: &Path) -> Vec<String> {
-    let text = fs::read_to_string(folder.join("games.jsonl")).unwrap_or_default();
-    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
-    whole.map(str::to_owned).collect()
+    whole_lines(&folder.join("games.jsonl"))
 }
 
-fn refused(output: &Output) -> (Option<i32>, String) {
-    (
-        output.status.code(),
-        String::from_utf8_lossy(&output.stderr).into_owned(),
-    )
+fn whole_lines(file: &Path) -> Vec<String> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let whole = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+    whole.map(str::to_owned).collect()
 }
 
 #[test]
 fn a_better_checkpoint_becomes_the_best_one_and_a_worse_one_does_not() {
     let place = Place::new(|_| {});
-    let first = place.publish(0, WEAK);
-    let role = place.start();
-    wait_until("a first best one", || place.label(BEST) == Some(first.clone()));
-    assert_eq!(
-        place.lines(),
-        Vec::<Value>::new(),
-        "the first checkpoint has no opponent"
-    );
+    let (first, role) = place.begin(WEAK);
+    assert!(place.lines().is_empty(), "the first checkpoint has no opponent");
 
     let strong = place.publish(10, STRONG);
-    let promoted = place.result_of(&strong);
-    assert_eq!(promoted["outcome"], "promoted", "{promoted}");
+    let promoted = place.expect(&strong, "promoted", &first);
     assert_eq!(place.label(BEST), Some(strong.clone()));
     let [low, high] = [0, 1].map(|end| promoted["elo_interval"][end].as_f64().unwrap());
     let elo = promoted["elo"].as_f64().unwrap();
@@ -264,38 +258,22 @@ fn a_better_checkpoint_becomes_the_best_one_and_a_worse_one_does_not() {
     assert_eq!(promoted["best_elo"], promoted["elo"]);
 
     let weak = place.publish(20, 1.5 * WEAK);
-    let kept = place.result_of(&weak);
-    assert_eq!(
-        (&kept["outcome"], &kept["opponent"]),
-        (&"kept".into(), &strong.as_str().into()),
-        "{kept}"
-    );
-    assert_eq!(place.label(BEST), Some(strong.clone()));
-    assert_eq!(
-        place.label(CANDIDATE),
-        Some(weak),
-        "a label keeps the checkpoint from being pruned"
-    );
+    let kept = place.expect(&weak, "kept", &strong);
+    assert_eq!(place.label(BEST), Some(strong));
+    // The label keeps the checkpoint from being pruned.
+    assert_eq!(place.label(CANDIDATE), Some(weak));
     assert!(kept["elo"].as_f64() < kept["best_elo"].as_f64(), "{kept}");
 
     // The metrics page and the table agree.
+    let number = |value: &Value| value.as_f64().unwrap();
     for (name, value) in [
-        ("minuet_rating_promotions_total", 1.0),
-        ("minuet_rating_matches_total", 2.0),
-        ("minuet_rating_step{checkpoint=\"best\"}", 10.0),
-        ("minuet_rating_step{checkpoint=\"latest\"}", 20.0),
-        (
-            "minuet_rating_elo{checkpoint=\"best\"}",
-            kept["best_elo"].as_f64().unwrap(),
-        ),
-        (
-            "minuet_rating_elo_low{checkpoint=\"latest\"}",
-            kept["elo_interval"][0].as_f64().unwrap(),
-        ),
-        (
-            "minuet_rating_games_total",
-            promoted["games"].as_f64().unwrap() + kept["games"].as_f64().unwrap(),
-        ),
+        ("promotions_total", 1.0),
+        ("matches_total", 2.0),
+        ("step{checkpoint=\"best\"}", 10.0),
+        ("step{checkpoint=\"latest\"}", 20.0),
+        ("elo{checkpoint=\"best\"}", number(&kept["best_elo"])),
+        ("elo_low{checkpoint=\"latest\"}", number(&kept["elo_interval"][0])),
+        ("games_total", number(&promoted["games"]) + number(&kept["games"])),
     ] {
         let is_told = |found: f64| (found - value).abs() < 1e-6;
         wait_until(&format!("{name} {value}"), || {
@@ -306,7 +284,7 @@ fn a_better_checkpoint_becomes_the_best_one_and_a_worse_one_does_not() {
     for folder in place.matches() {
         assert!(folder.join("games.txt").is_file(), "{}", folder.display());
     }
-    role.stop();
+    stop(role);
 }
 
 #[test]
@@ -317,20 +295,12 @@ fn a_match_that_is_killed_continues_before_a_newer_checkpoint_is_rated() {
         config.rating.visits = 60;
         config.rating.elo1 = 0.1;
     });
-    place.publish(0, STRONG);
-    let role = place.start();
-    wait_until("a first best one", || place.label(BEST).is_some());
+    let (_, role) = place.begin(STRONG);
     let alike = place.publish(1, 1.01 * STRONG);
-    wait_until("some games", || {
-        place
-            .matches()
-            .first()
-            .is_some_and(|folder| games(folder).len() >= 6)
-    });
-    role.kill();
-    let folder = place.matches().remove(0);
+    let folder = place.wait_for_games(6);
+    drop(role);
     let before = games(&folder);
-    assert_eq!(place.lines(), Vec::<Value>::new());
+    assert!(place.lines().is_empty());
 
     // A newer checkpoint has appeared; the match ends a few games after those that were begun.
     let newer = place.publish(2, 1.02 * STRONG);
@@ -351,18 +321,18 @@ fn a_match_that_is_killed_continues_before_a_newer_checkpoint_is_rated() {
     // Games from before the kill are not counted twice.
     let played = (after.len() - before.len()) as u64 + result["games"].as_u64().unwrap();
     wait_until("all games to be counted", || {
-        place.sample("minuet_rating_games_total") == Some(played as f64)
+        place.sample("games_total") == Some(played as f64)
     });
     assert_eq!(result["opponent"], place.label(BEST).unwrap().as_str());
     assert_eq!(place.matches().len(), 2);
 
     // A restart plays no further game.
-    role.stop();
+    stop(role);
     let role = place.start_with(&enough);
     let third = place.publish(3, 1.03 * STRONG);
     place.result_of(&third);
     assert_eq!(place.lines().len(), 3);
-    role.stop();
+    stop(role);
 }
 
 #[test]
@@ -372,49 +342,28 @@ fn a_match_ends_if_another_process_moves_best_and_a_folder_admits_one_process() 
         // So small a difference is not decided within max_games, however fast the games are.
         config.rating.elo1 = 0.1;
     });
-    place.publish(0, STRONG);
-    let role = place.start();
-    wait_until("a first best one", || place.label(BEST).is_some());
+    let (_, role) = place.begin(STRONG);
     let alike = place.publish(1, 1.01 * STRONG);
-    wait_until("a game", || {
-        place
-            .matches()
-            .first()
-            .is_some_and(|folder| !games(folder).is_empty())
-    });
-    let second = place
-        .command()
-        .args(["--set", "rating.metrics="])
-        .output()
-        .unwrap();
-    let (code, said) = refused(&second);
-    assert_eq!(
-        (code, said.contains("another process rates in")),
-        (Some(1), true),
-        "{said}"
-    );
+    place.wait_for_games(1);
+    let mut second = place.command();
+    second.args(["--set", "rating.metrics="]);
+    fails(&mut second, 1, "another process rates in");
 
-    place
-        .runtime
-        .block_on(place.repository.set_label(BEST, &alike))
-        .unwrap();
+    place.move_best(&alike);
     let result = place.result_of(&alike);
     assert_eq!(result["outcome"], "overtaken", "{result}");
     assert!(result["games"].as_u64() < Some(20_000));
-    role.stop();
+    stop(role);
 }
 
 #[test]
 fn an_interrupted_promotion_is_completed() {
     let place = Place::new(|_| {});
-    let first = place.publish(0, WEAK);
-    let role = place.start();
-    wait_until("a first best one", || place.label(BEST).is_some());
+    let (first, role) = place.begin(WEAK);
     let strong = place.publish(10, STRONG);
-    let promoted = place.result_of(&strong);
-    assert_eq!(promoted["outcome"], "promoted", "{promoted}");
+    let promoted = place.expect(&strong, "promoted", &first);
     wait_until("its end", || !place.rating().join("promotion.json").exists());
-    role.stop();
+    stop(role);
 
     // The state between the two steps, before and after the label was moved.
     let line = |lines: &[Value]| {
@@ -434,45 +383,33 @@ fn an_interrupted_promotion_is_completed() {
         wait_until("its end", || !place.rating().join("promotion.json").exists());
         assert_eq!(line(&place.lines()), before);
         assert_eq!(place.label(BEST), Some(strong.clone()));
-        role.stop();
+        stop(role);
     }
 }
 
 #[test]
 fn a_best_checkpoint_without_games_is_rated() {
     let place = Place::new(|config| config.rating.keep_matches = 2);
-    let first = place.publish(0, WEAK);
-    let role = place.start();
-    wait_until("a first best one", || place.label(BEST).is_some());
+    let (first, role) = place.begin(WEAK);
     let strong = place.publish(10, STRONG);
     place.result_of(&strong);
-    role.stop();
+    stop(role);
 
     // Another process moves the label `best`.
     let favourite = place.publish(20, 1.5 * STRONG);
     place.move_best(&favourite);
     let role = place.start();
-    let placed = place.result_of(&favourite);
-    assert_eq!(
-        (&placed["outcome"], &placed["opponent"]),
-        (&json!("placed"), &json!(strong.as_str())),
-        "{placed}"
-    );
+    let placed = place.expect(&favourite, "placed", &strong);
     assert!(placed["elo"].as_f64().is_some() && placed["best_elo"] == placed["elo"]);
     assert_eq!(place.label(BEST), Some(favourite.clone()));
-    let elo = "minuet_rating_elo{checkpoint=\"best\"}";
+    let elo = "elo{checkpoint=\"best\"}";
     wait_until("its rating", || place.sample(elo) == placed["elo"].as_f64());
     // Later ratings are on the same scale.
     let weak = place.publish(30, WEAK);
-    let kept = place.result_of(&weak);
-    assert_eq!(
-        (&kept["outcome"], &kept["opponent"]),
-        (&json!("kept"), &json!(favourite.as_str())),
-        "{kept}"
-    );
+    let kept = place.expect(&weak, "kept", &favourite);
     assert!(kept["elo"].as_f64() < kept["best_elo"].as_f64(), "{kept}");
     wait_until("the oldest match to go", || place.matches().len() == 2);
-    role.stop();
+    stop(role);
 
     // If no rated checkpoint is left, the ratings begin anew with the best one.
     let stranger = place.publish(40, STRONG);
@@ -484,13 +421,10 @@ fn a_best_checkpoint_without_games_is_rated() {
     let role = place.start();
     wait_until("its rating", || place.sample(elo) == Some(0.0));
     let last = place.publish(50, WEAK);
-    let kept = place.result_of(&last);
-    assert_eq!(
-        (&kept["outcome"], &kept["best_elo"]),
-        (&json!("kept"), &json!(0.0))
-    );
+    let kept = place.expect(&last, "kept", &stranger);
+    assert_eq!(kept["best_elo"], 0.0);
     assert!(kept["elo"].as_f64() < Some(0.0), "{kept}");
-    role.stop();
+    stop(role);
 }
 
 #[test]
@@ -499,27 +433,23 @@ fn the_role_waits_while_the_disk_is_full() {
         return;
     };
     let place = Place::new(|config| config.rating.folder = disk.path().join("rating"));
-    place.publish(0, WEAK);
+    let first = place.publish(0, WEAK);
     let log = place.folder.path().join("log");
-    let mut command = place.command();
-    command.stderr(fs::File::create(&log).unwrap());
-    let mut role = Role(command.spawn().unwrap());
-    wait_until("a first best one", || place.label(BEST).is_some());
+    let mut role = place.start_logged(&log);
+    place.wait_for_best(&first);
     disk.fill();
     let strong = place.publish(10, STRONG);
     let attempts = || fs::read_to_string(&log).unwrap().matches("cannot rate").count();
     wait_until("several attempts", || attempts() >= 3);
     assert!(role.0.try_wait().unwrap().is_none(), "the role is still running");
     // A role that is started on a full disk waits too.
-    role.kill();
-    let mut command = place.command();
-    command.stderr(fs::File::create(&log).unwrap());
-    role = Role(command.spawn().unwrap());
+    drop(role);
+    role = place.start_logged(&log);
     wait_until("several attempts", || attempts() >= 2);
     disk.make_room();
     assert_eq!(place.result_of(&strong)["outcome"], "promoted");
     assert_eq!(place.label(BEST), Some(strong));
-    role.stop();
+    stop(role);
 }
 
 #[test]
@@ -547,10 +477,9 @@ fn networks_of_an_inference_server_are_rated_and_the_server_may_be_away() {
     let shutdown = CancellationToken::new();
     let serving = serve(&shutdown);
     let role = place.start();
-    wait_until("a first best one", || place.label(BEST) == Some(first.clone()));
+    place.wait_for_best(&first);
     let strong = place.publish(10, STRONG);
-    let promoted = place.result_of(&strong);
-    assert_eq!(promoted["outcome"], "promoted", "{promoted}");
+    place.expect(&strong, "promoted", &first);
 
     shutdown.cancel();
     place.runtime.block_on(serving).unwrap().unwrap();
@@ -560,13 +489,8 @@ fn networks_of_an_inference_server_are_rated_and_the_server_may_be_away() {
     });
     let shutdown = CancellationToken::new();
     let serving = serve(&shutdown);
-    let kept = place.result_of(&weak);
-    assert_eq!(
-        (&kept["outcome"], &kept["opponent"]),
-        (&json!("kept"), &json!(strong.as_str())),
-        "{kept}"
-    );
-    role.stop();
+    place.expect(&weak, "kept", &strong);
+    stop(role);
     shutdown.cancel();
     place.runtime.block_on(serving).unwrap().unwrap();
 }
@@ -588,18 +512,15 @@ fn checkpoints_of_a_game_for_one_player_are_rated_on_held_out_problems() {
         let model = onnx::random::model(&metadata, 1, 8, step).unwrap();
         place.publish_model(&metadata, model)
     };
-    publish(0);
+    let first = publish(0);
     let role = place.start();
-    wait_until("the first best checkpoint", || place.label(BEST).is_some());
+    place.wait_for_best(&first);
     let newer = publish(10);
     let line = place.result_of(&newer);
-    let classes: Vec<Value> = line["problems"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|class| json!([class["kind"], class["level"], class["problems"]]))
-        .collect();
+    let problems = line["problems"].as_array().unwrap().iter();
+    let class = |class: &Value| json!([class["kind"], class["level"], class["problems"]]);
+    let classes: Vec<Value> = problems.map(class).collect();
     let expected = ["draw", "pair"].map(|kind| [2, 4, 8].map(|level| json!([kind, level, 1])));
     assert_eq!(classes, expected.concat(), "{line}");
-    role.stop();
+    stop(role);
 }

@@ -1,16 +1,13 @@
 //! Runs the Python client of docs/guide/programs.md (Open Inference Protocol) against a served model. Only the address is
 //! replaced, because a test takes a free port.
 
-use std::{
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::{path::Path, process::Command};
 
 use config::RunConfig;
 use games::{Game as _, RowLayout, Symmetry, connect_four::ConnectFour};
 use onnx::{TowerShape, TowerWeights};
 
-use crate::support::served::Served;
+use crate::support::{program::printed, served::Served};
 
 /// The address in docs/guide/programs.md.
 const ADDRESS: &str = "127.0.0.1:50051";
@@ -19,13 +16,8 @@ const ADDRESS: &str = "127.0.0.1:50051";
 fn example(root: &Path) -> String {
     let page = std::fs::read_to_string(root.join("docs/guide/programs.md")).unwrap();
     let mut blocks = page.split("```python\n").skip(1);
-    let block = blocks
-        .next()
-        .expect("docs/guide/programs.md has no block of Python");
-    assert!(
-        blocks.next().is_none(),
-        "docs/guide/programs.md has several blocks of Python, one is expected"
-    );
+    let block = blocks.next().unwrap();
+    assert!(blocks.next().is_none(), "the page has several blocks of Python");
     block.split("```").next().unwrap().to_owned()
 }
 
@@ -71,27 +63,13 @@ async fn the_client_of_the_guide_runs_as_written() {
         (ADDRESS, served.address.as_str()),
         ("target/release/minuet", env!("CARGO_BIN_EXE_minuet")),
     ] {
-        assert_eq!(
-            script.matches(written).count(),
-            1,
-            "{written} in docs/guide/programs.md's example"
-        );
+        assert_eq!(script.matches(written).count(), 1, "{written} in the example");
         script = script.replace(written, here);
     }
     let mut running = Command::new(python);
-    running
-        .args(["-c", &script])
-        .current_dir(root)
-        .stderr(Stdio::piped());
-    let done = tokio::task::spawn_blocking(move || running.output().unwrap())
-        .await
-        .unwrap();
-    let said = String::from_utf8(done.stdout).unwrap();
-    assert!(
-        done.status.success(),
-        "{said}{}",
-        String::from_utf8_lossy(&done.stderr)
-    );
+    running.args(["-c", &script]).current_dir(root);
+    let running = tokio::task::spawn_blocking(move || printed(&mut running));
+    let said = running.await.unwrap();
     let (answered, numbers) = said.split_once(' ').unwrap();
     assert_eq!(answered, served.version.as_str());
     let found: Vec<f32> = numbers

@@ -3,13 +3,15 @@
 mod guide;
 
 use std::{
-    io::Write as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
 use games::{Game, chess::Chess, connect_four::ConnectFour};
 use onnx::{Input, Metadata, TowerShape, TowerWeights};
+use serde_json::{Value, json};
+
+use crate::support::program::{answered, fails, minuet, printed, printed_json};
 
 /// Writes a network of random weights; returns its path.
 fn network<G: Game>(folder: &Path) -> PathBuf {
@@ -21,34 +23,16 @@ fn network<G: Game>(folder: &Path) -> PathBuf {
     path
 }
 
-fn minuet(arguments: &[&str], input: &str) -> (Option<i32>, String, String) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_minuet"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let done = child.wait_with_output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (done.status.code(), text(done.stdout), text(done.stderr))
-}
-
 #[test]
 fn python_chess_drives_the_engine() {
     let Some(python) = test_support::python("chess") else {
         return;
     };
     let folder = tempfile::tempdir().unwrap();
-    let done = Command::new(python)
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/engine/drive.py"))
-        .arg("check")
-        .arg(env!("CARGO_BIN_EXE_minuet"))
-        .arg(network::<Chess>(folder.path()))
-        .status()
-        .unwrap();
-    assert!(done.success(), "the script failed; its output is above");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/program/engine/drive.py");
+    let mut driving = Command::new(python);
+    driving.arg(script).args(["check", env!("CARGO_BIN_EXE_minuet")]);
+    printed(driving.arg(network::<Chess>(folder.path())));
 }
 
 #[test]
@@ -57,109 +41,60 @@ fn a_person_plays_a_network_through_a_pipe() {
     let model = network::<ConnectFour>(folder.path());
     let opponent = format!("{},visits=20", model.display());
     let saved = folder.path().join("game.json");
-    let first = minuet(
-        &[
-            "play",
-            "--game",
-            "connect-four",
-            "--opponent",
-            &opponent,
-            "--provider",
-            "cpu",
-            "--ascii",
-        ],
-        &format!("4\nhint\nnonsense\nsave {}\nquit\n", saved.display()),
-    );
-    assert_eq!(first.0, Some(0), "{first:?}");
-    assert!(
-        first.1.contains("plays ") && first.1.contains("value "),
-        "{}",
-        first.1
-    );
-    assert!(first.1.contains("\"nonsense\" is not a column"), "{}", first.1);
+    let mut play = minuet("play --game connect-four --provider cpu --ascii --opponent");
+    let typed = format!("4\nhint\nnonsense\nsave {}\nquit\n", saved.display());
+    let first = answered(play.arg(&opponent), typed);
+    assert_eq!(first.code, Some(0), "{first:?}");
+    for part in ["plays ", "value ", "\"nonsense\" is not a column"] {
+        assert!(first.out.contains(part), "{}", first.out);
+    }
     // A saved game is a request that `minuet rules` answers, and can be continued.
-    let (_, answer, _) = minuet(&["rules"], &std::fs::read_to_string(&saved).unwrap());
-    let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
-    assert_eq!(
-        (&answer["error"], &answer["to_move"]),
-        (&serde_json::Value::Null, &0.into())
-    );
-    let loaded = saved.display().to_string();
-    let second = minuet(
-        &[
-            "play",
-            "--game",
-            "connect-four",
-            "--opponent",
-            "random",
-            "--load",
-            &loaded,
-            "--ascii",
-        ],
-        "position\nresign\n",
-    );
-    assert!(second.1.contains(answer["fen"].as_str().unwrap()), "{}", second.1);
-    assert!(second.1.ends_with("X resigns. O has won.\n"), "{}", second.1);
+    let answer = answered(&mut minuet("rules"), std::fs::read(&saved).unwrap()).out;
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!((&answer["error"], &answer["to_move"]), (&Value::Null, &0.into()));
+    let mut play = minuet("play --game connect-four --opponent random --ascii --load");
+    let second = answered(play.arg(&saved), "position\nresign\n").out;
+    assert!(second.contains(answer["fen"].as_str().unwrap()), "{second}");
+    assert!(second.ends_with("X resigns. O has won.\n"), "{second}");
 }
 
 #[test]
-fn invalid_games_sides_and_opponents_are_bad_usage() {
-    let cases: [(&[&str], &str); 4] = [
-        (&["play", "--game", "ches"], "did you mean chess?"),
-        (
-            &["play", "--game", "chess", "--side", "green"],
-            "write white, black, both or none",
-        ),
-        (&["play", "--game", "chess", "--opponent", "uct,visit=3"], "visit"),
-        (&["play", "--game", "chess", "--start", "8/8"], "six fields"),
-    ];
-    for (arguments, says) in cases {
-        let (code, out, error) = minuet(arguments, "");
-        assert_eq!(code, Some(2), "{arguments:?}: {out}{error}");
-        assert!(error.contains(says), "{arguments:?}: {error}");
+fn invalid_games_sides_and_opponents_are_named() {
+    for (code, words, says) in [
+        (2, "--game ches", "did you mean chess?"),
+        (2, "--game chess --side green", "write white, black, both or none"),
+        (2, "--game chess --opponent uct,visit=3", "visit"),
+        (2, "--game chess --start 8/8", "six fields"),
+        (1, "--game chess --opponent no/such/run", "no/such/run"),
+    ] {
+        fails(minuet("play").args(words.split(' ')), code, says);
     }
-    let (code, _, error) = minuet(&["play", "--game", "chess", "--opponent", "no/such/run"], "");
-    assert_eq!(code, Some(1), "{error}");
-    assert!(error.contains("no/such/run"), "{error}");
 }
 
 #[test]
 fn a_file_can_be_queried() {
     let folder = tempfile::tempdir().unwrap();
-    let model = network::<Chess>(folder.path()).display().to_string();
-    let ask = |more: &[&str]| {
-        let arguments = [&["query", &model, "--provider", "cpu", "--json"][..], more].concat();
-        let (code, out, error) = minuet(&arguments, "");
-        assert_eq!(code, Some(0), "{error}");
-        serde_json::from_str::<serde_json::Value>(&out).unwrap()
+    let model = network::<Chess>(folder.path());
+    let query = |words: &str| {
+        let mut command = minuet("query --provider cpu --json");
+        command.arg(&model).args(words.split(' '));
+        command
     };
-    let answer = ask(&["e4", "e7e5", "--top", "100"]);
+    let answer = printed_json(&mut query("e4 e7e5 --top 100"));
     assert_eq!(
         answer["position"],
         "rnbqkbnr/pppp1ppp/8/4p3/4P3/8/PPPP1PPP/RNBQKBNR w KQkq e6 0 2"
     );
-    assert_eq!(
-        (&answer["legal"], &answer["step"], &answer["server"]),
-        (&29.into(), &7.into(), &serde_json::Value::Null)
-    );
+    let found = json!([answer["legal"], answer["step"], answer["server"]]);
+    assert_eq!(found, json!([29, 7, null]));
     let moves = answer["moves"].as_array().unwrap();
     let priors: Vec<f64> = moves.iter().map(|one| one["prior"].as_f64().unwrap()).collect();
     assert!(priors.is_sorted_by(|left, right| left >= right));
     assert!((priors.iter().sum::<f64>() - 1.0).abs() < 1e-3);
-    assert!(
-        moves
-            .iter()
-            .any(|one| one["text"] == "Nf3" && one["action"] == "g1f3")
-    );
-    let searched = ask(&["--visits", "50", "--top", "100"]);
-    let visits: u64 = searched["moves"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| one["visits"].as_u64().unwrap())
-        .sum();
-    assert_eq!(visits, 50);
-    let (code, _, error) = minuet(&["query", &model, "--provider", "cpu", "e5"], "");
-    assert_eq!(code, Some(2));
-    assert!(error.contains("e5: e5 is not legal here"), "{error}");
+    let is_knight = |one: &Value| one["text"] == "Nf3" && one["action"] == "g1f3";
+    assert!(moves.iter().any(is_knight), "{answer}");
+    let searched = printed_json(&mut query("--visits 50 --top 100"));
+    let moves = searched["moves"].as_array().unwrap().iter();
+    assert_eq!(moves.map(|one| one["visits"].as_u64().unwrap()).sum::<u64>(), 50);
+    fails(&mut query("e5"), 2, "e5: e5 is not legal here");
 }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use prost::Message as _;
-use proto::v1::Game;
+use proto::{ids::hex, v1::Game};
 use replay_store::{damage::Loss, record::filter::Filter, settings::Settings, store::Store};
 use sha2::{Digest as _, Sha256};
 
@@ -55,9 +55,8 @@ impl Acknowledged {
         };
         if line.contains(" a game is sent ") {
             let (id, digest) = (field("game").unwrap(), field("sha256").unwrap());
-            let before = self.sent.insert(id.clone(), digest.clone());
-            let is_same = before.is_none_or(|before| before == digest);
-            assert!(is_same, "game {id} was sent with two contents");
+            let same = self.sent.entry(id.clone()).or_insert_with(|| digest.clone());
+            assert_eq!(*same, digest, "game {id} was sent with two contents");
         } else if line.contains(" a game is acknowledged ") {
             self.ids.insert(field("game").unwrap());
         }
@@ -146,8 +145,4 @@ impl Stored {
 
 fn digest(game: &Game) -> String {
     format!("{:x}", Sha256::digest(game.encode_to_vec()))
-}
-
-fn hex(id: &[u8]) -> String {
-    id.iter().map(|byte| format!("{byte:02x}")).collect()
 }

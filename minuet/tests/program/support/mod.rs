@@ -2,6 +2,7 @@
 
 pub mod acknowledged;
 pub mod metrics;
+pub mod program;
 pub mod run;
 #[allow(dead_code, reason = "the tests of the studio use all of it")]
 #[path = "../../../../studio/tests/common/run_at_work.rs"]

@@ -4,13 +4,15 @@ use std::{
     collections::BTreeSet,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     sync::mpsc,
     time::{Duration, Instant},
 };
 
 use proto::v1::{GameSummary, ListGamesRequest, replay_store_client::ReplayStoreClient};
 use serde_json::Value;
+
+use super::program::{Killed, minuet};
 
 /// Longest wait; a test that waits this long is assumed to hang.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -53,7 +55,7 @@ pub fn tiny_run() -> Vec<&'static str> {
 
 /// A running `minuet up --json`. Dropping it kills it.
 pub struct Run {
-    child: Child,
+    child: Killed,
     events: mpsc::Receiver<Value>,
     past: Vec<Value>,
     replay: String,
@@ -62,18 +64,14 @@ pub struct Run {
 
 #[allow(dead_code, reason = "each test uses some of it")]
 impl Run {
+    /// Starts a run of Paco Ŝako.
     pub fn start(folder: &Path, settings: &[&str]) -> Self {
-        Self::begin("paco-sako", folder, settings, &[], &[])
-    }
-
-    /// Starts a run with variables in the environment of all its processes.
-    pub fn start_with(folder: &Path, settings: &[&str], variables: &[(&str, &str)]) -> Self {
-        Self::begin("paco-sako", folder, settings, variables, &[])
+        Self::with_arguments(&[], folder, settings, &[])
     }
 
     /// Starts a run of another game.
     pub fn of_game(game: &str, folder: &Path, settings: &[&str]) -> Self {
-        Self::begin(game, folder, settings, &[], &[])
+        Self::with_arguments(&["--game", game], folder, settings, &[])
     }
 
     /// Starts a run with more arguments of `minuet up`, and variables in the environment of all its processes.
@@ -83,30 +81,15 @@ impl Run {
         settings: &[&str],
         variables: &[(&str, &str)],
     ) -> Self {
-        Self::begin("paco-sako", folder, settings, variables, arguments)
-    }
-
-    fn begin(
-        game: &str,
-        folder: &Path,
-        settings: &[&str],
-        variables: &[(&str, &str)],
-        arguments: &[&str],
-    ) -> Self {
         for role in ["actor", "inference-server", "replay-store", "learner"] {
             program_of(role);
         }
-        let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
-        command
-            .args(["up", "--no-studio", "--json", "--game", game, "--run"])
-            .arg(folder)
-            .args(arguments);
-        for setting in settings {
-            command.args(["--set", setting]);
-        }
-        let variables = variables.iter().copied();
-        let mut child = command.envs(variables).stdout(Stdio::piped()).spawn().unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut command = minuet("up --no-studio --json --run");
+        command.arg(folder).args(arguments);
+        command.args(settings.iter().flat_map(|setting| ["--set", setting]));
+        command.envs(variables.iter().copied()).stdout(Stdio::piped());
+        let mut child = Killed(command.spawn().unwrap());
+        let lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
         let (send, events) = mpsc::channel();
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
@@ -116,16 +99,13 @@ impl Run {
                 }
             }
         });
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
         let mut run = Self {
             child,
             events,
             past: Vec::new(),
             replay: String::new(),
-            runtime,
+            runtime: runtime.enable_all().build().unwrap(),
         };
         let started = run.wait_for("started", |_| true);
         started["replay"].as_str().unwrap().clone_into(&mut run.replay);
@@ -226,26 +206,17 @@ impl Run {
 
     /// Stops the run and returns its `stopped` event.
     pub fn stop(mut self) -> Value {
-        signal(&self.child.id().to_string(), "TERM");
+        signal(&self.child.0.id().to_string(), "TERM");
         let kept = self.wait_for("stopped", |_| true);
-        let status = self.child.wait().unwrap();
+        let status = self.child.0.wait().unwrap();
         assert!(status.success(), "minuet up ended with {status}");
         kept
     }
 }
 
-impl Drop for Run {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 fn signal(pid: &str, name: &str) {
-    let status = Command::new("kill")
-        .args([&format!("-{name}"), pid])
-        .status()
-        .unwrap();
+    let mut kill = Command::new("kill");
+    let status = kill.args([&format!("-{name}"), pid]).status().unwrap();
     assert!(status.success(), "cannot send SIG{name} to {pid}");
 }
 
@@ -257,8 +228,6 @@ async fn list_games(address: String) -> Result<Vec<GameSummary>, Box<dyn std::er
         let request = ListGamesRequest {
             after_sequence,
             limit: PAGE,
-            newest_first: false,
-            filter: None,
             ..ListGamesRequest::default()
         };
         let page = client.list_games(request).await?.into_inner().games;

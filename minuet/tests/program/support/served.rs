@@ -1,4 +1,4 @@
-//! An inference server in this process, with a network of given weights.
+//! Published networks, and an inference server in this process that serves one.
 
 use std::time::Duration;
 
@@ -20,7 +20,13 @@ pub struct Served {
 impl Served {
     /// Publishes the weights in the store of `config`, and serves them once they are loaded.
     pub async fn start(mut config: RunConfig, layout: &RowLayout, weights: &TowerWeights) -> Self {
-        let version = publish(&config.checkpoints.store, layout, weights).await;
+        let metadata = Metadata {
+            layout: layout.clone(),
+            step: 7,
+        };
+        let model = onnx::build(weights, &metadata, Input::Rows).unwrap();
+        let repository = Repository::open(&config.checkpoints.store).unwrap();
+        let version = publish(&repository, &metadata, model).await;
         config.inference.provider = Provider::Cpu;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -52,24 +58,18 @@ impl Served {
     }
 }
 
-async fn publish(store: &str, layout: &RowLayout, weights: &TowerWeights) -> Version {
-    let metadata = Metadata {
-        layout: layout.clone(),
-        step: 7,
-    };
-    let file = onnx::build(weights, &metadata, Input::Rows).unwrap();
+/// Publishes a model, and moves the label `latest` to it.
+pub async fn publish(repository: &Repository, metadata: &Metadata, model: Vec<u8>) -> Version {
+    let layout = &metadata.layout;
     let draft = Draft {
         game: layout.game.clone(),
         layout: serde_json::to_value(layout).unwrap(),
         actions: layout.actions,
-        step: 7,
+        step: metadata.step,
         ..Draft::default()
     };
-    let repository = Repository::open(store).unwrap();
-    let version = repository
-        .publish(draft, vec![(MODEL, file.into())])
-        .await
-        .unwrap();
+    let files = vec![(MODEL, model.into())];
+    let version = repository.publish(draft, files).await.unwrap();
     repository.set_label(LATEST, &version).await.unwrap();
     version
 }
