@@ -2,13 +2,11 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`machine`] | processor, cores, memory, GPU, clock, ports |
-//! | [`programs`] | the roles' programs and ONNX Runtime |
+//! | [`machine`] | processor, cores, memory, GPU, clock, ports, programs, ONNX Runtime |
 //! | [`storage`] | the disk of the run's folder, and the model store |
 //! | [`run`] | the run's state and its alarms |
 
 mod machine;
-mod programs;
 mod run;
 mod storage;
 
@@ -92,7 +90,7 @@ fn examine(arguments: &Arguments) -> anyhow::Result<Findings> {
     };
     let is_readable = checks.iter().all(|check| check.state == CheckState::Ok);
     checks.extend(machine::checks(&config, arguments.run.as_deref()));
-    checks.extend(programs::checks(&config, arguments.binaries.as_deref())?);
+    checks.extend(machine::programs(&config, arguments.binaries.as_deref())?);
     checks.extend(runtime.block_on(storage::checks(&config, folder, arguments.run.is_some())));
     let mut alarms = Vec::new();
     if let Some(run) = arguments.run.as_ref().filter(|_| is_readable) {

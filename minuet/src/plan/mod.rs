@@ -2,18 +2,13 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`measured`] | a file of results of `minuet bench … --json`, and the figures that come with Minuet |
-//! | [`reports`] | the form of these results |
+//! | [`measured`] | results of `minuet bench … --json`: a file of them, and the figures that come with Minuet |
 //! | [`needs`] | the calculation, without input or output |
-//! | [`result`] | the plan; [`table`] formats it as text |
+//! | [`result`] | the plan, also as text |
 
 mod measured;
 mod needs;
-mod reports;
 mod result;
-mod table;
-#[cfg(test)]
-mod tests;
 
 use std::path::PathBuf;
 
@@ -81,7 +76,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     if arguments.json {
         println!("{}", serde_json::to_string(&plan)?);
     } else {
-        print!("{}", table::text(&plan));
+        print!("{}", result::text(&plan));
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

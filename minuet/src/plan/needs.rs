@@ -18,8 +18,7 @@
 use launcher::BadUsage;
 
 use super::{
-    measured::{Measured, Origin},
-    reports::{Inference, Replay, Selfplay, Served, Trained},
+    measured::{Inference, Measured, Origin, Replay, Selfplay, Served, Trained},
     result::{Actors, Learner, Plan, Servers, Source, Store, Traffic, Unknown},
 };
 

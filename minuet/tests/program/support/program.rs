@@ -14,7 +14,7 @@ pub fn minuet(words: &str) -> Command {
     command
 }
 
-/// What a program has printed, and its exit code.
+/// Output and exit code of a program.
 #[derive(Debug)]
 pub struct Done {
     pub code: Option<i32>,
