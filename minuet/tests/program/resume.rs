@@ -19,11 +19,7 @@ use config::{LearnerConfig, ModelConfig, Precision, RunConfig};
 use proto::v1::{StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
 use tokio::time::{sleep, timeout};
 
-use crate::support::{
-    program::Killed,
-    run::program_of,
-    synthetic,
-};
+use crate::support::{program::Killed, run::program_of, synthetic};
 use tonic::transport::Channel;
 
 /// Longest wait; a test that waits this long is assumed to hang.
