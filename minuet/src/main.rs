@@ -19,10 +19,10 @@ use std::process::ExitCode;
 
 use ::arena::SpecError;
 use ::config::ConfigError;
+use ::network::name::NoModelName;
 use clap::{Parser, Subcommand};
 use games::{StartError, registry::UnknownGame};
 use launcher::{BadUsage, up};
-use ::network::name::NoModelName;
 use records::{check::Failure, source::Damage};
 use service::role::{self, Role};
 
