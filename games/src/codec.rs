@@ -125,9 +125,9 @@ impl Candidates {
 /// ```
 /// use games::{Game, Symmetry, codec::Codec, connect_four::ConnectFour};
 ///
-/// let layout = ConnectFour::layout(());
+/// let layout = ConnectFour::layout(Default::default());
 /// let mut row = Vec::new();
-/// ConnectFour::EMPTY.write_row((), Symmetry::IDENTITY, &mut row);
+/// ConnectFour::EMPTY.write_row(Default::default(), Symmetry::IDENTITY, &mut row);
 ///
 /// let mut expander = layout.codec().expander();
 /// expander.push(&row)?;

@@ -37,15 +37,15 @@
 //! }
 //!
 //! // The position as a network sees it: a short row, which expands to planes of 8×8 squares.
-//! let layout = ConnectFour::layout(());
+//! let layout = ConnectFour::layout(Default::default());
 //! let mut row = Vec::new();
-//! state.write_row((), Symmetry::IDENTITY, &mut row);
+//! state.write_row(Default::default(), Symmetry::IDENTITY, &mut row);
 //! layout.validate(&row)?;
 //! let mut planes = vec![0.0; layout.stack()?.tensor_len()];
 //! layout.stack()?.expand(&row, &mut planes)?;
 //!
 //! // The mirror image: column 3 stays, column 0 becomes column 6.
-//! let symmetries = ConnectFour::row_symmetries(());
+//! let symmetries = ConnectFour::row_symmetries(Default::default());
 //! assert_eq!(symmetries.turn_action(Symmetry(1), 0), 6);
 //! symmetries.turn_row(Symmetry(1), &mut row);
 //!

@@ -32,7 +32,7 @@ pub trait RowMaps: fmt::Debug + Send + Sync {
 /// ```
 /// use games::{Game, Symmetry, othello::Othello};
 ///
-/// let symmetries = Othello::row_symmetries(());
+/// let symmetries = Othello::row_symmetries(Default::default());
 /// // A quarter turn takes a1 (entry 0) to h1 (entry 7).
 /// assert_eq!(symmetries.turn_action(Symmetry(1), 0), 7);
 /// ```

@@ -30,7 +30,7 @@ fn moves(state: &mut Chess, line: &str) {
 /// Returns the values of the two repetition planes in the row.
 fn repetition_planes(state: &Chess) -> [u32; 2] {
     let mut row = Vec::new();
-    state.write_row((), Symmetry::IDENTITY, &mut row);
+    state.write_row(Default::default(), Symmetry::IDENTITY, &mut row);
     [row[33], row[34]]
 }
 
@@ -82,9 +82,9 @@ fn a_start_position_may_have_passed_the_fiftieth_move() {
     assert_eq!((state.clock(), state.outcome()), (101, Some(Outcome::Draw)));
     assert_eq!(state.position(), "q6k/8/8/8/8/8/8/6K1 w - - 101 121");
     let mut row = Vec::new();
-    state.write_row((), Symmetry::IDENTITY, &mut row);
+    state.write_row(Default::default(), Symmetry::IDENTITY, &mut row);
     assert_eq!(row.last(), Some(&101));
-    assert_eq!(Chess::layout(()).validate(&row), Ok(()));
+    assert_eq!(Chess::layout(Default::default()).validate(&row), Ok(()));
 }
 
 #[test]

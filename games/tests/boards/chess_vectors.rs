@@ -54,14 +54,14 @@ fn replay(record: &Record) -> Chess {
 
 #[test]
 fn planes_agree_with_dlchess() {
-    let layout = Chess::layout(());
+    let layout = Chess::layout(Default::default());
     layout.check().unwrap();
     let mut tensor = vec![0.0; layout.stack().unwrap().tensor_len()];
     for record in records() {
         let state = replay(&record);
         assert_eq!(state.position(), record.fen, "record {}", record.id);
         let mut row = Vec::new();
-        state.write_row((), Symmetry::IDENTITY, &mut row);
+        state.write_row(Default::default(), Symmetry::IDENTITY, &mut row);
         layout.stack().unwrap().expand(&row, &mut tensor).unwrap();
         assert_eq!(record.planes_v2.len(), 22);
         for (number, (plane, found)) in record.planes_v2.iter().zip(tensor.chunks(64)).enumerate() {
@@ -87,7 +87,7 @@ fn policy_entries_of_legal_moves_agree_with_dlchess() {
             .map(|&action| {
                 (
                     state.uci(action),
-                    state.policy_index((), Symmetry::IDENTITY, action),
+                    state.policy_index(Default::default(), Symmetry::IDENTITY, action),
                 )
             })
             .collect();

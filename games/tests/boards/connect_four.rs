@@ -101,7 +101,7 @@ fn a_row_has_one_entry_for_every_cell() {
     let mut state = ConnectFour::EMPTY;
     state.play(3).unwrap();
     let mut row = Vec::new();
-    state.write_row((), Default::default(), &mut row);
+    state.write_row(Default::default(), Default::default(), &mut row);
     let mut expected: Vec<u32> = (0..6)
         .flat_map(|rank| (0..7).map(move |file| 128 + 8 * rank + file))
         .collect();

@@ -168,7 +168,7 @@ fn a_player_without_a_placement_passes() {
 #[test]
 fn a_row_repeats_its_first_entry() {
     let mut row = Vec::new();
-    Othello::initial().write_row((), Default::default(), &mut row);
+    Othello::initial().write_row(Default::default(), Default::default(), &mut row);
     assert_eq!(row.len(), 65);
     assert_eq!(row[..4], [28, 35, 64 + 27, 64 + 36]);
     assert!(row[4..64].iter().all(|&entry| entry == 28));

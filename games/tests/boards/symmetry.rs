@@ -24,7 +24,7 @@ struct Image<G> {
 fn expand<G: Game<Encoding = ()>>(state: &G, symmetry: Symmetry) -> (Vec<u32>, Vec<f32>) {
     let layout = G::layout(());
     let (mut row, mut tensor) = (Vec::new(), vec![0.0; layout.stack().unwrap().tensor_len()]);
-    state.write_row((), symmetry, &mut row);
+    state.write_row(Default::default(), symmetry, &mut row);
     layout.stack().unwrap().expand(&row, &mut tensor).unwrap();
     (row, tensor)
 }
@@ -42,9 +42,12 @@ fn compare<G: Game<Encoding = ()>>(state: &G, other: &G, symmetry: u8, image: &I
         .map(|&action| (image.action)(state, action, symmetry))
         .collect();
     for (&action, &imaged) in actions.iter().zip(&images) {
-        let index = state.policy_index((), Symmetry(symmetry), action);
+        let index = state.policy_index(Default::default(), Symmetry(symmetry), action);
         assert!(index < G::ACTIONS);
-        assert_eq!(index, other.policy_index((), Symmetry::IDENTITY, imaged));
+        assert_eq!(
+            index,
+            other.policy_index(Default::default(), Symmetry::IDENTITY, imaged)
+        );
     }
     images.sort_unstable();
     assert_eq!(images, legal(other));
@@ -223,7 +226,13 @@ fn a_castling_right_forbids_the_mirror() {
 fn the_entry_of_a_move_by_seven_files_is_mirrored() {
     let state = Chess::start(&Default::default(), Some("4k3/8/8/8/8/8/4K3/R7 w - - 0 1")).unwrap();
     let across = state.action_of_uci("a1h1").unwrap();
-    assert_eq!(state.policy_index((), Symmetry::IDENTITY, across), 28 * 64);
-    assert_eq!(state.policy_index((), Symmetry(1), across), 35 * 64 + 7);
+    assert_eq!(
+        state.policy_index(Default::default(), Symmetry::IDENTITY, across),
+        28 * 64
+    );
+    assert_eq!(
+        state.policy_index(Default::default(), Symmetry(1), across),
+        35 * 64 + 7
+    );
     assert_eq!(state.outcome(), None::<Outcome>);
 }

@@ -107,9 +107,9 @@ mod tests {
 
     #[test]
     fn rows_of_planes_are_one_input_and_have_no_candidates() {
-        let layout = ConnectFour::layout(());
+        let layout = ConnectFour::layout(Default::default());
         let mut rows = Vec::new();
-        ConnectFour::EMPTY.write_row((), Symmetry::IDENTITY, &mut rows);
+        ConnectFour::EMPTY.write_row(Default::default(), Symmetry::IDENTITY, &mut rows);
         let mut batch = BatchExpander::new(&layout);
         assert_eq!(batch.push(&rows).unwrap(), None);
         let (inputs, candidates) = batch.finish();

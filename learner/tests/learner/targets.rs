@@ -145,7 +145,7 @@ fn wire(kind: DecisionKind) -> Batch {
         ..Batch::default()
     };
     for _ in 0..2 {
-        ConnectFour::EMPTY.write_row((), Symmetry::IDENTITY, &mut batch.rows);
+        ConnectFour::EMPTY.write_row(Default::default(), Symmetry::IDENTITY, &mut batch.rows);
     }
     let searches: [Search<'_>; 2] = [
         (&[(0.5, 0.5), (0.25, -0.25)], &[(0, 0.125), (3, 0.125)], 0.25),
@@ -156,7 +156,7 @@ fn wire(kind: DecisionKind) -> Batch {
 }
 
 fn connect_four(symmetries: RowSymmetries) -> Packer {
-    Packer::new(ConnectFour::layout(()), symmetries, 1)
+    Packer::new(ConnectFour::layout(Default::default()), symmetries, 1)
 }
 
 /// Returns a packer that computes targets from the values of actions.
@@ -169,7 +169,7 @@ fn completed(symmetries: RowSymmetries) -> Packer {
 
 #[test]
 fn shares_stand_at_the_policy_indices_of_their_actions_in_each_symmetry() {
-    let mirrored = ConnectFour::row_symmetries(());
+    let mirrored = ConnectFour::row_symmetries(Default::default());
     let mut images = std::collections::BTreeSet::new();
     for number in 0..8 {
         let batch = Batch {

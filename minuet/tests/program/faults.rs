@@ -206,7 +206,7 @@ async fn alarms_of_network(weights: TowerWeights) -> Vec<(String, String)> {
     let folder = tempfile::tempdir().unwrap();
     drop(RunFolder::open(folder.path(), Some("connect-four"), &[]).unwrap());
     let config = config::load(&folder.path().join("run.toml")).unwrap();
-    let served = Served::start(config, &ConnectFour::layout(()), &weights).await;
+    let served = Served::start(config, &ConnectFour::layout(Default::default()), &weights).await;
     let address = served.address.clone();
     let found = tokio::task::spawn_blocking(move || {
         let _run = RunAtWork::serving(folder.path(), nobody(), &address);
@@ -219,7 +219,7 @@ async fn alarms_of_network(weights: TowerWeights) -> Vec<(String, String)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_policy_that_is_certain_everywhere_is_an_alarm_and_a_random_one_is_not() {
-    let layout = ConnectFour::layout(());
+    let layout = ConnectFour::layout(Default::default());
     let mut weights = TowerWeights::random(&TowerShape::new(&layout, 1, 8), 1);
     assert_eq!(alarms_of_network(weights.clone()).await, none());
     let linear = weights.layer_mut("policy.linear").unwrap();

@@ -31,7 +31,7 @@ impl HashNetwork {
 }
 
 fn layout() -> RowLayout {
-    ConnectFour::layout(())
+    ConnectFour::layout(Default::default())
 }
 
 fn predict(row: &[u32], legal: &[u32], predictions: &mut Predictions) {
@@ -84,7 +84,7 @@ fn plain(mut searches: Vec<Search<ConnectFour>>) -> Vec<Decision> {
             let mut batch = PositionBatch::default();
             let mut leaves = Vec::new();
             search.gather(|leaf| {
-                batch.push(&leaf, ());
+                batch.push(&leaf, Default::default());
                 leaves.push(leaf.id);
             });
             for (leaf, (row, legal)) in leaves.into_iter().zip(batch.iter()) {
@@ -126,7 +126,7 @@ fn batched_evaluator_decides_as_a_plain_loop_does() {
         let has_cache = cache.is_some();
         let network: Arc<dyn Network> = Arc::new(HashNetwork::new());
         let source = EvaluationSource::Network { network, cache };
-        let mut evaluator = BatchedEvaluator::<ConnectFour>::new(source, ());
+        let mut evaluator = BatchedEvaluator::<ConnectFour>::new(source, Default::default());
         let mut batched = searches(9, 4);
         while !batched.iter().all(Search::is_decided) {
             for (slot, search) in batched.iter_mut().enumerate() {
@@ -156,7 +156,7 @@ fn batched_evaluator_decides_as_a_plain_loop_does() {
 
 #[test]
 fn uniform_evaluations_need_no_network() {
-    let mut evaluator = BatchedEvaluator::<ConnectFour>::new(EvaluationSource::Uniform, ());
+    let mut evaluator = BatchedEvaluator::<ConnectFour>::new(EvaluationSource::Uniform, Default::default());
     let mut search = searches(1, 4).remove(0);
     while !search.is_decided() {
         search.gather(|leaf| evaluator.add(0, &leaf));
@@ -182,7 +182,7 @@ fn a_failed_batch_is_forgotten_and_the_searches_can_abandon_it() {
     }
     let network: Arc<dyn Network> = Arc::new(Failing(HashNetwork::new().0));
     let source = EvaluationSource::Network { network, cache: None };
-    let mut evaluator = BatchedEvaluator::<ConnectFour>::new(source, ());
+    let mut evaluator = BatchedEvaluator::<ConnectFour>::new(source, Default::default());
     let mut search = searches(1, 4).remove(0);
     search.gather(|leaf| evaluator.add(0, &leaf));
     assert_eq!(evaluator.waiting(), 1);
@@ -220,7 +220,7 @@ proptest! {
             for (slot, search) in batched.iter_mut().enumerate() {
                 if !search.is_decided() && !search.is_waiting() {
                     search.gather(|leaf| {
-                        batcher.add(slot, &leaf, (), Some(VersionId(3)));
+                        batcher.add(slot, &leaf, Default::default(), Some(VersionId(3)));
                     });
                     batcher
                         .take_known(|waiter, evaluation, _| {

@@ -80,7 +80,7 @@ impl Place {
     /// Publishes a network with equal priors that values a position by the lines through the occupied cells, and moves `latest` to
     /// it.
     fn publish(&self, step: u64, weight: f32) -> Version {
-        let layout = ConnectFour::layout(());
+        let layout = ConnectFour::layout(Default::default());
         let weights = network(&layout, weight);
         let metadata = Metadata { layout, step };
         let model = onnx::build(&weights, &metadata, Input::Rows).unwrap();

@@ -26,7 +26,7 @@ fn truth(layout: &RowLayout, weights: &TowerWeights) -> Vec<f32> {
     let mut state = ConnectFour::start(&Default::default(), None).unwrap();
     state.play_legal(3);
     let (mut row, mut actions) = (Vec::new(), Vec::new());
-    state.write_row((), Symmetry::IDENTITY, &mut row);
+    state.write_row(Default::default(), Symmetry::IDENTITY, &mut row);
     state.legal_actions(&mut actions);
     let stack = layout.stack().unwrap();
     let mut planes = vec![0.0; stack.tensor_len()];
@@ -34,7 +34,9 @@ fn truth(layout: &RowLayout, weights: &TowerWeights) -> Vec<f32> {
     let (logits, value) = onnx::reference::evaluate(weights, &planes);
     let exps: Vec<f32> = actions
         .iter()
-        .map(|&action| logits[state.policy_index((), Symmetry::IDENTITY, action) as usize].exp())
+        .map(|&action| {
+            logits[state.policy_index(Default::default(), Symmetry::IDENTITY, action) as usize].exp()
+        })
         .collect();
     let sum: f32 = exps.iter().sum();
     let mut numbers = vec![value];
@@ -48,7 +50,7 @@ async fn the_client_of_the_guide_runs_as_written() {
     let Some(python) = test_support::python("kserve") else {
         return;
     };
-    let layout = ConnectFour::layout(());
+    let layout = ConnectFour::layout(Default::default());
     let weights = TowerWeights::random(&TowerShape::new(&layout, 1, 8), 1);
     let folder = tempfile::tempdir().unwrap();
     let mut config = RunConfig::default();
