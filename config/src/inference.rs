@@ -46,8 +46,6 @@ pub struct InferenceConfig {
     /// Largest batch given to the device, in positions, at most 65536; 0: 2048 with the provider `cuda` or `tensorrt`, else 128. To start a
     /// batch costs a GPU about as much as hundreds of rows.
     pub max_batch: usize,
-    /// Longest time in microseconds that an incomplete batch waits for more requests while the device is idle. 0: no wait.
-    pub max_wait_us: u64,
     /// Maximum number of queued positions, at least max_batch; further requests fail with RESOURCE_EXHAUSTED. An eighth of the
     /// queue is reserved for requests of interactive play.
     pub max_queue: usize,
@@ -86,7 +84,6 @@ impl Default for InferenceConfig {
             engine_cache: PathBuf::new(),
             threads: 0,
             max_batch: 0,
-            max_wait_us: 0,
             max_queue: 16_384,
             max_request: 4_096,
             default_model: "latest".into(),
