@@ -59,41 +59,34 @@ impl Graph {
 
     /// Declares `value` as the output `name`.
     pub fn output(&mut self, name: &str, value: &Value, kind: DataType, sides: &[Side]) {
-        self.graph.node.push(NodeProto {
-            op_type: Some("Identity".into()),
-            name: Some(format!("{name}/output")),
-            input: vec![value.0.clone()],
-            output: vec![name.to_owned()],
-            ..NodeProto::default()
-        });
+        self.graph.node.push(node("Identity", &[&value.0], name, &[]));
         self.graph.output.push(value_info(name, kind, sides));
     }
 
     /// Adds a constant tensor of floats with these axes.
     pub fn floats(&mut self, name: &str, sides: &[usize], values: &[f32]) -> Value {
-        let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.initialiser(name, DataType::Float, sides, raw)
+        self.initialiser(
+            name,
+            DataType::Float,
+            sides,
+            little_endian(values, f32::to_le_bytes),
+        )
     }
 
     /// Adds a constant list of 64-bit integers.
     pub fn longs(&mut self, name: &str, values: &[i64]) -> Value {
-        let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let raw = little_endian(values, i64::to_le_bytes);
         self.initialiser(name, DataType::Int64, &[values.len()], raw)
     }
 
-    /// Adds a constant list of 32-bit integers.
-    pub fn ints(&mut self, name: &str, values: &[i32]) -> Value {
-        self.ints_of(name, &[values.len()], values)
-    }
-
-    /// Adds a constant column of 32-bit integers, `[values, 1]`.
-    pub fn int_column(&mut self, name: &str, values: &[i32]) -> Value {
-        self.ints_of(name, &[values.len(), 1], values)
-    }
-
-    fn ints_of(&mut self, name: &str, sides: &[usize], values: &[i32]) -> Value {
-        let raw: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.initialiser(name, DataType::Int32, sides, raw)
+    /// Adds a constant tensor of 32-bit integers with these axes.
+    pub fn ints(&mut self, name: &str, sides: &[usize], values: &[i32]) -> Value {
+        self.initialiser(
+            name,
+            DataType::Int32,
+            sides,
+            little_endian(values, i32::to_le_bytes),
+        )
     }
 
     /// Adds a node with one output, and returns the output. `name` identifies the node in a profile.
@@ -106,17 +99,10 @@ impl Graph {
     ) -> Value {
         self.made += 1;
         let output = format!("{name}.{}", self.made);
-        self.graph.node.push(NodeProto {
-            op_type: Some(operator.to_owned()),
-            name: Some(format!("{name}/{operator}.{}", self.made)),
-            input: inputs.iter().map(|value| value.0.clone()).collect(),
-            output: vec![output.clone()],
-            attribute: attributes
-                .iter()
-                .map(|(name, value)| attribute(name, value))
-                .collect(),
-            ..NodeProto::default()
-        });
+        let inputs: Vec<&str> = inputs.iter().map(|value| value.0.as_str()).collect();
+        let mut made = node(operator, &inputs, &output, attributes);
+        made.name = Some(format!("{name}/{operator}.{}", self.made));
+        self.graph.node.push(made);
         Value(output)
     }
 
@@ -132,6 +118,11 @@ impl Graph {
     }
 }
 
+/// Returns the bytes of numbers, little-endian.
+pub(crate) fn little_endian<T: Copy, const N: usize>(values: &[T], bytes: fn(T) -> [u8; N]) -> Vec<u8> {
+    values.iter().flat_map(|&value| bytes(value)).collect()
+}
+
 /// Returns a constant tensor of these bytes, little-endian.
 pub(crate) fn constant(name: &str, kind: DataType, sides: &[i64], raw: Vec<u8>) -> TensorProto {
     TensorProto {
@@ -143,7 +134,7 @@ pub(crate) fn constant(name: &str, kind: DataType, sides: &[i64], raw: Vec<u8>) 
     }
 }
 
-/// Returns a node for the graph of a file that is being changed. Its name is that of its output and its operator.
+/// Returns a node, with the name of its output and its operator.
 pub(crate) fn node(
     operator: &str,
     inputs: &[&str],

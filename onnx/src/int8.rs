@@ -10,42 +10,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use prost::Message as _;
 
 use crate::{
-    graph::{Attribute, constant, node, value_info},
+    file::{self, OnnxError, floats},
+    graph::{Attribute, constant, little_endian, node, value_info},
     proto::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, tensor_proto::DataType},
-    tensor::{TensorError, floats},
 };
 
 /// Largest magnitude of a weight. CPUs without VNNI add two products of bytes in 16 bits: 2 · 255 · 64 fits, 2 · 255 · 127 does not.
 const LARGEST: f32 = 64.0;
 /// First opset with a scale for each channel.
 const LEAST_OPSET: i64 = 13;
-
-/// Error: a model cannot be converted.
-#[derive(Debug, thiserror::Error, PartialEq)]
-pub enum Int8Error {
-    /// The bytes are not an ONNX file.
-    #[error("not an onnx file: {0}")]
-    File(prost::DecodeError),
-    /// The file has no convolution with constant weights.
-    #[error("the model has no convolution with constant weights")]
-    NoConvolution,
-    /// The operators of the file are too old.
-    #[error("the model has opset {0}, 8-bit integers need {LEAST_OPSET}")]
-    Opset(i64),
-    /// The numbers of a tensor cannot be read.
-    #[error(transparent)]
-    Tensor(#[from] TensorError),
-    /// A tensor has no range, or one that is not finite.
-    #[error("`{0}` has no finite range")]
-    NoRange(String),
-}
-
-// The message holds the cause, so that `source` does not return it again.
-impl From<prost::DecodeError> for Int8Error {
-    fn from(error: prost::DecodeError) -> Self {
-        Self::File(error)
-    }
-}
 
 /// Smallest and largest number of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,10 +48,10 @@ impl Probe {
 /// Adds outputs with the ranges of all tensors that [`to_int8`] makes bytes of.
 ///
 /// # Errors
-/// [`Int8Error`] if the model cannot be converted.
-pub fn with_ranges(file: &[u8]) -> Result<Probe, Int8Error> {
+/// [`OnnxError`] if the model cannot be converted.
+pub fn with_ranges(file: &[u8]) -> Result<Probe, OnnxError> {
     let mut model = decode(file)?;
-    let graph = model.graph.as_mut().ok_or(Int8Error::NoConvolution)?;
+    let graph = model.graph.as_mut().ok_or_else(no_convolution)?;
     let tensors = Plan::of(graph)?.tensors();
     for tensor in &tensors {
         for (operator, output) in ["ReduceMin", "ReduceMax"].into_iter().zip(Probe::outputs(tensor)) {
@@ -96,17 +69,17 @@ pub fn with_ranges(file: &[u8]) -> Result<Probe, Int8Error> {
 /// Converts a model's file. `ranges` has the range of each tensor of [`with_ranges`]; numbers beyond it are cut off.
 ///
 /// # Errors
-/// [`Int8Error`] for the first part that cannot be converted.
-pub fn to_int8(file: &[u8], ranges: &HashMap<String, Range>) -> Result<Vec<u8>, Int8Error> {
+/// [`OnnxError`] for the first part that cannot be converted.
+pub fn to_int8(file: &[u8], ranges: &HashMap<String, Range>) -> Result<Vec<u8>, OnnxError> {
     let mut model = decode(file)?;
-    let graph = model.graph.as_mut().ok_or(Int8Error::NoConvolution)?;
+    let graph = model.graph.as_mut().ok_or_else(no_convolution)?;
     let plan = Plan::of(graph)?;
     let mut scales = BTreeMap::new();
     for tensor in plan.tensors() {
         let range = ranges.get(&tensor).copied();
         let scale = range
             .and_then(Scale::of)
-            .ok_or_else(|| Int8Error::NoRange(tensor.clone()))?;
+            .ok_or_else(|| OnnxError::new(format!("`{tensor}` has no finite range")))?;
         scales.insert(tensor, scale);
     }
     let mut written = Written::default();
@@ -162,7 +135,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(graph: &GraphProto) -> Result<Self, Int8Error> {
+    fn of(graph: &GraphProto) -> Result<Self, OnnxError> {
         let constants = constants(graph)?;
         let mut takers: HashMap<&str, Vec<&NodeProto>> = HashMap::new();
         for node in &graph.node {
@@ -211,7 +184,7 @@ impl Plan {
             plan.replaced.insert(only.unwrap_or(output).clone());
         }
         match plan.convolutions.is_empty() {
-            true => Err(Int8Error::NoConvolution),
+            true => Err(no_convolution()),
             false => Ok(plan),
         }
     }
@@ -231,7 +204,7 @@ impl Plan {
 type Constant = (Vec<i64>, Vec<f32>);
 
 /// Returns every constant tensor of f32: initialisers, and casts of initialisers of half precision.
-fn constants(graph: &GraphProto) -> Result<HashMap<String, Constant>, Int8Error> {
+fn constants(graph: &GraphProto) -> Result<HashMap<String, Constant>, OnnxError> {
     let (mut found, mut half) = (HashMap::new(), HashMap::new());
     for tensor in &graph.initializer {
         if let Some(values) = floats(tensor)? {
@@ -365,19 +338,25 @@ impl Written {
     }
 
     fn floats(&mut self, name: &str, values: &[f32], sides: &[i64]) {
-        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+        let bytes = little_endian(values, f32::to_le_bytes);
         self.constants.push(constant(name, DataType::Float, sides, bytes));
     }
 }
 
 /// Reads a file, whose operators must be new enough.
-fn decode(file: &[u8]) -> Result<ModelProto, Int8Error> {
-    let model = ModelProto::decode(file)?;
+fn decode(file: &[u8]) -> Result<ModelProto, OnnxError> {
+    let model = file::decode(file)?;
     let opset = model.opset_import.iter().find(|opset| opset.domain().is_empty());
     match opset.map_or(1, |opset| opset.version()) {
         LEAST_OPSET.. => Ok(model),
-        older => Err(Int8Error::Opset(older)),
+        older => Err(OnnxError::new(format!(
+            "the model has opset {older}, 8-bit integers need {LEAST_OPSET}"
+        ))),
     }
+}
+
+fn no_convolution() -> OnnxError {
+    OnnxError::new("the model has no convolution with constant weights")
 }
 
 /// Name of a tensor after it was rounded to bytes.

@@ -9,8 +9,9 @@
 use prost::Message as _;
 
 use crate::{
+    file::{OnnxError, decode},
     graph::{Attribute, Side, node, value_info},
-    proto::{ModelProto, tensor_proto::DataType},
+    proto::tensor_proto::DataType,
 };
 
 /// Name of the added input.
@@ -18,34 +19,13 @@ pub const LEGAL: &str = "legal_actions";
 /// Name of the added output.
 pub const LEGAL_LOGITS: &str = "legal_logits";
 
-/// Error: the selection cannot be added to a model.
-#[derive(Debug, thiserror::Error, PartialEq)]
-pub enum LegalError {
-    /// The bytes are not an ONNX file.
-    #[error("not an onnx file: {0}")]
-    File(prost::DecodeError),
-    /// The model has no output of this name.
-    #[error("the model has no output `{0}`")]
-    NoPolicy(String),
-    /// The model already has an input or output of this name.
-    #[error("the model already has an input or output `{0}`")]
-    Taken(&'static str),
-}
-
-// The message holds the cause, so that `source` does not return it again.
-impl From<prost::DecodeError> for LegalError {
-    fn from(error: prost::DecodeError) -> Self {
-        Self::File(error)
-    }
-}
-
 /// Adds [`LEGAL`] and [`LEGAL_LOGITS`] to a model whose output `policy` holds the policy's logits.
 ///
 /// # Errors
-/// [`LegalError`] with the reason.
-pub fn with_legal_logits(file: &[u8], policy: &str) -> Result<Vec<u8>, LegalError> {
-    let mut model = ModelProto::decode(file)?;
-    let missing = || LegalError::NoPolicy(policy.to_owned());
+/// [`OnnxError`] with the reason.
+pub fn with_legal_logits(file: &[u8], policy: &str) -> Result<Vec<u8>, OnnxError> {
+    let mut model = decode(file)?;
+    let missing = || OnnxError::new(format!("the model has no output `{policy}`"));
     let graph = model.graph.as_mut().ok_or_else(missing)?;
     if !graph.output.iter().any(|output| output.name() == policy) {
         return Err(missing());
@@ -53,7 +33,9 @@ pub fn with_legal_logits(file: &[u8], policy: &str) -> Result<Vec<u8>, LegalErro
     for name in [LEGAL, LEGAL_LOGITS] {
         let mut names = graph.input.iter().chain(&graph.output).map(|info| info.name());
         if names.any(|there| there == name) {
-            return Err(LegalError::Taken(name));
+            return Err(OnnxError::new(format!(
+                "the model already has an input or output `{name}`"
+            )));
         }
     }
     let axis = [("axis", Attribute::Int(1))];

@@ -42,10 +42,10 @@
 //! | [`legal`] | adds the selection of the legal actions' logits to a model |
 //! | [`model`] | whole files: inputs, outputs, metadata |
 //! | [`read`] | reads the weights of a tower back from its file |
-//! | [`tensor`] | reads the numbers of a file's tensors |
 //! | [`reference`](mod@reference) | a plain evaluation of a tower, with which runtimes and exports are compared |
 
 pub mod expansion;
+mod file;
 pub mod fish_eye;
 pub mod graph;
 pub mod half;
@@ -56,7 +56,6 @@ pub mod network;
 pub mod random;
 pub mod read;
 pub mod reference;
-pub mod tensor;
 pub mod tower;
 pub mod weights;
 
@@ -67,8 +66,9 @@ pub mod proto {
     include!(concat!(env!("OUT_DIR"), "/onnx.rs"));
 }
 
+pub use file::OnnxError;
 pub use fish_eye::{FishEyeShape, FishEyeWeights};
 pub use model::{Input, Metadata, build, metadata_of};
 pub use network::{PolicyShape, TowerShape, TowerWeights};
-pub use read::{ReadError, tower_of};
-pub use weights::{Kind, Layer, LayerShape, NetworkError, Weights};
+pub use read::tower_of;
+pub use weights::{Kind, Layer, LayerShape, Weights};

@@ -13,16 +13,16 @@
 //! Metadata: `minuet.layout` (the [`RowLayout`] as JSON), `minuet.game`, `minuet.step`; for the generator game
 //! `minuet.pairs_seen`. Opset 18, IR version 9.
 
-use games::{PlaneStack, RowLayout};
+use games::RowLayout;
 use prost::Message as _;
 
 use crate::{
     expansion,
+    file::{OnnxError, decode},
     graph::{Graph, Side},
     network::TowerWeights,
     proto::{ModelProto, OperatorSetIdProto, StringStringEntryProto, tensor_proto::DataType},
     tower,
-    weights::NetworkError,
 };
 
 /// Name of the input of a model that takes rows.
@@ -67,40 +67,14 @@ pub struct Metadata {
     pub step: u64,
 }
 
-/// Error: a model's metadata is missing or invalid.
-#[derive(Debug, thiserror::Error)]
-pub enum MetadataError {
-    /// The bytes are not an ONNX file.
-    #[error("not an onnx file: {0}")]
-    File(prost::DecodeError),
-    /// A key is missing.
-    #[error("the metadata has no `{0}`")]
-    Missing(&'static str),
-    /// A value cannot be parsed.
-    #[error("the metadata's `{key}` cannot be read: {reason}")]
-    Value {
-        /// Key of the value.
-        key: &'static str,
-        /// Reason.
-        reason: String,
-    },
-}
-
-// The message holds the cause, so that `source` does not return it again.
-impl From<prost::DecodeError> for MetadataError {
-    fn from(error: prost::DecodeError) -> Self {
-        Self::File(error)
-    }
-}
-
 /// Writes the file of a tower.
 ///
 /// # Errors
-/// [`NetworkError`] if the weights do not fit each other or the layout.
-pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Result<Vec<u8>, NetworkError> {
+/// [`OnnxError`] if the weights do not fit each other or the layout.
+pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Result<Vec<u8>, OnnxError> {
     let layout = &metadata.layout;
     weights.check(layout)?;
-    let stack = stack_of(layout)?;
+    let stack = layout.stack().map_err(OnnxError::new)?;
     let batch = Side::Free("batch");
     let mut graph = Graph::new("minuet");
     let planes = match input {
@@ -125,44 +99,8 @@ pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Resul
     file(graph, metadata)
 }
 
-/// Writes a file with the expansion only: input `indices`, output `planes`. For tests and measurements.
-///
-/// # Errors
-/// [`NetworkError::Layout`] if the layout contradicts itself.
-pub fn build_expansion(metadata: &Metadata) -> Result<Vec<u8>, NetworkError> {
-    let layout = &metadata.layout;
-    layout
-        .check()
-        .map_err(|error| NetworkError::Layout(error.to_string()))?;
-    let stack = stack_of(layout)?;
-    let batch = Side::Free("batch");
-    let mut graph = Graph::new("minuet-expansion");
-    let rows = graph.input(ROWS, DataType::Int32, &[batch, Side::Fixed(stack.row_len())]);
-    let planes = expansion::expand(&mut graph, stack, &rows);
-    let sides = [
-        batch,
-        Side::Fixed(stack.planes as usize),
-        Side::Fixed(8),
-        Side::Fixed(8),
-    ];
-    graph.output(PLANES, &planes, DataType::Float, &sides);
-    file(graph, metadata)
-}
-
-/// Returns the layout's planes, which a tower needs.
-fn stack_of(layout: &RowLayout) -> Result<&PlaneStack, NetworkError> {
-    layout
-        .stack()
-        .map_err(|error| NetworkError::Layout(error.to_string()))
-}
-
-pub(crate) fn file(graph: Graph, metadata: &Metadata) -> Result<Vec<u8>, NetworkError> {
-    let layout =
-        serde_json::to_string(&metadata.layout).map_err(|error| NetworkError::Layout(error.to_string()))?;
-    let entry = |key: &str, value: String| StringStringEntryProto {
-        key: Some(key.to_owned()),
-        value: Some(value),
-    };
+pub(crate) fn file(graph: Graph, metadata: &Metadata) -> Result<Vec<u8>, OnnxError> {
+    let layout = serde_json::to_string(&metadata.layout).map_err(OnnxError::new)?;
     let model = ModelProto {
         ir_version: Some(9),
         producer_name: Some("minuet".into()),
@@ -182,66 +120,68 @@ pub(crate) fn file(graph: Graph, metadata: &Metadata) -> Result<Vec<u8>, Network
     Ok(model.encode_to_vec())
 }
 
+fn entry(key: &str, value: String) -> StringStringEntryProto {
+    StringStringEntryProto {
+        key: Some(key.to_owned()),
+        value: Some(value),
+    }
+}
+
 /// Adds an entry to the metadata of a file.
 ///
 /// # Errors
-/// [`MetadataError::File`] if the bytes are not an ONNX file.
-pub fn with_entry(file: &[u8], key: &str, value: &str) -> Result<Vec<u8>, MetadataError> {
-    let mut model = ModelProto::decode(file)?;
-    model.metadata_props.push(StringStringEntryProto {
-        key: Some(key.to_owned()),
-        value: Some(value.to_owned()),
-    });
+/// [`OnnxError`] if the bytes are not an ONNX file.
+pub fn with_entry(file: &[u8], key: &str, value: &str) -> Result<Vec<u8>, OnnxError> {
+    let mut model = decode(file)?;
+    model.metadata_props.push(entry(key, value.to_owned()));
     Ok(model.encode_to_vec())
 }
 
 /// Reads one entry of a file's metadata. `None` if there is none with this key.
 ///
 /// # Errors
-/// [`MetadataError::File`] if the bytes are not an ONNX file.
-pub fn entry_of(file: &[u8], key: &str) -> Result<Option<String>, MetadataError> {
-    let model = ModelProto::decode(file)?;
-    let found = model.metadata_props.iter().find(|entry| entry.key() == key);
-    Ok(found.map(|entry| entry.value().to_owned()))
+/// [`OnnxError`] if the bytes are not an ONNX file.
+pub fn entry_of(file: &[u8], key: &str) -> Result<Option<String>, OnnxError> {
+    let model = decode(file)?;
+    Ok(entry_in(&model, key).map(str::to_owned))
 }
 
 /// Reads a file's metadata without a runtime.
 ///
 /// # Errors
-/// [`MetadataError`] if the file or its metadata cannot be read. The layout is checked.
-pub fn metadata_of(file: &[u8]) -> Result<Metadata, MetadataError> {
-    metadata_in(&ModelProto::decode(file)?)
+/// [`OnnxError`] if the file or its metadata cannot be read. The layout is checked.
+pub fn metadata_of(file: &[u8]) -> Result<Metadata, OnnxError> {
+    metadata_in(&decode(file)?)
 }
 
 /// Reads the metadata of a decoded file, as [`metadata_of`].
-pub(crate) fn metadata_in(model: &ModelProto) -> Result<Metadata, MetadataError> {
-    let find = |key: &'static str| {
-        model
-            .metadata_props
-            .iter()
-            .find(|entry| entry.key() == key)
-            .map(StringStringEntryProto::value)
-            .ok_or(MetadataError::Missing(key))
-    };
-    parse_metadata(find(LAYOUT_KEY)?, find(STEP_KEY).ok())
+pub(crate) fn metadata_in(model: &ModelProto) -> Result<Metadata, OnnxError> {
+    let layout = entry_in(model, LAYOUT_KEY)
+        .ok_or_else(|| OnnxError::new(format!("the metadata has no `{LAYOUT_KEY}`")))?;
+    parse_metadata(layout, entry_in(model, STEP_KEY))
+}
+
+fn entry_in<'a>(model: &'a ModelProto, key: &str) -> Option<&'a str> {
+    let mut entries = model.metadata_props.iter();
+    entries
+        .find(|entry| entry.key() == key)
+        .map(|entry| entry.value())
 }
 
 /// Parses metadata that a runtime has read from its file.
 ///
 /// # Errors
-/// [`MetadataError::Value`] if a value cannot be parsed. The layout is checked.
-pub fn parse_metadata(layout: &str, step: Option<&str>) -> Result<Metadata, MetadataError> {
-    let fault = |key: &'static str, reason: String| MetadataError::Value { key, reason };
+/// [`OnnxError`] if a value cannot be parsed. The layout is checked.
+pub fn parse_metadata(layout: &str, step: Option<&str>) -> Result<Metadata, OnnxError> {
+    let fault = |key: &str, reason: String| {
+        OnnxError::new(format!("the metadata's `{key}` cannot be read: {reason}"))
+    };
     let layout: RowLayout =
         serde_json::from_str(layout).map_err(|error| fault(LAYOUT_KEY, error.to_string()))?;
     layout
         .check()
         .map_err(|error| fault(LAYOUT_KEY, error.to_string()))?;
-    let step = match step {
-        None => 0,
-        Some(text) => text
-            .parse()
-            .map_err(|_| fault(STEP_KEY, format!("`{text}` is not a whole number")))?,
-    };
+    let not_a_number = |text: &str| fault(STEP_KEY, format!("`{text}` is not a whole number"));
+    let step = step.map_or(Ok(0), |text| text.parse().map_err(|_| not_a_number(text)))?;
     Ok(Metadata { layout, step })
 }

@@ -6,7 +6,10 @@
 use games::{RowLayout, planes::SQUARES};
 use serde::{Deserialize, Serialize};
 
-use crate::weights::{Kind, LayerShape, NetworkError, Weights};
+use crate::{
+    file::OnnxError,
+    weights::{Kind, LayerShape, Weights},
+};
 
 /// Sizes of a residual tower: everything that determines which variables it has. Stored with each checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -288,12 +291,11 @@ impl TowerWeights {
     /// Checks that every layer has the sizes of the shape, that the shape fits `layout`, and that every number is finite.
     ///
     /// # Errors
-    /// [`NetworkError`] that names the first layer that does not.
-    pub fn check(&self, layout: &RowLayout) -> Result<(), NetworkError> {
+    /// [`OnnxError`] that names the first layer that does not.
+    pub fn check(&self, layout: &RowLayout) -> Result<(), OnnxError> {
         let shape = &self.shape;
-        let in_layout = |error: games::RowError| NetworkError::Layout(error.to_string());
-        layout.check().map_err(in_layout)?;
-        let stack = layout.stack().map_err(in_layout)?;
+        layout.check().map_err(OnnxError::new)?;
+        let stack = layout.stack().map_err(OnnxError::new)?;
         let logits = match shape.policy {
             PolicyShape::Dense { .. } => shape.actions,
             PolicyShape::Planes { planes } => planes * shape.squares(),
@@ -304,7 +306,7 @@ impl TowerWeights {
             (shape.actions, layout.actions, "actions"),
         ] {
             if found != expected as usize {
-                return Err(NetworkError::Layout(format!(
+                return Err(OnnxError::new(format!(
                     "the tower has {found} {what}, the layout needs {expected}"
                 )));
             }

@@ -1,22 +1,27 @@
 //! Networks with random weights. They are as fast as trained ones, and serve to compare implementations.
 
-use games::{RowLayout, planes::SQUARES};
+use games::{
+    Game as _, RowForm, RowLayout, Symmetry,
+    generator::{Encoding, GeneratorGame, Problem, Rules},
+    planes::SQUARES,
+};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use crate::{
+    file::OnnxError,
     fish_eye::{self, FishEyeShape, FishEyeWeights},
     model::{self, Input, Metadata},
     network::{TowerLayer, TowerShape, TowerWeights},
-    weights::{Kind, Layer, LayerShape, NetworkError, Weights},
+    weights::{Kind, Layer, LayerShape, Weights},
 };
 
 /// Writes the file of a network with random weights for rows of any layout: a tower of `blocks` × `filters`, or a fish-eye
 /// network of `blocks` convolutions with `filters` channels. The same seed gives the same file.
 ///
 /// # Errors
-/// [`NetworkError`] if the layout and the sizes do not make a network.
-pub fn model(metadata: &Metadata, blocks: usize, filters: usize, seed: u64) -> Result<Vec<u8>, NetworkError> {
+/// [`OnnxError`] if the layout and the sizes do not make a network.
+pub fn model(metadata: &Metadata, blocks: usize, filters: usize, seed: u64) -> Result<Vec<u8>, OnnxError> {
     let layout = &metadata.layout;
     match FishEyeShape::of(layout) {
         None => {
@@ -96,7 +101,7 @@ impl<S> Weights<S> {
 /// `filled` in (0, 1] is the share of entries that do not repeat the first one.
 pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32> {
     let Ok(stack) = layout.stack() else {
-        return fish_eye::random::rows(layout, count, seed);
+        return clan_rows(layout, count, seed);
     };
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut rows = Vec::with_capacity(count * stack.row_len());
@@ -122,6 +127,44 @@ pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32
                 .iter()
                 .map(|constant| random.random_range(0..=constant.max)),
         );
+    }
+    rows
+}
+
+/// Depth of the deepest problems that rows are drawn from, in moves.
+const DEEPEST: u32 = 24;
+
+/// Draws rows of the generator game: problems of all depths, each some way towards its solution. If the rows hold examples, half of them
+/// have some.
+fn clan_rows(layout: &RowLayout, count: usize, seed: u64) -> Vec<u32> {
+    let has_examples = matches!(&layout.form, RowForm::Clan(rows) if rows.examples > 0);
+    let (encoding, tasks) = if has_examples {
+        (Encoding::Examples, 50)
+    } else {
+        (Encoding::Plain, 0)
+    };
+    let rules = Rules {
+        tasks,
+        ..Rules::default()
+    };
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let mut rows = Vec::new();
+    for number in 0..count {
+        let depth = 1 + 7 * number as u32 % DEEPEST;
+        let mut draw = |below: usize| random.random_range(0..below.max(1));
+        let drawn = GeneratorGame::draw_start(&rules, depth, &mut draw);
+        let (mut state, solution) = match drawn {
+            Some(drawn) => (drawn.start, drawn.solution),
+            // No problem of this depth was found.
+            None => (GeneratorGame::posed(&rules, Problem::Free), Vec::new()),
+        };
+        let steps = random.random_range(solution.len() / 2..=solution.len());
+        // The last action would end the game.
+        let steps = steps.min(solution.len().saturating_sub(1));
+        for &action in solution.iter().take(steps) {
+            state.play_legal(action);
+        }
+        state.write_row(encoding, Symmetry::IDENTITY, &mut rows);
     }
     rows
 }

@@ -2,49 +2,21 @@
 
 use std::collections::HashMap;
 
-use games::planes::SQUARES;
-use prost::Message as _;
-
 use crate::{
-    model::{Metadata, MetadataError, metadata_in},
+    file::{OnnxError, decode, floats},
+    model::{Metadata, metadata_in},
     network::{PolicyShape, TowerShape, TowerWeights},
-    proto::ModelProto,
-    tensor::{TensorError, floats},
-    weights::{Layer, NetworkError},
+    weights::Layer,
 };
-
-/// Error: a file does not hold the weights of a tower.
-#[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    /// The bytes are not an ONNX file, or have no metadata of Minuet.
-    #[error(transparent)]
-    Metadata(#[from] MetadataError),
-    /// The numbers of a tensor cannot be read.
-    #[error(transparent)]
-    Tensor(#[from] TensorError),
-    /// A layer is missing, or its numbers are not floats.
-    #[error("the file has no floats `{0}`; it is not a tower that Minuet trained")]
-    Missing(String),
-    /// A tensor has other dimensions than its layer.
-    #[error("`{name}` has the dimensions {found:?}")]
-    Dimensions {
-        /// Name of the tensor.
-        name: String,
-        /// Dimensions of the tensor.
-        found: Vec<i64>,
-    },
-    /// The layers do not fit each other or the layout.
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-}
+use games::planes::SQUARES;
 
 /// Reads the weights and the metadata of a tower that [`crate::build`] wrote, also one in half precision ([`crate::half`], or with a
 /// cast for each tensor, as the networks that come with Minuet).
 ///
 /// # Errors
-/// [`ReadError`], e.g. for a file of a fish-eye network or of 8-bit integers.
-pub fn tower_of(file: &[u8]) -> Result<(TowerWeights, Metadata), ReadError> {
-    let model = ModelProto::decode(file).map_err(MetadataError::from)?;
+/// [`OnnxError`], e.g. for a file of a fish-eye network or of 8-bit integers.
+pub fn tower_of(file: &[u8]) -> Result<(TowerWeights, Metadata), OnnxError> {
+    let model = decode(file)?;
     let metadata = metadata_in(&model)?;
     let mut tensors = HashMap::new();
     for tensor in model.graph.iter().flat_map(|graph| &graph.initializer) {
@@ -67,12 +39,12 @@ pub fn tower_of(file: &[u8]) -> Result<(TowerWeights, Metadata), ReadError> {
     let parts = shape.layers().into_iter().flat_map(|layer| layer.parts());
     let layers = parts.map(|part| {
         Ok(Layer {
-            weights: tensors.numbers(format!("{}.weight", part.name), &part.dims())?,
-            bias: tensors.numbers(format!("{}.bias", part.name), &[part.outputs])?,
+            weights: tensors.numbers(&format!("{}.weight", part.name), &part.dims())?,
+            bias: tensors.numbers(&format!("{}.bias", part.name), &[part.outputs])?,
             shape: part,
         })
     });
-    let layers = layers.collect::<Result<_, ReadError>>()?;
+    let layers = layers.collect::<Result<_, OnnxError>>()?;
     let weights = TowerWeights { shape, layers };
     weights.check(&metadata.layout)?;
     Ok((weights, metadata))
@@ -84,12 +56,18 @@ struct Tensor {
     numbers: Vec<f32>,
 }
 
+impl Tensor {
+    fn wrong_dimensions(&self, name: &str) -> OnnxError {
+        OnnxError::new(format!("`{name}` has the dimensions {:?}", self.dims))
+    }
+}
+
 /// Tensors of a file by name.
 struct Tensors(HashMap<String, Tensor>);
 
 impl Tensors {
     /// Returns the sizes of the tower with these tensors.
-    fn shape(&self) -> Result<TowerShape, ReadError> {
+    fn shape(&self) -> Result<TowerShape, OnnxError> {
         let blocks = (0..)
             .take_while(|number| self.has(&format!("block{number}.second")))
             .count();
@@ -130,35 +108,32 @@ impl Tensors {
         self.0.contains_key(&format!("{layer}.weight"))
     }
 
-    fn get(&self, name: String) -> Result<(String, &Tensor), ReadError> {
-        match self.0.get(&name) {
-            Some(tensor) => Ok((name, tensor)),
-            None => Err(ReadError::Missing(name)),
-        }
+    fn get(&self, name: &str) -> Result<&Tensor, OnnxError> {
+        let missing = || {
+            OnnxError::new(format!(
+                "the file has no floats `{name}`; it is not a tower that Minuet trained"
+            ))
+        };
+        self.0.get(name).ok_or_else(missing)
     }
 
     /// Returns the numbers of outputs and inputs of a layer.
-    fn sizes(&self, layer: &str) -> Result<[usize; 2], ReadError> {
-        let (name, tensor) = self.get(format!("{layer}.weight"))?;
+    fn sizes(&self, layer: &str) -> Result<[usize; 2], OnnxError> {
+        let name = format!("{layer}.weight");
+        let tensor = self.get(&name)?;
         let size = |at: usize| tensor.dims.get(at).and_then(|&size| size.try_into().ok());
         match (size(0), size(1)) {
             (Some(outputs), Some(inputs)) => Ok([outputs, inputs]),
-            _ => Err(ReadError::Dimensions {
-                name,
-                found: tensor.dims.clone(),
-            }),
+            _ => Err(tensor.wrong_dimensions(&name)),
         }
     }
 
     /// Returns the numbers of a tensor that must have these dimensions.
-    fn numbers(&self, name: String, dims: &[usize]) -> Result<Vec<f32>, ReadError> {
-        let (name, tensor) = self.get(name)?;
-        if !tensor.dims.iter().copied().eq(dims.iter().map(|&dim| dim as i64)) {
-            return Err(ReadError::Dimensions {
-                name,
-                found: tensor.dims.clone(),
-            });
+    fn numbers(&self, name: &str, dims: &[usize]) -> Result<Vec<f32>, OnnxError> {
+        let tensor = self.get(name)?;
+        match tensor.dims.iter().copied().eq(dims.iter().map(|&dim| dim as i64)) {
+            true => Ok(tensor.numbers.clone()),
+            false => Err(tensor.wrong_dimensions(name)),
         }
-        Ok(tensor.numbers.clone())
     }
 }

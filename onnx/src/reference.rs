@@ -8,36 +8,18 @@ use crate::{
 
 /// Evaluates one position: `planes` is `[planes][squares]`. Returns the logits and the value.
 pub fn evaluate(weights: &TowerWeights, planes: &[f32]) -> (Vec<f32>, f32) {
-    let (logits, output) = outputs(weights, planes);
+    let shape = &weights.shape;
+    let board = walk(weights, &shape.trunk(), planes);
+    let [logits, output] = [shape.policy(), shape.value()].map(|steps| walk(weights, &steps, &board));
     let value = match output[..] {
         [output] => output.tanh(),
-        [_, _, _] => {
-            let [win, _, loss] = softmax(&output);
-            win - loss
+        [win, draw, loss] => {
+            let [win, draw, loss] = [win, draw, loss].map(|logit| f64::from(logit).exp());
+            ((win - loss) / (win + draw + loss)) as f32
         }
         _ => f32::NAN,
     };
     (logits, value)
-}
-
-/// Returns the probabilities of a win, a draw and a loss; `None` for a network without them.
-pub fn outcomes(weights: &TowerWeights, planes: &[f32]) -> Option<[f32; 3]> {
-    let (_, output) = outputs(weights, planes);
-    (output.len() == 3).then(|| softmax(&output))
-}
-
-fn softmax(logits: &[f32]) -> [f32; 3] {
-    let shares = [0, 1, 2].map(|at: usize| logits.get(at).map_or(0.0, |&logit| f64::from(logit).exp()));
-    let sum: f64 = shares.iter().sum();
-    shares.map(|share| (share / sum) as f32)
-}
-
-/// Returns the policy's logits, and the one or three outputs of the value head.
-fn outputs(weights: &TowerWeights, planes: &[f32]) -> (Vec<f32>, Vec<f32>) {
-    let shape = &weights.shape;
-    let board = walk(weights, &shape.trunk(), planes);
-    let [policy, value] = [shape.policy(), shape.value()].map(|steps| walk(weights, &steps, &board));
-    (policy, value)
 }
 
 fn walk(weights: &TowerWeights, steps: &[Step], board: &[f32]) -> Vec<f32> {

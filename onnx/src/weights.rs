@@ -1,5 +1,7 @@
 //! Weights of a network as plain vectors, layer by layer, with batch normalisation folded into the convolutions.
 
+use crate::file::OnnxError;
+
 /// Kind of a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -122,18 +124,16 @@ impl<S> Weights<S> {
     /// Checks that the layers are those of a list, and that every number is finite.
     ///
     /// # Errors
-    /// [`NetworkError`] that names the first layer that does not fit.
-    pub(crate) fn check_layers(&self, expected: &[LayerShape]) -> Result<(), NetworkError> {
+    /// [`OnnxError`] that names the first layer that does not fit.
+    pub(crate) fn check_layers(&self, expected: &[LayerShape]) -> Result<(), OnnxError> {
         if self.layers.len() != expected.len() {
             let (found, expected) = (self.layers.len(), expected.len());
-            return Err(NetworkError::Layout(format!(
-                "{found} layers, {expected} expected"
-            )));
+            return Err(OnnxError::new(format!("{found} layers, {expected} expected")));
         }
         for (layer, shape) in self.layers.iter().zip(expected) {
             let name = &shape.name;
             if layer.shape != *shape || shape.outputs == 0 || shape.inputs == 0 {
-                return Err(NetworkError::Layer(format!(
+                return Err(OnnxError::new(format!(
                     "{name}: the layer is {:?} instead of {shape:?}",
                     layer.shape
                 )));
@@ -143,7 +143,7 @@ impl<S> Weights<S> {
                 ("biases", layer.bias.len(), shape.biases()),
             ] {
                 if found != expected {
-                    return Err(NetworkError::Layer(format!(
+                    return Err(OnnxError::new(format!(
                         "{name}: {found} {what}, {expected} expected"
                     )));
                 }
@@ -154,23 +154,9 @@ impl<S> Weights<S> {
                 .chain(&layer.bias)
                 .any(|number| !number.is_finite())
             {
-                return Err(NetworkError::NotFinite(name.clone()));
+                return Err(OnnxError::NotFinite(name.clone()));
             }
         }
         Ok(())
     }
-}
-
-/// Error: weights do not fit each other or the layout.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NetworkError {
-    /// A layer does not have the sizes that its network needs. The text begins with the layer's name.
-    #[error("{0}")]
-    Layer(String),
-    /// A weight of this layer is infinite or not a number.
-    #[error("{0}: a weight is not finite")]
-    NotFinite(String),
-    /// The layout contradicts itself, or does not fit the network.
-    #[error("{0}")]
-    Layout(String),
 }

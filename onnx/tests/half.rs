@@ -3,12 +3,11 @@
 
 use half::f16;
 use onnx::{
-    half::{HalfError, to_half},
+    half::to_half,
     proto::{
         AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
         tensor_proto::{DataLocation, DataType},
     },
-    tensor::TensorError,
 };
 use proptest::prelude::*;
 use prost::Message as _;
@@ -62,24 +61,20 @@ proptest! {
 
 #[test]
 fn an_unconvertible_model_gives_an_error_that_names_the_reason() {
-    let too_large = to_half(&file(tensor(&[1.0, -7e4]), Vec::new())).unwrap_err();
-    let expected = HalfError::TooLarge {
-        name: "weights".into(),
-        value: -7e4,
+    let refused = |file: &[u8], words: &str| {
+        let error = to_half(file).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
     };
-    assert_eq!(too_large, expected);
+    refused(
+        &file(tensor(&[1.0, -7e4]), Vec::new()),
+        "`weights` holds -70000, which is beyond the range",
+    );
     let mut short = tensor(&[1.0, 2.0]);
     short.dims = vec![3];
-    assert_eq!(
-        to_half(&file(short, Vec::new())),
-        Err(HalfError::Tensor(TensorError::Short("weights".into())))
-    );
+    refused(&file(short, Vec::new()), "`weights` is cut short");
     let mut elsewhere = tensor(&[]);
     elsewhere.data_location = Some(DataLocation::External as i32);
-    assert_eq!(
-        to_half(&file(elsewhere, Vec::new())),
-        Err(HalfError::Tensor(TensorError::Elsewhere("weights".into())))
-    );
+    refused(&file(elsewhere, Vec::new()), "`weights` is not in the file");
     let branch = NodeProto {
         name: Some("choice".into()),
         attribute: vec![AttributeProto {
@@ -88,13 +83,7 @@ fn an_unconvertible_model_gives_an_error_that_names_the_reason() {
         }],
         ..NodeProto::default()
     };
-    assert_eq!(
-        to_half(&file(tensor(&[1.0]), vec![branch])),
-        Err(HalfError::Nested("choice".into()))
-    );
-    assert!(matches!(to_half(b"nonsense"), Err(HalfError::File(_))));
-    assert_eq!(
-        to_half(&ModelProto::default().encode_to_vec()),
-        Err(HalfError::NoGraph)
-    );
+    refused(&file(tensor(&[1.0]), vec![branch]), "the node `choice`");
+    refused(b"nonsense", "not an onnx file");
+    refused(&ModelProto::default().encode_to_vec(), "no graph");
 }

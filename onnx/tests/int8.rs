@@ -7,14 +7,13 @@ use games::{Game as _, connect_four::ConnectFour};
 use onnx::{
     Input, Metadata, TowerShape, TowerWeights, build,
     half::to_half,
-    int8::{Int8Error, Range, to_int8, with_ranges},
+    int8::{Range, to_int8, with_ranges},
     proto::{ModelProto, TensorProto, tensor_proto::DataType},
-    tensor::TensorError,
 };
 use prost::Message as _;
 
 fn tower() -> (TowerWeights, Vec<u8>) {
-    let layout = ConnectFour::layout(());
+    let layout = ConnectFour::layout(Default::default());
     let weights = TowerWeights::random(&TowerShape::new(&layout, 2, 8), 3);
     let file = build(&weights, &Metadata { layout, step: 0 }, Input::Rows).unwrap();
     (weights, file)
@@ -77,55 +76,46 @@ fn weights_are_rounded_to_a_64th_of_the_largest_of_their_channel() {
     }
 }
 
+fn refused(file: &[u8]) -> String {
+    with_ranges(file).unwrap_err().to_string()
+}
+
 #[test]
 fn convolutions_in_half_precision_are_not_converted() {
     let half = to_half(&tower().1).unwrap();
-    assert_eq!(with_ranges(&half).unwrap_err(), Int8Error::NoConvolution);
+    assert!(refused(&half).contains("no convolution"));
 }
 
 #[test]
 fn models_that_cannot_be_converted_are_refused_with_a_reason() {
     let (_, file) = tower();
-    assert!(matches!(with_ranges(b"nonsense"), Err(Int8Error::File(_))));
-    assert_eq!(
-        with_ranges(&changed(&file, |model| model.graph = None)).unwrap_err(),
-        Int8Error::NoConvolution
-    );
+    assert!(refused(b"nonsense").contains("not an onnx file"));
+    assert!(refused(&changed(&file, |model| model.graph = None)).contains("no convolution"));
     let old = changed(&file, |model| model.opset_import[0].version = Some(12));
-    assert_eq!(with_ranges(&old).unwrap_err(), Int8Error::Opset(12));
+    assert!(refused(&old).contains("opset 12"));
     let without = changed(&file, |model| {
-        model
-            .graph
-            .as_mut()
-            .unwrap()
-            .node
-            .retain(|node| node.op_type() != "Conv");
+        let nodes = &mut model.graph.as_mut().unwrap().node;
+        nodes.retain(|node| node.op_type() != "Conv");
     });
-    assert_eq!(with_ranges(&without).unwrap_err(), Int8Error::NoConvolution);
+    assert!(refused(&without).contains("no convolution"));
     let short = changed(&file, |model| {
-        let tensor = &mut model.graph.as_mut().unwrap().initializer[0];
-        tensor.raw_data = None;
+        let tensors = &mut model.graph.as_mut().unwrap().initializer;
+        let mut floats = tensors
+            .iter_mut()
+            .filter(|tensor| tensor.data_type() == DataType::Float as i32);
+        floats.next().unwrap().raw_data = None;
     });
-    let graph = ModelProto::decode(short.as_slice()).unwrap().graph.unwrap();
-    let name = graph.initializer[0].name().to_owned();
-    if graph.initializer[0].data_type() == DataType::Float as i32 {
-        assert_eq!(
-            with_ranges(&short).unwrap_err(),
-            Int8Error::Tensor(TensorError::Short(name))
-        );
-    }
+    assert!(refused(&short).ends_with("is cut short"));
 
     let mut some = ranges(&file);
     let name = some.keys().next().unwrap().clone();
+    let no_range = format!("`{name}` has no finite range");
     for low in [f32::NEG_INFINITY, f32::NAN] {
         some.insert(name.clone(), Range { low, high: 1.0 });
-        assert_eq!(
-            to_int8(&file, &some).unwrap_err(),
-            Int8Error::NoRange(name.clone())
-        );
+        assert_eq!(to_int8(&file, &some).unwrap_err().to_string(), no_range);
     }
     some.remove(&name);
-    assert_eq!(to_int8(&file, &some).unwrap_err(), Int8Error::NoRange(name));
+    assert_eq!(to_int8(&file, &some).unwrap_err().to_string(), no_range);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use games::{RowForm, RowLayout};
 use onnx::{
-    Input, Metadata, NetworkError, fish_eye,
+    Input, Metadata, OnnxError, fish_eye,
     model::{OUTCOMES, PAIRS_KEY, with_entry},
 };
 use ort::{
@@ -54,10 +54,10 @@ pub enum ExportError {
     Refused(String),
 }
 
-impl From<NetworkError> for ExportError {
-    fn from(error: NetworkError) -> Self {
+impl From<OnnxError> for ExportError {
+    fn from(error: OnnxError) -> Self {
         match error {
-            NetworkError::NotFinite(_) => Self::NotFinite(error.to_string()),
+            OnnxError::NotFinite(_) => Self::NotFinite(error.to_string()),
             error => Self::Refused(error.to_string()),
         }
     }

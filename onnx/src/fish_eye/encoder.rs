@@ -4,7 +4,7 @@ use games::planes::SQUARES;
 
 use super::{
     FishEyeShape, FishEyeWeights,
-    nodes::{Dense, Inputs, concat, gather, one_hot, to_float},
+    nodes::{Dense, Inputs, concat, gather, to_float},
     weights::EXAMPLE_GRIDS,
 };
 use crate::{
@@ -22,52 +22,42 @@ pub(super) struct Encoder<'a> {
 pub(super) struct Boards {
     /// Every position's grids and flags, `[B, planes, 8, 8]`.
     grids: Value,
-    examples: Option<ExampleBoards>,
-}
-
-/// Planes of the examples of a batch.
-struct ExampleBoards {
-    /// Every example's grids, `[E, 2 · symbols, 8, 8]`.
-    boards: Value,
-    /// Rows of every position's examples in the table of their vectors, `[B, 3]`.
-    of: Value,
+    /// Every example's grids, `[E, 2 · symbols, 8, 8]`, if the network takes examples.
+    examples: Option<Value>,
 }
 
 /// Adds the planes of grids, flags and examples.
 pub(super) fn boards(graph: &mut Graph, shape: &FishEyeShape, inputs: &Inputs) -> Boards {
-    let examples = inputs.examples.as_ref().map(|examples| {
-        let sides = [-1, EXAMPLE_GRIDS as i64, 1, SQUARES as i64];
-        let planes = one_hot(graph, "examples", shape, &examples.symbols, &sides);
-        let to_board = graph.longs(
-            "examples.board",
-            &[-1, (EXAMPLE_GRIDS * shape.symbols) as i64, 8, 8],
-        );
-        ExampleBoards {
-            boards: graph.node("Reshape", "examples.board", &[&planes, &to_board], &[]),
-            of: examples.of.clone(),
-        }
-    });
-    Boards {
-        grids: grids(graph, shape, inputs),
-        examples,
-    }
-}
-
-/// Adds the planes of every position's grids and flags, `[B, planes, 8, 8]`.
-fn grids(graph: &mut Graph, shape: &FishEyeShape, inputs: &Inputs) -> Value {
-    let sides = [-1, shape.grids as i64, 1, SQUARES as i64];
-    let planes = one_hot(graph, "grids", shape, &inputs.grids, &sides);
-    let to_board = graph.longs("grids.board", &[-1, (shape.grids * shape.symbols) as i64, 8, 8]);
-    let planes = graph.node("Reshape", "grids.board", &[&planes, &to_board], &[]);
+    let examples = inputs
+        .examples
+        .as_ref()
+        .map(|examples| planes(graph, "examples", shape, &examples.symbols, EXAMPLE_GRIDS));
+    let grids = planes(graph, "grids", shape, &inputs.grids, shape.grids);
     if shape.flags == 0 {
-        return planes;
+        return Boards { grids, examples };
     }
     let flags = graph.node("Cast", "grids.flags", &[&inputs.flags], &[to_float()]);
     let sides = graph.longs("grids.flags.sides", &[-1, shape.flags as i64, 1, 1]);
     let flags = graph.node("Reshape", "grids.flags", &[&flags, &sides], &[]);
     let ones = graph.floats("grids.ones", &[1, 1, 8, 8], &[1.0; SQUARES]);
     let flags = graph.node("Mul", "grids.flags", &[&flags, &ones], &[]);
-    concat(graph, "grids", &[&planes, &flags], 1)
+    Boards {
+        grids: concat(graph, "grids", &[&grids, &flags], 1),
+        examples,
+    }
+}
+
+/// Adds one plane for each symbol of each of `grids` grids, 1 on the squares with that symbol: `[…, grids · symbols, 8, 8]`.
+fn planes(graph: &mut Graph, name: &str, shape: &FishEyeShape, symbols: &Value, grids: usize) -> Value {
+    let sides = graph.longs(&format!("{name}.sides"), &[-1, grids as i64, 1, SQUARES as i64]);
+    let symbols = graph.node("Reshape", name, &[symbols, &sides], &[]);
+    let all: Vec<i32> = (0..shape.symbols as i32).collect();
+    let all = graph.ints(&format!("{name}.symbols"), &[all.len(), 1], &all);
+    let planes = graph.node("Equal", name, &[&symbols, &all], &[]);
+    let planes = graph.node("Cast", name, &[&planes], &[to_float()]);
+    let sides = [-1, (grids * shape.symbols) as i64, 8, 8];
+    let to_board = graph.longs(&format!("{name}.board"), &sides);
+    graph.node("Reshape", &format!("{name}.board"), &[&planes, &to_board], &[])
 }
 
 impl Encoder<'_> {
@@ -86,9 +76,9 @@ impl Encoder<'_> {
         let output = dense(graph, "rollup.output");
         let sides = [-1, (shape.roles * shape.width) as i64];
         let flat = graph.longs(&self.name("rollup.flat"), &sides);
-        let axis = graph.ints(&self.name("rollup.axis"), &[0]);
+        let axis = graph.ints(&self.name("rollup.axis"), &[1], &[0]);
         let ends: Vec<Value> = (0..=shape.depth as i32 + 1)
-            .map(|number| graph.ints(&self.name(&format!("rollup.level{number}")), &[number]))
+            .map(|number| graph.ints(&self.name(&format!("rollup.level{number}")), &[1], &[number]))
             .collect();
         let name = self.name("embedding");
         let embedding = self.weights.layer(&name);
@@ -112,25 +102,25 @@ impl Encoder<'_> {
     }
 
     /// Adds the vector of what every position shows, `[B, position + examples]`: its grids, and the largest numbers of its examples.
-    pub fn shown(&self, graph: &mut Graph, boards: &Boards) -> Value {
+    pub fn shown(&self, graph: &mut Graph, inputs: &Inputs, boards: &Boards) -> Value {
         let grids = self.board(graph, "grids", &boards.grids);
-        let Some(boards) = &boards.examples else {
+        let (Some(boards), Some(inputs)) = (&boards.examples, &inputs.examples) else {
             return grids;
         };
-        let examples = self.examples(graph, boards);
+        let examples = self.examples(graph, boards, &inputs.of);
         concat(graph, &self.name("shown"), &[&grids, &examples], 1)
     }
 
     /// Adds the vector of every position's examples, `[B, examples]`. The table of all examples of the batch begins with zeros, which
     /// take the place of an example that a position does not have. No number of an example is less, because ReLU is last.
-    fn examples(&self, graph: &mut Graph, boards: &ExampleBoards) -> Value {
-        let vectors = self.board(graph, "examples", &boards.boards);
+    fn examples(&self, graph: &mut Graph, boards: &Value, of: &Value) -> Value {
+        let vectors = self.board(graph, "examples", boards);
         let name = self.name("examples.table");
         let size = self.weights.shape.examples;
         let none = graph.floats(&name, &[1, size], &vec![0.0; size]);
         let table = concat(graph, &name, &[&none, &vectors], 0);
         let name = self.name("examples.largest");
-        let of_position = gather(graph, &name, &table, &boards.of);
+        let of_position = gather(graph, &name, &table, of);
         let axis = graph.longs(&format!("{name}.axis"), &[1]);
         let keep = [("keepdims", Attribute::Int(0))];
         graph.node("ReduceMax", &name, &[&of_position, &axis], &keep)
@@ -160,11 +150,7 @@ impl Encoder<'_> {
 
     /// Adds the vector of every view, `[V, view]`, of `views` as symbols, `[V, 64]`.
     pub fn views(&self, graph: &mut Graph, views: &Value) -> Value {
-        let shape = &self.weights.shape;
-        let name = self.name("views");
-        let planes = one_hot(graph, &name, shape, views, &[-1, 1, SQUARES as i64]);
-        let to_board = graph.longs(&self.name("views.board"), &[-1, shape.symbols as i64, 8, 8]);
-        let planes = graph.node("Reshape", &self.name("views.board"), &[&planes, &to_board], &[]);
+        let planes = planes(graph, &self.name("views"), &self.weights.shape, views, 1);
         self.board(graph, "view", &planes)
     }
 
@@ -173,7 +159,7 @@ impl Encoder<'_> {
         let table = self.rollup(graph, inputs);
         let rows = gather(graph, &self.name("root"), &inputs.sept, &inputs.root);
         let sept = gather(graph, &self.name("root.sept"), &table, &rows);
-        let shown = self.shown(graph, boards);
+        let shown = self.shown(graph, inputs, boards);
         let numbers = gather(graph, &self.name("root.view"), &inputs.view, &inputs.root);
         let symbols = gather(graph, &self.name("root.view"), &inputs.views, &numbers);
         let view = self.views(graph, &symbols);

@@ -54,7 +54,6 @@
 
 mod encoder;
 mod nodes;
-pub(crate) mod random;
 pub mod recursive;
 mod weights;
 

@@ -8,11 +8,12 @@ use super::{
     weights::{EXAMPLE_GRIDS, VALUE_ENCODER},
 };
 use crate::{
+    file::OnnxError,
     graph::{Attribute, Graph, Side, Value},
     model::{self, Metadata},
     proto::tensor_proto::DataType,
     tower::{layer, relu},
-    weights::{Kind, Layer, LayerShape, NetworkError},
+    weights::{Kind, Layer, LayerShape},
 };
 
 const BATCH: Side = Side::Free("batch");
@@ -22,8 +23,8 @@ const VIEWS: Side = Side::Free("views");
 /// Writes the file of a fish-eye network. [`super`] documents its inputs and outputs.
 ///
 /// # Errors
-/// [`NetworkError`] if the weights do not fit their shape.
-pub fn build(weights: &FishEyeWeights, metadata: &Metadata) -> Result<Vec<u8>, NetworkError> {
+/// [`OnnxError`] if the weights do not fit their shape.
+pub fn build(weights: &FishEyeWeights, metadata: &Metadata) -> Result<Vec<u8>, OnnxError> {
     weights.check()?;
     let shape = &weights.shape;
     let mut graph = Graph::new("minuet-fish-eye");
@@ -35,7 +36,7 @@ pub fn build(weights: &FishEyeWeights, metadata: &Metadata) -> Result<Vec<u8>, N
     let sept = gather(into, "sept", &table, &inputs.sept);
     let context = context(into, weights, &table, &inputs);
     let path = path(into, weights, &inputs.path);
-    let position = policy_net.shown(into, &boards);
+    let position = policy_net.shown(into, &inputs, &boards);
     let views = policy_net.views(into, &inputs.views);
     let view = gather(into, "view", &views, &inputs.view);
     let logits = policy(into, weights, &inputs, [&sept, &context, &path, &view], &position);
@@ -88,7 +89,8 @@ impl Inputs {
     fn declare(graph: &mut Graph, shape: &FishEyeShape) -> Self {
         let mut input = |name: &str, sides: &[Side]| graph.input(name, DataType::Int32, sides);
         let (interior, contexts) = (Side::Free("interior"), Side::Free("contexts"));
-        let depth = Side::Fixed(shape.depth);
+        let (examples, depth) = (Side::Free("examples"), Side::Fixed(shape.depth));
+        let squares = Side::Fixed(SQUARES);
         Self {
             roles: input(super::ROLES, &[interior, Side::Fixed(shape.roles)]),
             levels: input(super::LEVELS, &[Side::Fixed(shape.depth + 1)]),
@@ -99,21 +101,11 @@ impl Inputs {
             position: input(super::POSITION, &[IMPS]),
             view: input(super::VIEW, &[IMPS]),
             root: input(super::ROOT, &[BATCH]),
-            grids: input(
-                super::GRIDS,
-                &[BATCH, Side::Fixed(shape.grids), Side::Fixed(SQUARES)],
-            ),
+            grids: input(super::GRIDS, &[BATCH, Side::Fixed(shape.grids), squares]),
             flags: input(super::FLAGS, &[BATCH, Side::Fixed(shape.flags)]),
-            views: input(super::VIEWS, &[VIEWS, Side::Fixed(SQUARES)]),
+            views: input(super::VIEWS, &[VIEWS, squares]),
             examples: (shape.examples > 0).then(|| ExampleInputs {
-                symbols: input(
-                    super::EXAMPLES,
-                    &[
-                        Side::Free("examples"),
-                        Side::Fixed(EXAMPLE_GRIDS),
-                        Side::Fixed(SQUARES),
-                    ],
-                ),
+                symbols: input(super::EXAMPLES, &[examples, Side::Fixed(EXAMPLE_GRIDS), squares]),
                 of: input(super::EXAMPLES_OF, &[BATCH, Side::Fixed(MAX_EXAMPLES)]),
             }),
         }
@@ -148,7 +140,7 @@ fn path(graph: &mut Graph, weights: &FishEyeWeights, path: &Value) -> Value {
     let offsets: Vec<i32> = (0..shape.depth)
         .map(|depth| (depth * shape.roles) as i32)
         .collect();
-    let offsets = graph.ints("path.offsets", &offsets);
+    let offsets = graph.ints("path.offsets", &[shape.depth], &offsets);
     let rows = graph.node("Add", "path.rows", &[path, &offsets], &[]);
     let rows = gather(graph, "path", &columns, &rows);
     let axis = graph.longs("path.axis", &[1]);
@@ -157,22 +149,6 @@ fn path(graph: &mut Graph, weights: &FishEyeWeights, path: &Value) -> Value {
     let bias = graph.floats("path.bias", &[shape.path], &layer.bias);
     let sum = graph.node("Add", "path", &[&sum, &bias], &[]);
     relu(graph, "path", &sum)
-}
-
-/// Adds one plane for each symbol, 1 on the squares with that symbol. `sides` has an axis of size 1 in place of the planes.
-pub(super) fn one_hot(
-    graph: &mut Graph,
-    name: &str,
-    shape: &FishEyeShape,
-    symbols: &Value,
-    sides: &[i64],
-) -> Value {
-    let sides = graph.longs(&format!("{name}.sides"), sides);
-    let symbols = graph.node("Reshape", name, &[symbols, &sides], &[]);
-    let all: Vec<i32> = (0..shape.symbols as i32).collect();
-    let all = graph.int_column(&format!("{name}.symbols"), &all);
-    let planes = graph.node("Equal", name, &[&symbols, &all], &[]);
-    graph.node("Cast", name, &[&planes], &[to_float()])
 }
 
 /// Adds the policy head. The position's part of its hidden layer is computed once for all imps of the position.

@@ -28,7 +28,7 @@ pub struct Sept {
 
 /// Input of the network for one position.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Position {
+pub struct NetworkInput {
     /// Root of the clan.
     pub root: Sept,
     /// Grids: targets A and B, and the current render; a symbol for each square.
@@ -55,7 +55,7 @@ impl Sept {
     }
 }
 
-impl Position {
+impl NetworkInput {
     /// Makes the network's input from a position of the generator game: the clan, the targets, and the clan's current
     /// render.
     pub fn of(position: &generator::ClanPosition) -> Self {
@@ -74,7 +74,7 @@ impl Position {
 }
 
 /// Evaluates one position: the logits of every imp, in preorder, `[imps][moves]`, and the value.
-pub fn evaluate(weights: &FishEyeWeights, position: &Position) -> (Vec<f32>, f32) {
+pub fn evaluate(weights: &FishEyeWeights, position: &NetworkInput) -> (Vec<f32>, f32) {
     let encoder = Encoder(weights, "");
     let mut logits = Vec::new();
     policy(
@@ -180,7 +180,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// Computes the vectors of the grids and of the examples, one after the other.
-    fn shown(self, position: &Position) -> Vec<f32> {
+    fn shown(self, position: &NetworkInput) -> Vec<f32> {
         let mut planes: Vec<f32> = position
             .grids
             .iter()

@@ -3,7 +3,10 @@
 use games::{RowForm, RowLayout, generator::expansion::EMBEDDING_ROWS, planes::SQUARES};
 use serde::{Deserialize, Serialize};
 
-use crate::weights::{Kind, LayerShape, NetworkError, Weights};
+use crate::{
+    file::OnnxError,
+    weights::{Kind, LayerShape, Weights},
+};
 
 /// Sizes of a fish-eye network, which determine the shapes of its weights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -271,11 +274,11 @@ impl FishEyeWeights {
     /// Checks that every layer has the sizes of the shape, and that every number is finite.
     ///
     /// # Errors
-    /// [`NetworkError`] that names the first wrong layer.
-    pub fn check(&self) -> Result<(), NetworkError> {
+    /// [`OnnxError`] that names the first wrong layer.
+    pub fn check(&self) -> Result<(), OnnxError> {
         let shape = &self.shape;
         if shape.values == 0 || shape.roles < 2 || shape.depth == 0 || shape.convolutions == 0 {
-            return Err(NetworkError::Layout(format!(
+            return Err(OnnxError::new(format!(
                 "no fish-eye network has {} values, {} roles, depth {} and {} convolutions",
                 shape.values, shape.roles, shape.depth, shape.convolutions
             )));
