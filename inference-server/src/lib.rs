@@ -21,6 +21,6 @@ pub mod models;
 pub mod server;
 pub mod service;
 #[cfg(test)]
-mod testing;
+mod tests;
 
 pub use server::{run, serve};

@@ -6,7 +6,7 @@ use metrics::{
     Counter, Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
     histogram,
 };
-use network::{cache::CacheContents, model::ModelInfo};
+use network::model::ModelInfo;
 use tonic::Code;
 
 /// Status codes of refused requests.
@@ -20,6 +20,7 @@ const REFUSALS: [Code; 7] = [
     Code::Internal,
 ];
 
+const REFUSED: &str = "minuet_inference_refused_total";
 const CACHE_POSITIONS: &str = "minuet_inference_cache_positions_total";
 const PROVIDER: &str = "minuet_inference_provider_info";
 
@@ -28,26 +29,27 @@ const PROVIDER: &str = "minuet_inference_provider_info";
 pub struct Metrics {
     requests: Counter,
     positions: Counter,
-    refused: [(Code, Counter); REFUSALS.len()],
-    cancelled: Counter,
+    /// Requests that were dropped because nobody waited for them. Late requests are counted as refused.
+    pub(crate) cancelled: Counter,
     pub(crate) unread: Gauge,
-    duplicates: Counter,
-    cache_entries: Gauge,
-    cache_bytes: Gauge,
+    pub(crate) cache_entries: Gauge,
     pub(crate) exact_cache_use: CacheUse,
-    not_finite: Counter,
-    device_failures: Counter,
-    waiting: Gauge,
-    queue_seconds: Histogram,
+    pub(crate) not_finite: Counter,
+    pub(crate) device_failures: Counter,
+    /// Positions that wait.
+    pub(crate) waiting: Gauge,
+    /// Time that a request waited for the device.
+    pub(crate) queue_seconds: Histogram,
     batches: Counter,
     batch_positions: Counter,
     batch_slots: Counter,
-    batch_size: Histogram,
     device_seconds: Histogram,
-    streams: Gauge,
-    loads: Counter,
-    load_failures: Counter,
-    load_seconds: Histogram,
+    /// Open streams.
+    pub(crate) streams: Gauge,
+    /// Models that are served.
+    pub(crate) loads: Counter,
+    /// Models that could not be loaded.
+    pub(crate) load_failures: Counter,
     step: Gauge,
     published: Gauge,
 }
@@ -55,7 +57,6 @@ pub struct Metrics {
 impl Metrics {
     /// Describes and registers every metric with the installed recorder.
     pub fn new() -> Self {
-        const REFUSED: &str = "minuet_inference_refused_total";
         const LOADS: &str = "minuet_inference_model_loads_total";
         describe_counter!(
             REFUSED,
@@ -73,31 +74,23 @@ impl Metrics {
             Unit::Count,
             "1 for the provider that runs the default model."
         );
-        let refused = |code: Code| counter!(REFUSED, "code" => format!("{code:?}"));
+        for code in REFUSALS {
+            refused(code).increment(0);
+        }
         Self {
             requests: counted("minuet_inference_requests_total", "Requests answered."),
             positions: counted(
                 "minuet_inference_positions_total",
                 "Positions of requests answered.",
             ),
-            refused: REFUSALS.map(|code| (code, refused(code))),
             cancelled: counted(
                 "minuet_inference_cancelled_total",
                 "Requests dropped because their clients had gone.",
-            ),
-            duplicates: counted(
-                "minuet_inference_duplicate_positions_total",
-                "Positions that shared the place of an equal one in their batch.",
             ),
             cache_entries: gauged(
                 "minuet_inference_cache_entries",
                 Unit::Count,
                 "Evaluations in the cache.",
-            ),
-            cache_bytes: gauged(
-                "minuet_inference_cache_bytes",
-                Unit::Bytes,
-                "Memory set aside for the cache.",
             ),
             exact_cache_use: CacheUse::new("by version"),
             unread: gauged(
@@ -132,11 +125,6 @@ impl Metrics {
                 "minuet_inference_batch_slots_total",
                 "Places in executed batches, padding counted.",
             ),
-            batch_size: measured(
-                "minuet_inference_batch_size",
-                Unit::Count,
-                "Positions in a batch, padding not counted.",
-            ),
             device_seconds: measured(
                 "minuet_inference_device_seconds",
                 Unit::Seconds,
@@ -145,11 +133,6 @@ impl Metrics {
             streams: gauged("minuet_inference_streams", Unit::Count, "Streams that are open."),
             loads: counter!(LOADS, "result" => "served"),
             load_failures: counter!(LOADS, "result" => "refused"),
-            load_seconds: measured(
-                "minuet_inference_model_load_seconds",
-                Unit::Seconds,
-                "How long it took to fetch, load, check and warm a model.",
-            ),
             step: gauged(
                 "minuet_inference_model_step",
                 Unit::Count,
@@ -163,19 +146,6 @@ impl Metrics {
         }
     }
 
-    /// Records positions of a batch that share the place of an equal one.
-    pub(crate) fn duplicates(&self, positions: usize) {
-        if positions > 0 {
-            self.duplicates.increment(positions as u64);
-        }
-    }
-
-    /// Sets the number and the size of the cache's entries.
-    pub(crate) fn cache(&self, contents: CacheContents) {
-        self.cache_entries.set(contents.entries as f64);
-        self.cache_bytes.set(contents.bytes as f64);
-    }
-
     /// Records an answered request of `positions` positions.
     pub(crate) fn answered(&self, positions: usize) {
         self.requests.increment(1);
@@ -184,40 +154,7 @@ impl Metrics {
 
     /// Records a refusal that was sent to a client with this status code.
     pub(crate) fn refused(&self, code: Code) {
-        let known = self.refused.iter().find(|(known, _)| *known == code);
-        if let Some((_, counter)) = known {
-            counter.increment(1);
-        } else {
-            // No refusal has another code today.
-            counter!("minuet_inference_refused_total", "code" => format!("{code:?}")).increment(1);
-        }
-    }
-
-    /// Records a request for which a model returned infinities or NaN.
-    pub(crate) fn not_finite(&self) {
-        self.not_finite.increment(1);
-    }
-
-    /// Records a batch that the device failed to compute.
-    pub(crate) fn device_failed(&self) {
-        self.device_failures.increment(1);
-    }
-
-    /// Records requests that were dropped because nobody waited for them. Late requests are counted as refused.
-    pub(crate) fn cancelled(&self, requests: u64) {
-        if requests > 0 {
-            self.cancelled.increment(requests);
-        }
-    }
-
-    /// Sets the number of waiting positions.
-    pub(crate) fn waiting(&self, positions: usize) {
-        self.waiting.set(positions as f64);
-    }
-
-    /// Records the time that a request waited for the device.
-    pub(crate) fn queued_for(&self, time: Duration) {
-        self.queue_seconds.record(time);
+        refused(code).increment(1);
     }
 
     /// Records an executed batch of `slots` places, of which `positions` were not padding. `time` is its share of the device's
@@ -226,19 +163,7 @@ impl Metrics {
         self.batches.increment(1);
         self.batch_positions.increment(positions as u64);
         self.batch_slots.increment(slots as u64);
-        self.batch_size.record(positions as f64);
         self.device_seconds.record(time);
-    }
-
-    /// Changes the number of open streams: 1 when a stream opens, -1 when it closes.
-    pub(crate) fn streams(&self, change: f64) {
-        self.streams.increment(change);
-    }
-
-    /// Records that a name serves a model that was loaded in this time.
-    pub(crate) fn loaded(&self, time: Duration) {
-        self.loads.increment(1);
-        self.load_seconds.record(time);
     }
 
     /// Shows the model of the default name, which replaces `before` and was published at this Unix time, in seconds.
@@ -250,11 +175,6 @@ impl Metrics {
             gauge(before).set(0.0);
         }
         gauge(info).set(1.0);
-    }
-
-    /// Records a model that could not be loaded.
-    pub(crate) fn refused_model(&self) {
-        self.load_failures.increment(1);
     }
 }
 
@@ -281,6 +201,11 @@ impl CacheUse {
         self.hits.increment(hits);
         self.misses.increment(misses);
     }
+}
+
+/// Returns the counter of refusals with a status code.
+fn refused(code: Code) -> Counter {
+    counter!(REFUSED, "code" => format!("{code:?}"))
 }
 
 /// Describes and registers a counter.

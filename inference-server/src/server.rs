@@ -33,7 +33,7 @@ use crate::{
     models::{library::Library, names::ServedName, source::Source, table::Models},
     service::EvaluatorService,
 };
-use network::{buckets::Buckets, cache::Cache, loader::Loader, name::is_label, provider::Settings, sidecar};
+use network::{cache::Cache, loader::Loader, name::is_label, provider::ProviderSettings, sidecar};
 
 /// Interval at which the cache's size is reported.
 const CACHE_INTERVAL: Duration = Duration::from_secs(2);
@@ -71,112 +71,125 @@ pub fn serve_with(
     loader: Arc<Loader>,
 ) -> Work {
     Box::pin(async move {
-        let inference = &config.inference;
-        let mut connection_policy = ConnectionPolicy::new(&config.security, method)?;
-        connection_policy.call_limits = call_limits(inference.max_message_mib << 20);
-        connection_policy.check(listener.local_addr()?)?;
         let metrics = Arc::new(Metrics::new());
         let library = library(&config, loader, &metrics)?;
         let models = library.models.clone();
         let policy = BatchingPolicy {
-            max_batch: inference.largest_batch(),
-            max_wait: Duration::from_micros(inference.max_wait_us),
-            max_queue: inference.max_queue,
+            max_batch: config.inference.largest_batch(),
+            max_queue: config.inference.max_queue,
         };
-        let drained = CancellationToken::new();
         let batcher = Batcher::new(policy, metrics.clone());
-        let threads = match inference.threads {
-            0 => service::process::cores(),
-            threads => threads,
-        };
-        let executor =
-            Executor::start(&batcher, &metrics, threads).context("cannot start the device's threads")?;
-        let cache = usize::try_from(inference.cache_mib << 20)
-            .ok()
-            .and_then(Cache::new)
-            .map(Arc::new);
-        let intake = Intake::new(
-            models.clone(),
-            batcher.clone(),
-            cache.clone(),
-            inference.max_request,
-            metrics.clone(),
-            shutdown.clone(),
-        );
-        let max_message = inference.max_message_mib << 20;
-        let service = EvaluatorServer::new(EvaluatorService::new(intake.clone()))
-            .max_decoding_message_size(max_message)
-            .max_encoding_message_size(MAX_MESSAGE_BYTES);
-        let standard_service =
-            GrpcInferenceServiceServer::new(KserveService::new(intake, inference.max_wait_us))
-                .max_decoding_message_size(max_message)
-                .max_encoding_message_size(MAX_MESSAGE_BYTES);
-        let names = [
-            <EvaluatorServer<EvaluatorService> as NamedService>::NAME,
-            <GrpcInferenceServiceServer<KserveService> as NamedService>::NAME,
-        ];
-        let (routes, health) = serve::standard_routes(&names, &[proto::DESCRIPTORS]).await?;
-        let routes = routes.add_service(service).add_service(standard_service);
-        if !inference.health.is_empty() {
-            serve::serve_health_beside(&inference.health, health.clone(), shutdown.clone()).await?;
-        }
-        tracing::info!(
-            address = %listener.local_addr()?,
-            checkpoints = config.checkpoints.store,
-            model = inference.default_model,
-            "listening; waiting for a model"
-        );
         // Dropped at the end, which ends the loading.
         let _loading = library.start();
-        if let Some(cache) = cache.clone() {
-            let metrics = metrics.clone();
-            tokio::spawn(drained.clone().run_until_cancelled_owned(async move {
-                let mut ticks = tokio::time::interval(CACHE_INTERVAL);
-                loop {
-                    ticks.tick().await;
-                    metrics.cache(cache.contents());
-                }
-            }));
-        }
-        let following = tokio::spawn({
-            let health = health.clone();
-            async move {
-                models.default_slot().first_model().await;
-                health.set_serving(true).await;
-            }
-        });
-        let batching = tokio::spawn({
-            let (batcher, drained) = (batcher.clone(), drained.clone());
-            async move { batcher.run(executor.batches, drained).await }
-        });
-        // The task runs on the runtime's workers, which also serve the connections that the answers go to.
-        let mut answering = tokio::spawn(async move { reply::run(executor.finished, cache, &metrics).await });
-        let serving = async {
-            let ended = serve::serve_with(
-                connection_policy,
-                routes,
-                listener,
-                health,
-                shutdown,
-                serve::DRAIN,
-            )
-            .await?;
-            if ended == Drained::Cut {
-                tracing::warn!(after = ?serve::DRAIN, "some streams were cut");
-            }
-            Ok(())
-        };
-        let ended = tokio::select! {
-            ended = serving => ended,
-            _ = &mut answering => Err(anyhow::anyhow!("the device's thread ended")),
-        };
-        answering.abort();
-        following.abort();
-        drained.cancel();
-        // The task ends at once, because only the remaining requests must be refused.
-        let _ = batching.await;
-        ended
+        serve_models(listener, config, shutdown, models, batcher, metrics).await
     })
+}
+
+/// Serves the models of a table, which others fill.
+///
+/// # Errors
+/// An address is in use, or the security settings do not allow it.
+pub async fn serve_models(
+    listener: TcpListener,
+    config: RunConfig,
+    shutdown: CancellationToken,
+    models: Arc<Models>,
+    batcher: Arc<Batcher>,
+    metrics: Arc<Metrics>,
+) -> anyhow::Result<()> {
+    let inference = &config.inference;
+    let max_message = inference.max_message_mib << 20;
+    let mut connection_policy = ConnectionPolicy::new(&config.security, method)?;
+    connection_policy.call_limits = call_limits(max_message);
+    connection_policy.check(listener.local_addr()?)?;
+    let drained = CancellationToken::new();
+    let threads = match inference.threads {
+        0 => service::process::cores(),
+        threads => threads,
+    };
+    let executor =
+        Executor::start(&batcher, &metrics, threads).context("cannot start the device's threads")?;
+    let cache = usize::try_from(inference.cache_mib << 20)
+        .ok()
+        .and_then(Cache::new)
+        .map(Arc::new);
+    let intake = Intake::new(
+        models.clone(),
+        batcher.clone(),
+        cache.clone(),
+        inference.max_request,
+        metrics.clone(),
+        shutdown.clone(),
+    );
+    let service = EvaluatorServer::new(EvaluatorService::new(intake.clone()))
+        .max_decoding_message_size(max_message)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES);
+    let standard_service = GrpcInferenceServiceServer::new(KserveService::new(intake))
+        .max_decoding_message_size(max_message)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES);
+    let names = [
+        <EvaluatorServer<EvaluatorService> as NamedService>::NAME,
+        <GrpcInferenceServiceServer<KserveService> as NamedService>::NAME,
+    ];
+    let (routes, health) = serve::standard_routes(&names, &[proto::DESCRIPTORS]).await?;
+    let routes = routes.add_service(service).add_service(standard_service);
+    if !inference.health.is_empty() {
+        serve::serve_health_beside(&inference.health, health.clone(), shutdown.clone()).await?;
+    }
+    tracing::info!(
+        address = %listener.local_addr()?,
+        checkpoints = config.checkpoints.store,
+        model = inference.default_model,
+        "listening; waiting for a model"
+    );
+    if let Some(cache) = cache.clone() {
+        let metrics = metrics.clone();
+        tokio::spawn(drained.clone().run_until_cancelled_owned(async move {
+            let mut ticks = tokio::time::interval(CACHE_INTERVAL);
+            loop {
+                ticks.tick().await;
+                metrics.cache_entries.set(cache.contents().entries as f64);
+            }
+        }));
+    }
+    let following = tokio::spawn({
+        let health = health.clone();
+        async move {
+            models.default_slot().first_model().await;
+            health.set_serving(true).await;
+        }
+    });
+    let batching = tokio::spawn({
+        let drained = drained.clone();
+        async move { batcher.run(executor.batches, drained).await }
+    });
+    // The task runs on the runtime's workers, which also serve the connections that the answers go to.
+    let mut answering = tokio::spawn(async move { reply::run(executor.finished, cache, &metrics).await });
+    let serving = async {
+        let ended = serve::serve_with(
+            connection_policy,
+            routes,
+            listener,
+            health,
+            shutdown,
+            serve::DRAIN,
+        )
+        .await?;
+        if ended == Drained::Cut {
+            tracing::warn!(after = ?serve::DRAIN, "some streams were cut");
+        }
+        Ok(())
+    };
+    let ended = tokio::select! {
+        ended = serving => ended,
+        _ = &mut answering => Err(anyhow::anyhow!("the device's thread ended")),
+    };
+    answering.abort();
+    following.abort();
+    drained.cancel();
+    // The task ends at once, because only the remaining requests must be refused.
+    let _ = batching.await;
+    ended
 }
 
 /// Returns the limits of calls: room for several requests of the largest size.
@@ -190,20 +203,13 @@ fn call_limits(max_message: usize) -> CallLimits {
 
 /// Loads ONNX Runtime and makes the loader that the configuration asks for.
 async fn loader(inference: InferenceConfig) -> anyhow::Result<Arc<Loader>> {
-    let loading = tokio::task::spawn_blocking(move || -> anyhow::Result<Loader> {
-        let environment = network::runtime::load(&inference.runtime)?;
-        let buckets = Buckets::new(inference.largest_batch());
-        let provider = inference.provider;
-        Ok(Loader::new(
-            environment,
-            Settings::from(&inference),
-            buckets,
-            provider,
-        )?)
+    let loading = tokio::task::spawn_blocking(move || {
+        let settings = ProviderSettings::from(&inference);
+        let largest = inference.largest_batch();
+        Loader::new(&inference.runtime, settings, largest, inference.provider)
     });
-    Ok(Arc::new(
-        loading.await.context("loading the runtime was interrupted")??,
-    ))
+    let loader = loading.await.context("loading the runtime was interrupted")??;
+    Ok(Arc::new(loader))
 }
 
 /// Opens the sources of models.
@@ -228,17 +234,16 @@ fn served_names(
     config: &RunConfig,
     sources: &BTreeMap<String, Source>,
 ) -> anyhow::Result<(ServedName, Vec<ServedName>)> {
+    let named_sources: Vec<&str> = sources
+        .keys()
+        .map(String::as_str)
+        .filter(|name| !name.is_empty())
+        .collect();
     let parse = |key: &str, text: &str| {
-        let is_source = |name: &str| !name.is_empty() && sources.contains_key(name);
-        ServedName::parse(text, is_source).with_context(|| {
-            let names: Vec<&str> = sources
-                .keys()
-                .map(String::as_str)
-                .filter(|name| !name.is_empty())
-                .collect();
+        ServedName::parse(text, |name| named_sources.contains(&name)).with_context(|| {
             format!(
                 "{key}: unknown model `{text}` (sources besides the run's own: {})",
-                names.join(", ")
+                named_sources.join(", ")
             )
         })
     };
@@ -247,7 +252,7 @@ fn served_names(
     for text in &config.inference.also_serve {
         others.push(parse("inference.also_serve", text)?);
     }
-    for source in sources.keys().filter(|name| !name.is_empty()) {
+    for source in &named_sources {
         others.push(parse("inference.sources", source)?);
     }
     if config.rating.remote {

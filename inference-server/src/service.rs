@@ -11,7 +11,12 @@ use service::listener::Peer;
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::intake::{Intake, deadline, refusal::Refusal, request::EvaluationRequest, stream};
+use crate::intake::{
+    Intake,
+    refusal::Refusal,
+    request::{EvaluationRequest, deadline_of},
+    stream,
+};
 
 /// The gRPC service `minuet.v1.Evaluator`.
 #[derive(Clone, Debug)]
@@ -44,7 +49,7 @@ impl Evaluator for EvaluatorService {
 
     async fn evaluate(&self, request: Request<EvaluateRequest>) -> Result<Response<EvaluateReply>, Status> {
         let caller = self.intake.caller(Peer::of(&request));
-        let deadline = deadline::of(&request);
+        let deadline = deadline_of(&request);
         let mut request = request.into_inner();
         let (id, model) = (request.id, std::mem::take(&mut request.model));
         let mut asked = EvaluationRequest::from(request);

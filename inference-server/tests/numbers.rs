@@ -11,48 +11,64 @@ mod int8;
 
 use std::path::Path;
 
-use common::{chess_like, file, othello_like, small, tower};
+use common::{chess, file, model_of, othello, small, tower};
 use config::Provider;
 use games::{Game, RowLayout, paco_sako::PacoSako};
 use network::{
+    ModelFile,
     batch::Batch,
-    buckets::Buckets,
-    loader::{File, LoadError, Loader},
+    loader::{LoadError, Loader},
     model::Model,
-    provider,
+    provider::{self, ProviderSettings},
 };
-use onnx::{Input, Metadata, TowerShape, TowerWeights};
+use onnx::{
+    Input, TowerShape, TowerWeights,
+    graph::{Graph, Side},
+    proto::tensor_proto::DataType,
+};
 use ort::value::Tensor;
 
 fn layouts() -> Vec<RowLayout> {
     let paco = |options| PacoSako::layout(PacoSako::encoding(options).unwrap());
-    vec![small(), chess_like(), othello_like(), paco(0), paco(7)]
-}
-
-fn environment() -> ort::environment::Environment {
-    network::runtime::load(Path::new("")).unwrap()
+    vec![small(), chess(), othello(), paco(0), paco(7)]
 }
 
 /// Loads a file with the plain CPU provider.
 fn session(file: &[u8]) -> ort::session::Session {
-    provider::load(Provider::Cpu, &environment(), &1.into(), file, None, None).unwrap()
+    let environment = network::runtime::load(Path::new("")).unwrap();
+    provider::load(Provider::Cpu, &environment, &1.into(), file, None, None).unwrap()
 }
 
-fn load(backend: Provider, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
-    let loader = Loader::new(environment(), 1, Buckets::new(64), backend)?;
-    loader.load(File {
-        bytes: file,
-        version: "test",
+fn load_file(
+    provider: Provider,
+    settings: impl Into<ProviderSettings>,
+    file: &ModelFile,
+) -> Result<Model, LoadError> {
+    Loader::new(Path::new(""), settings, 64, provider)?.load(file)
+}
+
+fn model_file(bytes: &[u8], layout: &RowLayout) -> ModelFile {
+    ModelFile {
+        bytes: bytes.to_vec().into(),
+        version: "test".into(),
         step: 5,
-        layout,
-    })
+        layout: layout.clone(),
+        search: None,
+    }
 }
 
-/// Returns logits and values of some rows.
+fn load(provider: Provider, bytes: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
+    load_file(provider, 1, &model_file(bytes, layout))
+}
+
+/// Returns logits and values of some rows, without padding.
 fn run(model: &Model, rows: &[u32]) -> (Vec<f32>, Vec<f32>) {
-    let size = rows.len() / model.info.layout.row_len().unwrap();
-    let rows = rows.iter().map(|&number| number as i32).collect();
-    let outputs = model.run(Batch::new(rows, size)).unwrap();
+    let (mut numbers, mut ends) = (Vec::new(), Vec::new());
+    for row in model.info.layout.split(rows) {
+        numbers.extend(row.iter().map(|&number| number as i32));
+        ends.push(numbers.len());
+    }
+    let outputs = model.run(Batch::varied(numbers, ends)).unwrap();
     (outputs.logits().to_vec(), outputs.values().to_vec())
 }
 
@@ -64,25 +80,37 @@ fn largest_difference(left: &[f32], right: &[f32]) -> f32 {
 
 /// Expands rows with the layout's reference implementation.
 fn expanded(layout: &RowLayout, rows: &[u32]) -> Vec<f32> {
-    let mut planes = vec![0.0; rows.len() / layout.row_len().unwrap() * layout.stack().unwrap().tensor_len()];
+    let stack = layout.stack().unwrap();
+    let mut planes = vec![0.0; rows.len() / stack.row_len() * stack.tensor_len()];
     for (row, planes) in rows
-        .chunks(layout.row_len().unwrap())
-        .zip(planes.chunks_mut(layout.stack().unwrap().tensor_len()))
+        .chunks(stack.row_len())
+        .zip(planes.chunks_mut(stack.tensor_len()))
     {
-        layout.stack().unwrap().expand(row, planes).unwrap();
+        stack.expand(row, planes).unwrap();
     }
     planes
+}
+
+/// Returns a model with the expansion only: input `indices`, output `planes`.
+fn expansion(layout: &RowLayout) -> Vec<u8> {
+    let stack = layout.stack().unwrap();
+    let [batch, row, planes, side] = [
+        Side::Free("batch"),
+        Side::Fixed(stack.row_len()),
+        Side::Fixed(stack.planes as usize),
+        Side::Fixed(8),
+    ];
+    let mut graph = Graph::new("expansion");
+    let rows = graph.input("indices", DataType::Int32, &[batch, row]);
+    let expanded = onnx::expansion::expand(&mut graph, stack, &rows);
+    graph.output("planes", &expanded, DataType::Float, &[batch, planes, side, side]);
+    model_of(graph, 9, 18)
 }
 
 #[test]
 fn the_graphs_expansion_equals_the_layouts() {
     for layout in layouts() {
-        let metadata = Metadata {
-            layout: layout.clone(),
-            step: 0,
-        };
-        let file = onnx::model::build_expansion(&metadata).unwrap();
-        let mut session = session(&file);
+        let mut session = session(&expansion(&layout));
         for (size, filled) in [(1, 1.0), (7, 0.5), (64, 0.9)] {
             let rows = onnx::random::rows(&layout, size, filled, 3);
             let numbers: Vec<i32> = rows.iter().map(|&number| number as i32).collect();
@@ -201,16 +229,10 @@ fn every_available_provider_agrees_with_f32_within_its_bound() {
 #[test]
 fn auto_chooses_a_provider_and_keeps_it() {
     let layout = small();
-    let loader = Loader::new(environment(), 1, Buckets::new(8), Provider::Auto).unwrap();
+    let loader = Loader::new(Path::new(""), 1, 8, Provider::Auto).unwrap();
     let provider = |seed| {
         let bytes = file(&tower(&layout, seed), &layout, Input::Rows);
-        let file = File {
-            bytes: &bytes,
-            version: "test",
-            step: 0,
-            layout: &layout,
-        };
-        loader.load(file).unwrap().info.provider
+        loader.load(&model_file(&bytes, &layout)).unwrap().info.provider
     };
     let first = provider(1);
     assert!(Provider::each().any(|backend| backend.name() == first));
@@ -235,12 +257,7 @@ fn unusable_models_are_refused_with_a_reason() {
     };
     assert!(refused(&good, &other).contains("row layout"));
 
-    let metadata = Metadata {
-        layout: layout.clone(),
-        step: 0,
-    };
-    let expansion = onnx::model::build_expansion(&metadata).unwrap();
-    assert!(refused(&expansion, &layout).contains("policy_logits"));
+    assert!(refused(&expansion(&layout), &layout).contains("policy_logits"));
 
     // Finite weights with outputs that are not finite.
     let mut huge = weights;
@@ -257,7 +274,7 @@ fn unusable_models_are_refused_with_a_reason() {
 #[test]
 fn a_whole_chess_evaluation_stays_below_256_bytes() {
     use prost::Message as _;
-    let layout = chess_like();
+    let layout = chess();
     // A full board takes most bytes, because a missing piece repeats the first index, which is small.
     let pieces = [8, 2, 2, 2, 1, 1, 8, 2, 2, 2, 1, 1];
     let mut row: Vec<u32> = (0..12)

@@ -1,5 +1,7 @@
 //! A batch of rows, and the trait [`Runner`], which computes one: rows in, logits and values out.
 
+use ort::value::DynValue;
+
 /// Rows back to back, padded to the size of a bucket.
 #[derive(Clone, Debug)]
 pub struct Batch {
@@ -90,16 +92,78 @@ impl Batch {
 }
 
 /// Outputs of a batch.
-pub trait Outputs: Send + Sync {
+#[derive(Debug)]
+pub struct Outputs {
+    logits: Logits,
+    /// Number of logits of a position, if they are those of the batch's legal actions.
+    width: Option<usize>,
+    values: Vec<f32>,
+}
+
+/// Logits of a batch. Those of ONNX Runtime stay in its own memory, because the logits of a chess batch take megabytes.
+#[derive(Debug)]
+enum Logits {
+    Own(Vec<f32>),
+    Runtime(DynValue),
+}
+
+impl Outputs {
+    /// Returns outputs with the logits of all actions, `[size][actions]`, and the values, `[size]`.
+    pub fn new(logits: Vec<f32>, values: Vec<f32>) -> Self {
+        Self {
+            logits: Logits::Own(logits),
+            width: None,
+            values,
+        }
+    }
+
+    /// Returns outputs whose logits are a tensor of f32 of ONNX Runtime.
+    pub(crate) fn of_runtime(logits: DynValue, values: Vec<f32>) -> Self {
+        Self {
+            logits: Logits::Runtime(logits),
+            width: None,
+            values,
+        }
+    }
+
+    /// Says that the logits are those of the batch's legal actions, `[size][width]`, if `width` is given.
+    #[must_use]
+    pub fn with_width(self, width: Option<usize>) -> Self {
+        Self { width, ..self }
+    }
+
+    fn numbers(&self) -> &[f32] {
+        match &self.logits {
+            Logits::Own(logits) => logits,
+            Logits::Runtime(logits) => numbers(logits),
+        }
+    }
+
     /// Returns the logits as `[size][actions]`. Empty if only those of legal actions were wanted.
-    fn logits(&self) -> &[f32];
+    pub fn logits(&self) -> &[f32] {
+        match self.width {
+            None => self.numbers(),
+            Some(_) => &[],
+        }
+    }
+
     /// Returns the logits as `[size][width]` in the order of the batch's legal actions, and the width, if only those
     /// were wanted.
-    fn legal_logits(&self) -> Option<(&[f32], usize)> {
-        None
+    pub fn legal_logits(&self) -> Option<(&[f32], usize)> {
+        self.width.map(|width| (self.numbers(), width))
     }
+
     /// Returns the values as `[size]`, in [-1, 1], from the point of view of the player to act.
-    fn values(&self) -> &[f32];
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+}
+
+/// Returns the numbers of an output of ONNX Runtime; none if they are not f32.
+pub(crate) fn numbers(value: &DynValue) -> &[f32] {
+    value
+        .try_extract_tensor::<f32>()
+        .map_or(&[], |(_, numbers)| numbers)
 }
 
 /// Error: the device did not compute a batch.
@@ -113,7 +177,7 @@ pub trait Runner: Send {
     ///
     /// # Errors
     /// [`RunError`] if the device failed. The next batch may succeed.
-    fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError>;
+    fn run(&mut self, batch: Batch) -> Result<Outputs, RunError>;
 
     /// True if the runner picks the logits of the legal actions that a batch names.
     fn picks_legal(&self) -> bool {

@@ -74,7 +74,7 @@ pub fn run(
             batch
         };
         let outputs = runner.run(batch)?;
-        output.add(outputs.as_ref(), layout, size.min(ROWS - first))?;
+        output.add(&outputs, layout, size.min(ROWS - first))?;
     }
     Ok(output)
 }
@@ -98,7 +98,7 @@ pub struct Distance {
 
 impl CanaryOutput {
     /// Adds the outputs of the first `rows` rows of a batch.
-    fn add(&mut self, outputs: &dyn Outputs, layout: &RowLayout, rows: usize) -> Result<(), RunError> {
+    fn add(&mut self, outputs: &Outputs, layout: &RowLayout, rows: usize) -> Result<(), RunError> {
         let all: Vec<u32> = (0..layout.actions).collect();
         let width = all.len().max(1);
         let is_finite = match outputs.legal_logits() {
@@ -176,60 +176,33 @@ mod tests {
         wrong_place: Option<usize>,
     }
 
-    struct FakeOutputs {
-        logits: Vec<f32>,
-        picked: Option<(Vec<f32>, usize)>,
-        values: Vec<f32>,
-    }
-
-    impl Outputs for FakeOutputs {
-        fn logits(&self) -> &[f32] {
-            &self.logits
-        }
-
-        fn legal_logits(&self) -> Option<(&[f32], usize)> {
-            let (picked, width) = self.picked.as_ref()?;
-            Some((picked, *width))
-        }
-
-        fn values(&self) -> &[f32] {
-            &self.values
-        }
-    }
-
     impl Runner for Fake {
-        fn run(&mut self, mut batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
+        fn run(&mut self, mut batch: Batch) -> Result<Outputs, RunError> {
             let is_wrong = self.wrong_size == Some(batch.size());
             let logit = |row: &[i32], action: usize| ((row[0] as usize + 3 * action) % 7) as f32;
-            let legal = batch.take_legal();
-            let picked = legal.map(|legal| {
-                let mut picked = Vec::new();
-                for (row, own) in batch.each().zip(legal.actions.chunks(legal.width)) {
-                    for (place, &action) in own.iter().enumerate() {
-                        let is_wrong = self.wrong_place == Some(place);
-                        picked.push(if is_wrong {
-                            9.0
-                        } else {
-                            logit(row, action as usize)
-                        });
-                    }
-                }
-                (picked, legal.width)
-            });
             let value = |row: &[i32]| if is_wrong { -1.0 } else { row[0] as f32 / 1000.0 };
-            Ok(Box::new(FakeOutputs {
-                logits: batch
+            let values = batch.each().map(value).collect();
+            let Some(legal) = batch.take_legal() else {
+                let logits = batch
                     .each()
-                    .flat_map(|row| (0..ACTIONS).map(move |action| logit(row, action)))
-                    .collect(),
-                picked,
-                values: batch.each().map(value).collect(),
-            }))
+                    .flat_map(|row| (0..ACTIONS).map(move |action| logit(row, action)));
+                return Ok(Outputs::new(logits.collect(), values));
+            };
+            let mut picked = Vec::new();
+            for (row, own) in batch.each().zip(legal.actions.chunks(legal.width)) {
+                for (place, &action) in own.iter().enumerate() {
+                    picked.push(match self.wrong_place == Some(place) {
+                        true => 9.0,
+                        false => logit(row, action as usize),
+                    });
+                }
+            }
+            Ok(Outputs::new(picked, values).with_width(Some(legal.width)))
         }
     }
 
     fn distance(size: usize, picks: bool, mut fake: Fake) -> Distance {
-        let layout = ConnectFour::layout(());
+        let layout = ConnectFour::layout(Default::default());
         let truth = run(&mut Fake::default(), &layout, ROWS, false).unwrap();
         assert_eq!((truth.values.len(), truth.priors.len()), (ROWS, ACTIONS * ROWS));
         truth.distance(&run(&mut fake, &layout, size, picks).unwrap())

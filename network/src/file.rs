@@ -2,9 +2,10 @@
 
 use std::{fs, io, path::Path, thread};
 
+use bytes::Bytes;
 use checkpoints::{LATEST, MODEL, Manifest, Repository, manifest::SCHEMA, version::sha256_hex};
 use games::{Game, RowLayout};
-use onnx::model::{MetadataError, PAIRS_KEY, entry_of, metadata_of};
+use onnx::model::{PAIRS_KEY, entry_of, metadata_of};
 
 use crate::{
     name::ModelName,
@@ -22,7 +23,7 @@ const MAX_MANIFEST_BYTES: u64 = 1 << 20;
 #[derive(Clone, Debug)]
 pub struct ModelFile {
     /// Content of the ONNX file.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
     /// Version of the checkpoint, or the name of a bare file without its extension.
     pub version: String,
     /// Training step.
@@ -108,16 +109,18 @@ impl ModelFile {
     /// Returns the number of pairs of grids that the network was trained on, as its file says. `None` if it does not say.
     ///
     /// # Errors
-    /// [`ModelError::Unreadable`] if what the file says is not a number.
+    /// [`ModelError`] if what the file says is not a number.
     pub fn pairs_seen(&self) -> Result<Option<u64>, ModelError> {
         let Some(text) = entry_of(&self.bytes, PAIRS_KEY).map_err(unreadable("use", &self.version))? else {
             return Ok(None);
         };
-        let number = text.parse().map_err(|_| MetadataError::Value {
-            key: PAIRS_KEY,
-            reason: format!("`{text}` is not a whole number"),
-        });
-        number.map(Some).map_err(unreadable("use", &self.version))
+        let wrong = |_| {
+            ModelError::Unsuitable(format!(
+                "{}: `{PAIRS_KEY}` is `{text}`, not a number",
+                self.version
+            ))
+        };
+        text.parse().map(Some).map_err(wrong)
     }
 
     fn bare(path: &Path) -> Result<Self, ModelError> {
@@ -139,7 +142,7 @@ impl ModelFile {
         }
         let config = path.join(RUN_CONFIG);
         if config.is_file() {
-            let run = config::load(&config).map_err(unreadable("use", config.display()))?;
+            let run = load_run(&config)?;
             let store = &run.checkpoints.store;
             // Opening a store makes its folder; asking for a network should not.
             if !store.contains("://") && !Path::new(store).is_dir() {
@@ -205,10 +208,7 @@ impl ModelFile {
         }
         let config = folder.join(RUN_CONFIG);
         let search = match config.is_file() {
-            true => {
-                let run = config::load(&config).map_err(unreadable("use", config.display()))?;
-                Some(run.search)
-            }
+            true => Some(load_run(&config)?.search),
             false => None,
         };
         Ok(Self {
@@ -219,11 +219,11 @@ impl ModelFile {
 
     fn in_store(store: &str, version: Option<&str>, place: String) -> Result<Self, ModelError> {
         let name = version.unwrap_or(LATEST);
-        let found: Result<(Manifest, Vec<u8>), checkpoints::Error> = blocking(async {
+        let found: Result<(Manifest, Bytes), checkpoints::Error> = blocking(async {
             let repository = Repository::open(store)?;
             let manifest = repository.resolve(name).await?;
             let bytes = repository.fetch(&manifest, MODEL).await?;
-            Ok((manifest, bytes.into()))
+            Ok((manifest, bytes))
         })
         .map_err(unreadable("read", "the model store"))?;
         let (manifest, bytes) = found.map_err(|source| ModelError::Store {
@@ -233,7 +233,7 @@ impl ModelFile {
         Self::of_manifest(&manifest, bytes, &place)
     }
 
-    fn of_manifest(manifest: &Manifest, bytes: Vec<u8>, place: &str) -> Result<Self, ModelError> {
+    fn of_manifest(manifest: &Manifest, bytes: Bytes, place: &str) -> Result<Self, ModelError> {
         let fault = |reason: String| other_rows(place, &manifest.draft.game, &reason);
         let layout: RowLayout = serde_json::from_value(manifest.draft.layout.clone())
             .map_err(|error| fault(error.to_string()))?;
@@ -285,6 +285,12 @@ where
         .map_err(|_| io::Error::other("a thread panicked"))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, ModelError> {
-    fs::read(path).map_err(unreadable("read", path.display()))
+fn load_run(path: &Path) -> Result<config::RunConfig, ModelError> {
+    config::load(path).map_err(unreadable("use", path.display()))
+}
+
+fn read(path: &Path) -> Result<Bytes, ModelError> {
+    fs::read(path)
+        .map(Bytes::from)
+        .map_err(unreadable("read", path.display()))
 }

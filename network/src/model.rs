@@ -86,7 +86,7 @@ impl Model {
     ///
     /// # Errors
     /// [`RunError`] if the device failed.
-    pub fn run(&self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
+    pub fn run(&self, batch: Batch) -> Result<Outputs, RunError> {
         if let Some(mut free) = self.runners.iter().find_map(Mutex::try_lock) {
             return free.run(batch);
         }

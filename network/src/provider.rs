@@ -18,7 +18,7 @@ const USUAL_LEGAL: usize = 64;
 
 /// Settings that apply to every provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct ProviderSettings {
     /// Threads that compute one batch on the CPU, at least one.
     pub threads: usize,
     /// Number of batches that the CPU computes at the same time, each with a session of its own; 0: the loader measures how
@@ -35,7 +35,7 @@ pub struct Settings {
     pub bind_always: bool,
 }
 
-impl From<usize> for Settings {
+impl From<usize> for ProviderSettings {
     /// Makes settings for the CPU: one batch at a time, computed by this number of threads.
     fn from(threads: usize) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl From<usize> for Settings {
     }
 }
 
-impl From<&InferenceConfig> for Settings {
+impl From<&InferenceConfig> for ProviderSettings {
     /// Takes the settings of `[inference]` in the configuration.
     fn from(config: &InferenceConfig) -> Self {
         Self {
@@ -85,7 +85,7 @@ pub struct ProviderError {
 }
 
 /// Returns the name in replies and metrics, with the precision if models are converted to half precision.
-pub fn name_with(provider: Provider, settings: &Settings) -> &'static str {
+pub fn name_with(provider: Provider, settings: &ProviderSettings) -> &'static str {
     match (provider, settings.fp16) {
         (Provider::Cpu, true) => "cpu-fp16",
         (Provider::Cuda, true) => "cuda-fp16",
@@ -179,7 +179,7 @@ pub fn pads(provider: Provider) -> bool {
 pub fn load_for_varying_shapes(
     provider: Provider,
     environment: &Environment,
-    settings: &Settings,
+    settings: &ProviderSettings,
     file: &[u8],
 ) -> Result<Session, ProviderError> {
     check(provider)?;
@@ -211,7 +211,7 @@ pub fn load_for_varying_shapes(
 pub fn load(
     provider: Provider,
     environment: &Environment,
-    settings: &Settings,
+    settings: &ProviderSettings,
     file: &[u8],
     shapes: Option<Shapes>,
     fixed: Option<(&str, usize)>,
@@ -248,7 +248,7 @@ pub fn load(
 fn builder(
     provider: Provider,
     environment: &Environment,
-    settings: &Settings,
+    settings: &ProviderSettings,
     shapes: Option<Shapes>,
 ) -> ort::Result<SessionBuilder> {
     let builder = Session::builder(environment)?
@@ -283,7 +283,7 @@ fn openvino(precision: &str, threads: usize) -> ExecutionProviderDispatch {
         .build()
 }
 
-fn cuda(settings: &Settings) -> ExecutionProviderDispatch {
+fn cuda(settings: &ProviderSettings) -> ExecutionProviderDispatch {
     ep::CUDA::default()
         .with_device_id(settings.device as i32)
         // A search that tries all algorithms finds none that is faster, and each model takes longer to load.
@@ -292,7 +292,7 @@ fn cuda(settings: &Settings) -> ExecutionProviderDispatch {
         .build()
 }
 
-fn tensorrt(settings: &Settings, shapes: Option<Shapes>) -> ExecutionProviderDispatch {
+fn tensorrt(settings: &ProviderSettings, shapes: Option<Shapes>) -> ExecutionProviderDispatch {
     let mut provider = ep::TensorRT::default()
         .with_device_id(settings.device as i32)
         .with_fp16(settings.fp16);

@@ -2,11 +2,7 @@
 
 use std::io;
 
-use network::{
-    ModelError, NetworkError,
-    client::{local::OpenError, remote::ConnectError},
-    name::NoModelName,
-};
+use network::{ModelError, NetworkError, client::remote::ConnectError, loader::LoadError, name::NoModelName};
 
 /// Error: a player cannot be opened or cannot continue.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +15,7 @@ pub enum PlayerError {
     Model(#[from] ModelError),
     /// The network cannot be loaded in this process.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Load(#[from] LoadError),
     /// The inference server cannot be used.
     #[error(transparent)]
     Connect(#[from] ConnectError),

@@ -4,9 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use config::{Provider, SecurityConfig};
 use network::batched::EvaluationSource;
-use network::{
-    Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, client::local::NetworkLoader,
-};
+use network::{Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, loader::Loader};
 
 use super::PlayerError;
 
@@ -45,7 +43,7 @@ pub struct Networks {
     runtime: PathBuf,
     /// `None`: the `[security]` of the run that the environment names.
     security: Option<SecurityConfig>,
-    loader: Option<NetworkLoader>,
+    loader: Option<Arc<Loader>>,
     opened: Vec<(ModelName, Arc<OpenedNetwork>)>,
 }
 
@@ -130,8 +128,8 @@ impl Networks {
                     batch,
                     ..
                 } = self.options;
-                let loader = NetworkLoader::new(&self.runtime, provider, threads, batch)?;
-                self.loader.insert(loader).clone()
+                let loader = Loader::new(&self.runtime, threads.max(1), batch.max(1), provider)?;
+                self.loader.insert(Arc::new(loader)).clone()
             }
         };
         let mut copies: Vec<Arc<dyn Network>> = Vec::new();

@@ -9,12 +9,7 @@ use std::{
 
 use anyhow::Context as _;
 use config::Override;
-use network::{
-    batch::Batch,
-    buckets::Buckets,
-    loader::{File, Loader},
-    provider::Settings,
-};
+use network::{ModelFile, batch::Batch, loader::Loader, provider::ProviderSettings};
 
 use super::{child::DrivenChild, positions::Positions};
 
@@ -39,22 +34,22 @@ pub fn start(game: &str, provider: &str, batch: usize, model: &Path) -> anyhow::
 /// Does the work of the child process, as [`DrivenChild`] describes it.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let positions = Positions::play(&arguments.game)?;
-    let environment = network::runtime::load(Path::new(""))?;
     // The server reads this file too.
     let file = std::env::var_os("MINUET_CONFIG").map(PathBuf::from);
     let named: Override = format!("inference.provider={}", arguments.provider).parse()?;
     let settings = config::load_with(file.as_deref(), &[named])?.inference;
     let loader = Loader::new(
-        environment,
-        Settings::from(&settings),
-        Buckets::new(arguments.batch),
+        Path::new(""),
+        ProviderSettings::from(&settings),
+        arguments.batch,
         settings.provider,
     )?;
-    let model = loader.load(File {
-        bytes: &std::fs::read(&arguments.model)?,
-        version: "direct",
+    let model = loader.load(&ModelFile {
+        bytes: std::fs::read(&arguments.model)?.into(),
+        version: "direct".into(),
         step: 0,
-        layout: &positions.layout,
+        layout: positions.layout.clone(),
+        search: None,
     })?;
     let batches: Vec<Batch> = positions
         .batches(arguments.batch)

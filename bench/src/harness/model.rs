@@ -33,7 +33,7 @@ pub fn find(
         step: 1,
     };
     let file = ModelFile {
-        bytes: onnx::random::model(&metadata, blocks, filters, SEED)?,
+        bytes: onnx::random::model(&metadata, blocks, filters, SEED)?.into(),
         version: "random".into(),
         step: 1,
         layout,
@@ -53,7 +53,7 @@ pub async fn publish(store: &str, label: &str, file: &ModelFile) -> anyhow::Resu
     };
     let repository = Repository::open(store)?;
     let version = repository
-        .publish(draft, vec![(MODEL, file.bytes.clone().into())])
+        .publish(draft, vec![(MODEL, file.bytes.clone())])
         .await?;
     let labelled = repository.set_label(label, &version).await;
     labelled.context("the network cannot be published")?;

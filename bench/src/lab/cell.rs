@@ -12,7 +12,7 @@ use games::{
     Game, Notation,
     registry::{self, Visitor},
 };
-use network::{LocalNetwork, ModelFile, ModelName, client::local::NetworkLoader};
+use network::{LocalNetwork, ModelFile, ModelName, loader::Loader};
 
 use super::{
     experiment::{Arm, Experiment},
@@ -73,7 +73,12 @@ impl Visitor for Cell<'_> {
         fs::create_dir_all(spool).with_context(|| format!("cannot create {}", spool.display()))?;
         let mut games = LockStep::<G>::new(roles.config())?;
         let inference = roles.config().inference.clone();
-        let loader = NetworkLoader::new(&inference.runtime, inference.provider, inference.threads, BATCH)?;
+        let loader = Loader::new(
+            &inference.runtime,
+            inference.threads.max(1),
+            BATCH,
+            inference.provider,
+        )?;
         let mut network: Option<LocalNetwork> = None;
         let mut learner_seconds = 0.0;
         loop {
@@ -117,7 +122,7 @@ impl Visitor for Cell<'_> {
 }
 
 impl Cell<'_> {
-    fn load(&self, loader: &NetworkLoader, version: &str) -> anyhow::Result<LocalNetwork> {
+    fn load(&self, loader: &Loader, version: &str) -> anyhow::Result<LocalNetwork> {
         let file = ModelFile::find(&ModelName::Folder {
             path: self.folder.into(),
             version: Some(version.into()),

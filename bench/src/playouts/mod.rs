@@ -16,7 +16,7 @@ use std::{
 
 use anyhow::{Context as _, ensure};
 use games::{Game, registry};
-use network::{ModelFile, ModelName, batched::EvaluationSource, cache::Cache, client::local::NetworkLoader};
+use network::{ModelFile, ModelName, batched::EvaluationSource, cache::Cache, loader::Loader};
 use serde::Serialize;
 
 use self::player::{Player, Totals};
@@ -160,7 +160,7 @@ impl registry::Visitor for Arguments {
 impl Arguments {
     fn measure<G: Game>(&self, file: &ModelFile, provider: config::Provider) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
-        let network = NetworkLoader::new(Path::new(""), provider, 1, largest)?.open(file)?;
+        let network = Loader::new(Path::new(""), 1, largest, provider)?.open(file)?;
         let name = network::Network::description(&network).provider.clone();
         let source = EvaluationSource::Network {
             network: Arc::new(network),

@@ -17,9 +17,8 @@ use std::{
 use ::inference_server::server;
 use ::network::{
     batch::{Batch, Legal, Outputs, RunError, Runner},
-    buckets::Buckets,
     loader::Loader,
-    provider::Settings,
+    provider::ProviderSettings,
 };
 use anyhow::ensure;
 use config::RunConfig;
@@ -103,12 +102,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 
 async fn serve(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result<()> {
     let listener = service::serve::listen(config.inference.listen_address()).await?;
-    let buckets = Buckets::new(config.inference.largest_batch());
-    let environment = ::network::runtime::load(Path::new(""))?;
     let loader = Loader::new(
-        environment,
-        Settings::from(&config.inference),
-        buckets,
+        Path::new(""),
+        ProviderSettings::from(&config.inference),
+        config.inference.largest_batch(),
         config::Provider::Auto,
     )?;
     let loader = loader.simulated(|layout| {
@@ -127,15 +124,15 @@ struct Simulated {
 }
 
 impl Runner for Simulated {
-    fn run(&mut self, mut batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
+    fn run(&mut self, mut batch: Batch) -> Result<Outputs, RunError> {
         let began = Instant::now();
         let legal = batch.take_legal();
-        let answers = Answers::new(&batch, legal, self.actions);
+        let answers = answers(&batch, legal, self.actions);
         let needed = Duration::from_secs_f64(self.pace.seconds(1.0, batch.size() as f64));
         // A wait may end 50 µs late by default. It does end late, by the time of a wake-up, if this cannot be set.
         let _ = rustix::thread::set_current_timer_slack(Some(NonZero::<u64>::MIN));
         thread::sleep(needed.saturating_sub(began.elapsed()));
-        Ok(Box::new(answers))
+        Ok(answers)
     }
 
     /// As on a GPU, which hands over the logits of legal actions only.
@@ -144,54 +141,23 @@ impl Runner for Simulated {
     }
 }
 
-/// Answers that depend on the row and nothing else, so that trees grow as with a network that prefers some actions.
-struct Answers {
-    /// Logits of all actions, or of the legal ones.
-    logits: Vec<f32>,
-    /// Places of a position, if the logits are those of legal actions.
-    width: Option<usize>,
-    values: Vec<f32>,
-}
-
-impl Answers {
-    fn new(batch: &Batch, legal: Option<Legal>, actions: usize) -> Self {
-        let hashes: Vec<u64> = batch.each().map(hash).collect();
-        let width = legal.as_ref().map(|legal| legal.width);
-        let logits = match legal {
-            Some(legal) => {
-                let positions = hashes.iter().zip(legal.actions.chunks(legal.width.max(1)));
-                let logits =
-                    positions.flat_map(|(&hash, own)| own.iter().map(move |&of| logit(hash, of as u64)));
-                logits.collect()
-            }
-            None => hashes
-                .iter()
-                .flat_map(|&hash| (0..actions as u64).map(move |action| logit(hash, action)))
-                .collect(),
-        };
-        Self {
-            logits,
-            width,
-            values: hashes.iter().map(|&hash| VALUE * spread(hash)).collect(),
+/// Returns answers that depend on the row and nothing else, so that trees grow as with a network that prefers some actions.
+fn answers(batch: &Batch, legal: Option<Legal>, actions: usize) -> Outputs {
+    let hashes: Vec<u64> = batch.each().map(hash).collect();
+    let width = legal.as_ref().map(|legal| legal.width);
+    let logits = match legal {
+        Some(legal) => {
+            let positions = hashes.iter().zip(legal.actions.chunks(legal.width.max(1)));
+            let logits = positions.flat_map(|(&hash, own)| own.iter().map(move |&of| logit(hash, of as u64)));
+            logits.collect()
         }
-    }
-}
-
-impl Outputs for Answers {
-    fn logits(&self) -> &[f32] {
-        match self.width {
-            None => &self.logits,
-            Some(_) => &[],
-        }
-    }
-
-    fn legal_logits(&self) -> Option<(&[f32], usize)> {
-        self.width.map(|width| (self.logits.as_slice(), width))
-    }
-
-    fn values(&self) -> &[f32] {
-        &self.values
-    }
+        None => hashes
+            .iter()
+            .flat_map(|&hash| (0..actions as u64).map(move |action| logit(hash, action)))
+            .collect(),
+    };
+    let values = hashes.iter().map(|&hash| VALUE * spread(hash)).collect();
+    Outputs::new(logits, values).with_width(width)
 }
 
 /// Hash of a row.
@@ -247,15 +213,15 @@ mod tests {
     #[test]
     fn answers_follow_the_row_and_are_the_same_for_legal_actions_as_for_all() {
         let rows = vec![1, 2, 3, 4, 1, 2];
-        let all = Answers::new(&Batch::new(rows.clone(), 3), None, 5);
+        let all = answers(&Batch::new(rows.clone(), 3), None, 5);
         let legal = Legal {
             actions: vec![4, 0, 2, 2, 4, 0],
             width: 2,
         };
-        let some = Answers::new(&Batch::new(rows, 3), Some(legal), 5);
-        assert_eq!(all.values, some.values);
-        assert_eq!(all.values[0], all.values[2], "equal rows");
-        assert_ne!(all.values[0], all.values[1]);
+        let some = answers(&Batch::new(rows, 3), Some(legal), 5);
+        assert_eq!(all.values(), some.values());
+        assert_eq!(all.values()[0], all.values()[2], "equal rows");
+        assert_ne!(all.values()[0], all.values()[1]);
         let (picked, width) = some.legal_logits().unwrap();
         let place = |position: usize, action: usize| all.logits()[5 * position + action];
         assert_eq!(width, 2);

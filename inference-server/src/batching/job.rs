@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use games::MoverValue;
-use half::f16;
 use network::{
     cache::{Cache, CacheKey, VersionId},
     model::Model,
@@ -11,13 +10,11 @@ use network::{
 use parking_lot::Mutex;
 use proto::{
     columns::{Lengths, Offsets},
+    priors,
     v1::EvaluateReply,
 };
 use service::telemetry::steps::Cause;
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::Instant,
-};
+use tokio::{sync::mpsc, time::Instant};
 
 use crate::{
     intake::{
@@ -35,20 +32,18 @@ pub struct Evaluation {
     pub version: String,
     /// Value of each position in [-1, 1], from the point of view of the player to act.
     pub values: Vec<f32>,
-    /// Priors in the form of [`Wants::HalfPriors`]; empty for other forms.
-    pub half_priors: Vec<u8>,
-    /// Priors of the legal actions of all positions, or logits `[positions][actions]`; empty for [`Wants::HalfPriors`].
-    pub numbers: Vec<f32>,
+    /// Priors of the legal actions of all positions, or logits `[positions][actions]`: what the request wants.
+    pub policy: Vec<f32>,
 }
 
 impl Evaluation {
-    /// Returns the message of `minuet.v1.Evaluator`, for a request that wants [`Wants::HalfPriors`].
+    /// Returns the message of `minuet.v1.Evaluator`, for a request that wants priors.
     pub fn into_reply(self, id: u64) -> EvaluateReply {
         EvaluateReply {
             id,
             version: self.version,
             values: self.values,
-            priors: self.half_priors.into(),
+            priors: priors::encode(&self.policy),
             error: None,
         }
     }
@@ -57,9 +52,9 @@ impl Evaluation {
 /// Answer to a request, or the reason why there is none.
 pub type EvaluationResult = Result<Evaluation, Refusal>;
 
-/// An answer on its way to a stream.
+/// An answer on its way to the stream or the call that asked.
 #[derive(Debug)]
-pub struct StreamReply {
+pub struct JobReply {
     /// Id of the request.
     pub id: u64,
     /// The answer or the refusal.
@@ -70,49 +65,23 @@ pub struct StreamReply {
 
 /// Destination of an answer.
 #[derive(Debug)]
-pub enum ReplyTo {
-    /// A stream: id of the request, channel of the stream, and the charged memory.
-    Stream(
-        u64,
-        mpsc::UnboundedSender<StreamReply>,
-        Mutex<Option<MemoryCharge>>,
-    ),
-    /// A unary call.
-    Call(Mutex<Option<oneshot::Sender<EvaluationResult>>>),
+pub struct ReplyTo {
+    id: u64,
+    sender: mpsc::UnboundedSender<JobReply>,
+    charge: Mutex<Option<MemoryCharge>>,
 }
 
 impl ReplyTo {
-    /// Returns the destination of request `id` of a stream, with its charged memory.
-    pub fn stream(id: u64, sender: mpsc::UnboundedSender<StreamReply>, charge: Option<MemoryCharge>) -> Self {
-        Self::Stream(id, sender, Mutex::new(charge))
-    }
-
-    /// Returns the destination of a unary call.
-    pub fn call(sender: oneshot::Sender<EvaluationResult>) -> Self {
-        Self::Call(Mutex::new(Some(sender)))
-    }
-
-    /// True if nobody waits for the answer any more.
-    fn is_gone(&self) -> bool {
-        match self {
-            Self::Stream(_, sender, _) => sender.is_closed(),
-            Self::Call(sender) => sender.lock().as_ref().is_none_or(oneshot::Sender::is_closed),
-        }
+    /// Returns the destination of request `id`, with its charged memory.
+    pub fn new(id: u64, sender: mpsc::UnboundedSender<JobReply>, charge: Option<MemoryCharge>) -> Self {
+        let charge = Mutex::new(charge);
+        Self { id, sender, charge }
     }
 
     /// Sends the answer. Does nothing if the client is gone.
     pub(crate) fn send(&self, answer: EvaluationResult) {
-        match self {
-            Self::Stream(id, sender, charge) => {
-                let (id, charge) = (*id, charge.lock().take());
-                drop(sender.send(StreamReply { id, answer, charge }));
-            }
-            Self::Call(sender) => {
-                if let Some(sender) = sender.lock().take() {
-                    drop(sender.send(answer));
-                }
-            }
-        }
+        let (id, charge) = (self.id, self.charge.lock().take());
+        drop(self.sender.send(JobReply { id, answer, charge }));
     }
 }
 
@@ -127,54 +96,17 @@ struct Answering {
 }
 
 impl Answering {
-    /// Makes an answer for `positions` positions that have `legal` legal actions together.
-    fn new(wants: Wants, positions: usize, legal: usize, actions: usize) -> Self {
-        let (half_priors, numbers) = match wants {
-            Wants::HalfPriors => (2 * legal, 0),
-            Wants::Priors => (0, legal),
-            Wants::Logits => (0, positions * actions),
-        };
-        Self {
-            evaluation: Evaluation {
-                version: String::new(),
-                values: vec![0.0; positions],
-                half_priors: vec![0; half_priors],
-                numbers: vec![0.0; numbers],
-            },
-            left: positions,
-            is_over: false,
-        }
-    }
-
-    /// Writes the value and the policy of one position. `legal` holds the offsets of the legal actions. `policy` holds priors
-    /// of the legal actions, or logits of all actions if the client wants those.
-    fn put(&mut self, wants: Wants, legal: &Offsets, position: usize, value: f32, policy: &[f32]) {
+    /// Writes the value and the policy of one position. The numbers of its policy begin at `start`.
+    fn put(&mut self, position: usize, value: f32, start: usize, policy: &[f32]) {
         let Evaluation {
-            values,
-            half_priors,
-            numbers,
-            ..
+            values, policy: all, ..
         } = &mut self.evaluation;
         if let Some(place) = values.get_mut(position) {
             // Rounding in the model must not move a value out of its range.
             *place = value.clamp(-1.0, 1.0);
         }
-        let start = legal.start(position);
-        match wants {
-            Wants::HalfPriors => {
-                let places = half_priors.get_mut(2 * start..).unwrap_or_default();
-                for (place, &prior) in places.chunks_exact_mut(2).zip(policy) {
-                    place.copy_from_slice(&f16::from_f32(prior).to_le_bytes());
-                }
-            }
-            Wants::Priors | Wants::Logits => {
-                let start = match wants {
-                    Wants::Logits => position * policy.len(),
-                    _ => start,
-                };
-                let places = numbers.get_mut(start..start + policy.len());
-                places.unwrap_or_default().copy_from_slice(policy);
-            }
+        if let Some(places) = all.get_mut(start..start + policy.len()) {
+            places.copy_from_slice(policy);
         }
     }
 
@@ -184,17 +116,6 @@ impl Answering {
         self.evaluation.version = version.to_owned();
         std::mem::take(&mut self.evaluation)
     }
-}
-
-/// State of a job at the moment when a batch is formed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// A client waits for the answer.
-    Wanted,
-    /// No client waits for the answer: the client is gone, or the job was answered with an error.
-    Over,
-    /// The deadline has passed, and the client was told so.
-    Late,
 }
 
 /// A validated request. Positions that the cache knows are filled in before it is queued.
@@ -208,6 +129,8 @@ pub struct Job {
     pub queued: Instant,
     model: ResolvedModel,
     request: EvaluationRequest,
+    /// Number of actions of the game.
+    actions: usize,
     /// Offsets of the rows.
     rows: Offsets,
     /// Offsets of the legal actions.
@@ -215,7 +138,7 @@ pub struct Job {
     /// Positions to compute, if the cache knew others. Empty: all positions.
     unknown: Vec<u32>,
     /// Cache hash of every position. Empty without a cache.
-    hashes: Vec<u64>,
+    pub(crate) hashes: Vec<u64>,
     reply_to: ReplyTo,
     answering: Mutex<Answering>,
 }
@@ -234,29 +157,37 @@ pub struct JobSlice {
 impl Job {
     /// Makes a job of a request that [`crate::intake::validate::check`] has accepted.
     pub fn new(model: ResolvedModel, request: EvaluationRequest, caller: Caller, reply_to: ReplyTo) -> Self {
-        let Caller { client, cause, .. } = caller;
         let layout = &model.model.info.layout;
-        let answering = Answering::new(
-            request.wants,
-            request.legal_counts.len(),
-            request.legal_actions.len(),
-            layout.actions as usize,
-        );
+        let (positions, actions) = (request.legal_counts.len(), layout.actions as usize);
+        let numbers = match request.wants {
+            Wants::Priors => request.legal_actions.len(),
+            Wants::Logits => positions * actions,
+        };
+        let evaluation = Evaluation {
+            version: String::new(),
+            values: vec![0.0; positions],
+            policy: vec![0.0; numbers],
+        };
         Self {
-            client,
-            cause,
+            client: caller.client,
+            cause: caller.cause,
             queued: Instant::now(),
             rows: Offsets::new(match layout.row_len() {
                 Some(row_len) => Lengths::Fixed(row_len),
                 None => Lengths::Varying(&request.row_lengths),
             }),
             legal: Offsets::new(Lengths::Varying(&request.legal_counts)),
+            actions,
             model,
             request,
             unknown: Vec::new(),
             hashes: Vec::new(),
             reply_to,
-            answering: Mutex::new(answering),
+            answering: Mutex::new(Answering {
+                evaluation,
+                left: positions,
+                is_over: false,
+            }),
         }
     }
 
@@ -267,31 +198,31 @@ impl Job {
         let positions = self.request_positions();
         let mut hashes = Vec::with_capacity(positions);
         let (mut priors, mut unknown, mut hits) = (Vec::new(), Vec::new(), 0);
-        let (wants, id) = (self.request.wants, self.model.model.info.id);
+        let id = self.model.model.info.id;
         for position in 0..positions {
-            let (row, legal) = self.position(position);
-            let key = CacheKey::new(row, legal);
+            let key = CacheKey::new(self.row(position), self.legal(position));
             hashes.push(key.hash());
-            if wants == Wants::Logits {
+            if self.wants() == Wants::Logits {
                 continue;
             }
             priors.clear();
-            if let Some(cached) = cache.find(&key, id, &mut priors) {
+            if let Some(value) = cache.find(&key, id, &mut priors) {
                 if hits == 0 {
                     unknown.extend(0..position as u32);
                 }
                 hits += 1;
+                let start = self.legal.start(position);
                 let answering = self.answering.get_mut();
                 answering.left = answering.left.saturating_sub(1);
-                answering.put(wants, &self.legal, position, cached.value.get(), &priors);
+                answering.put(position, value.get(), start, &priors);
             } else if hits > 0 {
                 unknown.push(position as u32);
             }
         }
         (self.hashes, self.unknown) = (hashes, unknown);
-        match wants {
+        match self.wants() {
             Wants::Logits => (0, 0),
-            _ => (hits, positions as u64 - hits),
+            Wants::Priors => (hits, positions as u64 - hits),
         }
     }
 
@@ -319,18 +250,27 @@ impl Job {
         }
     }
 
-    /// Sets the cache hashes of the positions.
-    #[cfg(test)]
-    pub(crate) fn set_hashes(&mut self, hashes: Vec<u64>) {
-        self.hashes = hashes;
+    /// Returns the row of a position of the request.
+    pub fn row(&self, position: usize) -> &[u32] {
+        self.rows.part(&self.request.indices, position)
     }
 
-    /// Returns the row and legal actions of a position of the request.
-    fn position(&self, position: usize) -> (&[u32], &[u32]) {
-        (
-            self.rows.part(&self.request.indices, position),
-            self.legal.part(&self.request.legal_actions, position),
-        )
+    /// Returns the legal actions of a position of the request.
+    pub fn legal(&self, position: usize) -> &[u32] {
+        self.legal.part(&self.request.legal_actions, position)
+    }
+
+    /// Returns the cache hash of a position, if there is a cache.
+    pub fn hash(&self, position: usize) -> Option<u64> {
+        self.hashes.get(position).copied()
+    }
+
+    /// Returns the place of a position's policy in the answer: its start and its length.
+    fn policy_place(&self, position: usize) -> (usize, usize) {
+        match self.request.wants {
+            Wants::Priors => (self.legal.start(position), self.legal(position).len()),
+            Wants::Logits => (position * self.actions, self.actions),
+        }
     }
 
     /// Returns the priority of the request.
@@ -353,29 +293,24 @@ impl Job {
     /// answer.
     pub fn model(&self) -> Arc<Model> {
         let validated_by = &self.model.model;
-        let Some(current) = self.slot().and_then(ModelSlot::current) else {
-            return validated_by.clone();
-        };
         let is_partly_known = !self.unknown.is_empty();
-        if Arc::ptr_eq(&current, validated_by)
-            || !is_partly_known && current.info.layout == validated_by.info.layout
-        {
-            current
-        } else {
-            validated_by.clone()
-        }
+        let current = self.slot().and_then(ModelSlot::current);
+        let current =
+            current.filter(|current| !is_partly_known && current.info.layout == validated_by.info.layout);
+        current.unwrap_or_else(|| validated_by.clone())
     }
 
-    /// Returns the state at `now`. A job whose deadline has passed is answered with [`Refusal::Late`].
-    pub fn state(&self, now: Instant) -> State {
-        if self.reply_to.is_gone() || self.answering.lock().is_over {
-            return State::Over;
-        }
+    /// True if the client no longer waits for the answer.
+    pub fn is_abandoned(&self) -> bool {
+        self.reply_to.sender.is_closed()
+    }
+
+    /// True if the job is not answered yet. Answers it with [`Refusal::Late`] if its deadline has passed at `now`.
+    pub fn is_open(&self, now: Instant) -> bool {
         if self.request.deadline.is_some_and(|deadline| deadline <= now) {
             self.refuse(Refusal::Late);
-            return State::Late;
         }
-        State::Wanted
+        !self.answering.lock().is_over
     }
 
     /// Answers with an error. Results that arrive later are dropped.
@@ -396,55 +331,46 @@ impl JobSlice {
             .map(move |number| unknown.get(number).map_or(number, |&position| position as usize))
     }
 
-    /// Returns the row of a position of the request.
-    pub fn row(&self, position: usize) -> &[u32] {
-        self.job.rows.part(&self.job.request.indices, position)
+    /// Returns position, value and policy of each position. `policy` holds the policies back to back.
+    fn parts<'a>(
+        &'a self,
+        values: &'a [f32],
+        mut policy: &'a [f32],
+    ) -> impl Iterator<Item = (usize, f32, &'a [f32])> {
+        self.positions().zip(values).map(move |(position, &value)| {
+            let (_, count) = self.job.policy_place(position);
+            let (own, others) = policy.split_at(policy.len().min(count));
+            policy = others;
+            (position, value, own)
+        })
     }
 
-    /// Returns the legal actions of a position of the request.
-    pub fn legal(&self, position: usize) -> &[u32] {
-        self.job.legal.part(&self.job.request.legal_actions, position)
-    }
-
-    /// True if the positions have cache hashes.
-    pub fn is_hashed(&self) -> bool {
-        !self.job.hashes.is_empty()
-    }
-
-    /// Returns the cache hash of a position, if there is a cache.
-    pub fn hash(&self, position: usize) -> Option<u64> {
-        self.job.hashes.get(position).copied()
-    }
-
-    /// Stores the evaluation of one position by the model with this number, unless the client wants logits or the position
-    /// was not looked up.
-    pub fn store(&self, cache: &Cache, model: VersionId, position: usize, value: f32, priors: &[f32]) {
-        if self.job.wants() == Wants::Logits {
+    /// Stores the evaluations of the slice's positions by the model with this number, unless the client wants logits or the
+    /// positions were not looked up.
+    pub fn store(&self, cache: &Cache, model: VersionId, values: &[f32], policy: &[f32]) {
+        let job = &*self.job;
+        if job.wants() == Wants::Logits {
             return;
         }
-        if let Some(hash) = self.hash(position) {
-            let key = CacheKey::hashed(self.row(position), self.legal(position), hash);
-            cache.insert(&key, model, priors, MoverValue::new(value));
+        for (position, value, priors) in self.parts(values, policy) {
+            if let Some(hash) = job.hash(position) {
+                let key = CacheKey::hashed(job.row(position), job.legal(position), hash);
+                cache.insert(&key, model, priors, MoverValue::new(value));
+            }
         }
     }
 
     /// Adds the computed values and policies of the slice's positions to the answer, and sends the answer when nothing is
-    /// left to compute. `policy` holds, back to back, one number for each legal action, or `actions` logits for each
+    /// left to compute. `policy` holds, back to back, one number for each legal action, or the logits of all actions of each
     /// position if the client wants logits. Returns the number of the request's positions if the answer was sent.
-    pub fn answer(&self, version: &str, values: &[f32], mut policy: &[f32], actions: usize) -> Option<usize> {
+    pub fn answer(&self, version: &str, values: &[f32], policy: &[f32]) -> Option<usize> {
         let job = &*self.job;
         let mut answering = job.answering.lock();
         if answering.is_over {
             return None;
         }
-        for (position, &value) in self.positions().zip(values) {
-            let count = match job.request.wants {
-                Wants::Logits => actions,
-                _ => self.legal(position).len(),
-            };
-            let (own, others) = policy.split_at(policy.len().min(count));
-            policy = others;
-            answering.put(job.request.wants, &job.legal, position, value, own);
+        for (position, value, own) in self.parts(values, policy) {
+            answering.put(position, value, job.policy_place(position).0, own);
         }
         answering.left = answering.left.saturating_sub(self.count);
         if answering.left > 0 {
@@ -459,18 +385,14 @@ impl JobSlice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{caller, model, request};
+    use crate::tests::{job_with, model, request, slot};
 
-    type Replies = mpsc::UnboundedReceiver<StreamReply>;
+    type Replies = mpsc::UnboundedReceiver<JobReply>;
 
     fn job_of(model: &Arc<Model>, request: EvaluationRequest) -> (Job, Replies) {
         let (sender, replies) = mpsc::unbounded_channel();
-        let model = ResolvedModel {
-            model: model.clone(),
-            slot: None,
-        };
-        let job = Job::new(model, request, caller(1), ReplyTo::stream(7, sender, None));
-        (job, replies)
+        let job = job_with(&slot(model.clone()), 1, 7, request, &sender);
+        (Arc::into_inner(job).unwrap(), replies)
     }
 
     fn job(model: &Arc<Model>, marks: &[u32]) -> (Job, Replies) {
@@ -492,17 +414,15 @@ mod tests {
         let (mut first, _replies) = job(&one, &[5, 6]);
         assert_eq!(first.look_up(&cache), (0, 2));
         assert_eq!(first.answer_if_complete(), None);
-        let slice = whole(first);
-        slice.store(&cache, one.info.id, 0, 0.5, &[0.25, 0.75]);
-        slice.store(&cache, one.info.id, 1, -0.5, &[0.5, 0.5]);
+        whole(first).store(&cache, one.info.id, &[0.5, -0.5], &[0.25, 0.75, 0.5, 0.5]);
 
         let (mut all, mut replies) = job(&one, &[6, 5, 6]);
         assert_eq!(all.look_up(&cache), (3, 0));
         assert_eq!(all.answer_if_complete(), Some(3));
         let answer = replies.try_recv().unwrap().answer.unwrap();
         assert_eq!(
-            (answer.version.as_str(), answer.values.as_slice()),
-            ("1", [-0.5, 0.5, -0.5].as_slice())
+            (answer.version.as_str(), answer.values),
+            ("1", vec![-0.5, 0.5, -0.5])
         );
 
         // Another model has no entries.
@@ -514,12 +434,10 @@ mod tests {
         assert_eq!((part.answer_if_complete(), part.positions()), (None, 2));
         let slice = whole(part);
         assert_eq!(slice.positions().collect::<Vec<_>>(), [0, 2]);
-        assert_eq!(slice.answer("1", &[0.1, 0.2], &[1.0, 0.0, 0.0, 1.0], 5), Some(3));
+        assert_eq!(slice.answer("1", &[0.1, 0.2], &[1.0, 0.0, 0.0, 1.0]), Some(3));
         let answer = replies.try_recv().unwrap().answer.unwrap();
         assert_eq!(answer.values, [0.1, 0.5, 0.2]);
-        let mut priors = Vec::new();
-        proto::priors::decode(&answer.half_priors, 6, &mut priors).unwrap();
-        assert_eq!(priors, [1.0, 0.0, 0.25, 0.75, 0.0, 1.0]);
+        assert_eq!(answer.policy, [1.0, 0.0, 0.25, 0.75, 0.0, 1.0]);
     }
 
     #[test]
@@ -531,9 +449,8 @@ mod tests {
         request.legal_actions.clear();
         let (mut logits, _replies) = job_of(&one, request);
         assert_eq!(logits.look_up(&cache), (0, 0));
-        let slice = whole(logits);
-        assert!(slice.hash(0).is_some() && slice.hash(0) == slice.hash(1));
-        slice.store(&cache, one.info.id, 0, 0.5, &[0.0; 5]);
+        assert!(logits.hash(0).is_some() && logits.hash(0) == logits.hash(1));
+        whole(logits).store(&cache, one.info.id, &[0.5; 2], &[0.0; 10]);
         assert_eq!(cache.contents().entries, 0);
     }
 }

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use network::{
+    batch::Outputs,
     cache::Cache,
     softmax::{softmax, softmax_of},
 };
@@ -25,10 +26,9 @@ use crate::{
 pub async fn run(mut finished: mpsc::Receiver<ComputedBatch>, cache: Option<Arc<Cache>>, metrics: &Metrics) {
     let mut scratch = Scratch::default();
     while let Some(batch) = finished.recv().await {
-        let span = BatchSpan::of(&batch);
-        answer(batch, &mut scratch, cache.as_deref(), metrics);
-        if let Some(span) = span {
-            span.send();
+        answer(&batch, &mut scratch, cache.as_deref(), metrics);
+        if telemetry::is_on() {
+            record_span(&batch);
         }
     }
 }
@@ -40,15 +40,9 @@ struct Scratch {
     policy: Vec<f32>,
 }
 
-fn answer(batch: ComputedBatch, scratch: &mut Scratch, cache: Option<&Cache>, metrics: &Metrics) {
-    let ComputedBatch {
-        model,
-        slices,
-        places,
-        outputs,
-        times: _,
-    } = batch;
-    let outputs = match outputs {
+fn answer(batch: &ComputedBatch, scratch: &mut Scratch, cache: Option<&Cache>, metrics: &Metrics) {
+    let (info, slices) = (&batch.formed.model.info, &batch.formed.slices);
+    let outputs = match &batch.outputs {
         Ok(outputs) => outputs,
         Err(error) => {
             for slice in slices {
@@ -57,145 +51,104 @@ fn answer(batch: ComputedBatch, scratch: &mut Scratch, cache: Option<&Cache>, me
             return;
         }
     };
-    let results = Results {
-        actions: model.info.layout.actions as usize,
-        logits: outputs.logits(),
-        legal: outputs.legal_logits(),
-        values: outputs.values(),
-        places: &places,
-    };
     let mut first = 0;
     for slice in slices {
-        let read = results.read(&slice, first, scratch);
+        let read = scratch.read(outputs, info.layout.actions as usize, slice, |number| {
+            let place = batch.places.get(first + number);
+            place.map_or(first + number, |&place| place as usize)
+        });
         first += slice.count;
         if let Err(position) = read {
             tracing::error!(
-                version = model.info.version,
+                version = info.version,
                 position,
                 "the model's answer is not finite"
             );
-            metrics.not_finite();
+            metrics.not_finite.increment(1);
             slice.job.refuse(Refusal::NotFinite { position });
             continue;
         }
         if let Some(cache) = cache {
-            let mut priors = scratch.policy.as_slice();
-            for (position, &value) in slice.positions().zip(&scratch.values) {
-                let (own, others) = priors.split_at(priors.len().min(slice.legal(position).len()));
-                priors = others;
-                slice.store(cache, model.info.id, position, value, own);
-            }
+            slice.store(cache, info.id, &scratch.values, &scratch.policy);
         }
-        let answered = slice.answer(
-            &model.info.version,
-            &scratch.values,
-            &scratch.policy,
-            results.actions,
-        );
-        if let Some(positions) = answered {
+        if let Some(positions) = slice.answer(&info.version, &scratch.values, &scratch.policy) {
             metrics.answered(positions);
         }
     }
 }
 
-/// Outputs of a batch.
-struct Results<'a> {
-    actions: usize,
-    logits: &'a [f32],
-    /// See [`network::batch::Outputs::legal_logits`].
-    legal: Option<(&'a [f32], usize)>,
-    values: &'a [f32],
-    /// See [`ComputedBatch::places`].
-    places: &'a [u32],
-}
-
-impl Results<'_> {
-    /// Reads the values and the policies of a slice into `scratch`. `first` is the number of the slice's first position in
-    /// the batch.
+impl Scratch {
+    /// Reads the values and the policies of a slice. `place` returns the place in the batch of the slice's position of a number.
     ///
     /// # Errors
     /// Index in the request of the first position whose value or policy is not finite.
-    fn read(&self, slice: &JobSlice, first: usize, scratch: &mut Scratch) -> Result<(), usize> {
-        scratch.values.clear();
-        scratch.policy.clear();
-        for (number, position) in (first..).zip(slice.positions()) {
-            let place = self.places.get(number).map_or(number, |&place| place as usize);
+    fn read(
+        &mut self,
+        outputs: &Outputs,
+        actions: usize,
+        slice: &JobSlice,
+        place: impl Fn(usize) -> usize,
+    ) -> Result<(), usize> {
+        self.values.clear();
+        self.policy.clear();
+        let (all, picked, values) = (outputs.logits(), outputs.legal_logits(), outputs.values());
+        for (number, position) in slice.positions().enumerate() {
+            let place = place(number);
             let row = |width: usize| place * width..(place + 1) * width;
-            let logits = self.logits.get(row(self.actions)).unwrap_or_default();
-            let value = self.values.get(place).copied().unwrap_or(f32::NAN);
-            let is_finite = match slice.job.wants() {
-                Wants::Logits => {
-                    scratch.policy.extend_from_slice(logits);
+            let logits = all.get(row(actions)).unwrap_or_default();
+            let value = values.get(place).copied().unwrap_or(f32::NAN);
+            let legal = slice.job.legal(position);
+            let is_finite = match (slice.job.wants(), picked) {
+                (Wants::Logits, _) => {
+                    self.policy.extend_from_slice(logits);
                     logits.iter().all(|logit| logit.is_finite())
                 }
-                _ => match self.legal {
-                    None => softmax(logits, slice.legal(position), &mut scratch.policy),
-                    Some((legal, width)) => {
-                        let own = legal.get(row(width)).unwrap_or_default();
-                        let count = slice.legal(position).len();
-                        own.len() >= count && softmax_of(own.iter().copied().take(count), &mut scratch.policy)
-                    }
-                },
+                (Wants::Priors, None) => softmax(logits, legal, &mut self.policy),
+                (Wants::Priors, Some((picked, width))) => {
+                    let own = picked.get(row(width)).unwrap_or_default();
+                    let own = own.get(..legal.len());
+                    own.is_some_and(|own| softmax_of(own.iter().copied(), &mut self.policy))
+                }
             };
             if !is_finite || !value.is_finite() {
                 return Err(position);
             }
-            scratch.values.push(value);
+            self.values.push(value);
         }
         Ok(())
     }
 }
 
-/// Trace span of a batch that is about to be answered: the wait of its requests, the duration of each step, and links to the
+/// Sends the trace span of a batch that was just answered: the wait of its requests, the duration of each step, and links to the
 /// calls that brought the requests.
-struct BatchSpan {
-    /// Time at which the oldest request was queued.
-    queued: Instant,
-    times: Times,
-    causes: Vec<Cause>,
-    attributes: [KeyValue; 5],
-}
-
-impl BatchSpan {
-    /// Returns the span of `batch`. `None` if spans are not collected.
-    fn of(batch: &ComputedBatch) -> Option<Self> {
-        if !telemetry::is_on() {
-            return None;
-        }
-        let queued = batch.slices.iter().map(|slice| slice.job.queued.into_std());
-        let positions: usize = batch.slices.iter().map(|slice| slice.count).sum();
-        let info = &batch.model.info;
-        Some(Self {
-            queued: queued.min().unwrap_or(batch.times.taken),
-            times: batch.times,
-            causes: batch
-                .slices
-                .iter()
-                .filter_map(|slice| slice.job.cause.clone())
-                .collect(),
-            attributes: [
-                KeyValue::new("minuet.model.version", info.version.clone()),
-                KeyValue::new("minuet.model.provider", info.provider),
-                KeyValue::new("minuet.batch.requests", batch.slices.len() as i64),
-                KeyValue::new("minuet.batch.positions", positions as i64),
-                KeyValue::new("minuet.batch.failed", batch.outputs.is_err()),
-            ],
-        })
-    }
-
-    /// Ends the span now and sends it to the collector.
-    fn send(self) {
-        let Times {
-            taken,
-            assembled,
-            computed,
-        } = self.times;
-        let steps = [
-            ("queue", self.queued, taken),
-            ("assemble", taken, assembled),
-            ("device", assembled, computed),
-            ("reply", computed, Instant::now()),
-        ];
-        steps::record_spans("batch", &steps, self.causes, self.attributes);
-    }
+fn record_span(batch: &ComputedBatch) {
+    let ComputedBatch {
+        formed,
+        outputs,
+        times,
+        ..
+    } = batch;
+    let Times {
+        taken,
+        assembled,
+        computed,
+    } = *times;
+    let info = &formed.model.info;
+    let jobs = formed.slices.iter().map(|slice| &slice.job);
+    let queued = jobs.clone().map(|job| job.queued.into_std()).min();
+    let steps = [
+        ("queue", queued.unwrap_or(taken), taken),
+        ("assemble", taken, assembled),
+        ("device", assembled, computed),
+        ("reply", computed, Instant::now()),
+    ];
+    let attributes = [
+        KeyValue::new("minuet.model.version", info.version.clone()),
+        KeyValue::new("minuet.model.provider", info.provider),
+        KeyValue::new("minuet.batch.requests", formed.slices.len() as i64),
+        KeyValue::new("minuet.batch.positions", formed.positions as i64),
+        KeyValue::new("minuet.batch.failed", outputs.is_err()),
+    ];
+    let causes: Vec<Cause> = jobs.filter_map(|job| job.cause.clone()).collect();
+    steps::record_spans("batch", &steps, causes, attributes);
 }

@@ -4,13 +4,11 @@
 //! | module | contents |
 //! |---|---|
 //! | [`stream`] | an actor's stream of requests, with back-pressure |
-//! | [`request`] | a request in the form that all protocols share, and the client that sent it |
+//! | [`request`] | a request in the form that all protocols share, the client that sent it, and its deadline |
 //! | [`validate`] | checks every number of a request against the model's layout |
 //! | [`refusal`] | the reasons for which a request is refused |
-//! | [`deadline`] | reads a call's deadline |
 //! | [`memory`] | limits on the memory of answers that clients have not read yet |
 
-pub mod deadline;
 pub mod memory;
 pub mod refusal;
 pub mod request;
@@ -25,7 +23,7 @@ use std::{
 
 use network::cache::Cache;
 use service::{listener::Peer, telemetry::steps::Cause};
-use tokio::{sync::oneshot, time::timeout_at};
+use tokio::{sync::mpsc, time::timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -110,20 +108,20 @@ impl Intake {
         request: EvaluationRequest,
     ) -> EvaluationResult {
         let (client, deadline) = (caller.client, request.deadline);
-        let (sender, mut answer) = oneshot::channel();
-        self.submit(caller, model, request, ReplyTo::call(sender));
+        // Dropped after the receiver, so that the request is no longer wanted when the queue is swept.
         let mut cancelled = Cancelled(Some((&self.batcher, client)));
-        let answered = match deadline {
-            None => answer.await,
+        let (sender, mut replies) = mpsc::unbounded_channel();
+        self.submit(caller, model, request, ReplyTo::new(0, sender, None));
+        let reply = match deadline {
+            None => replies.recv().await,
             // The device may compute a request whose caller has timed out, if it has begun it. A request that still waits is
             // removed.
-            Some(deadline) => match timeout_at(deadline, &mut answer).await {
-                Ok(answered) => answered,
-                Err(_) => return Err(Refusal::Late),
-            },
+            Some(deadline) => timeout_at(deadline, replies.recv())
+                .await
+                .map_err(|_| Refusal::Late)?,
         };
         cancelled.0 = None;
-        answered.map_err(|_| Refusal::Stopping)?
+        reply.ok_or(Refusal::Stopping)?.answer
     }
 
     /// Validates a request for the model with this name and queues it. The answer or the refusal goes to `reply_to`; at once

@@ -1,8 +1,18 @@
-//! A request in the form that all protocols share, and the client that sent it.
+//! A request in the form that all protocols share, the client that sent it, and its deadline.
+
+use std::time::Duration;
 
 use proto::v1::EvaluateRequest;
 use service::{listener::Peer, telemetry::steps::Cause};
 use tokio::time::Instant;
+use tonic::Request;
+
+/// gRPC's header with the deadline of a call: at most eight digits and a unit.
+const HEADER: &str = "grpc-timeout";
+const MOST_DIGITS: usize = 8;
+/// Time by which a call is answered before its deadline. At the deadline the transport, which watches the same header, ends the
+/// call with CANCELLED, and the runtime's timers tick in milliseconds.
+const AHEAD: Duration = Duration::from_millis(2);
 
 /// A client. Each connection is one, and batches are shared fairly between clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,13 +39,11 @@ pub enum Priority {
     SelfPlay,
 }
 
-/// Form of the policy that a client wants.
+/// Policy that a client wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wants {
-    /// Priors of the legal actions in half precision, encoded by [`proto::priors`].
+    /// Priors of the legal actions.
     #[default]
-    HalfPriors,
-    /// Priors of the legal actions, in f32.
     Priors,
     /// Logits of all actions. The request has no legal actions.
     Logits,
@@ -52,7 +60,7 @@ pub struct EvaluationRequest {
     pub legal_actions: Vec<u32>,
     /// Number of legal actions of each position. Its length is the number of positions.
     pub legal_counts: Vec<u32>,
-    /// Form of the policy in the answer.
+    /// Policy in the answer.
     pub wants: Wants,
     /// Priority in the queue.
     pub priority: Priority,
@@ -66,7 +74,6 @@ impl EvaluationRequest {
     pub fn bytes(&self, actions: usize) -> usize {
         let (positions, legal) = (self.legal_counts.len(), self.legal_actions.len());
         let policy = match self.wants {
-            Wants::HalfPriors => 2 * legal,
             Wants::Priors => size_of::<f32>() * legal,
             Wants::Logits => positions.saturating_mul(size_of::<f32>() * actions),
         };
@@ -85,7 +92,7 @@ impl EvaluationRequest {
 
 impl From<EvaluateRequest> for EvaluationRequest {
     fn from(request: EvaluateRequest) -> Self {
-        let timeout = std::time::Duration::from_millis(request.timeout_ms.into());
+        let timeout = Duration::from_millis(request.timeout_ms.into());
         Self {
             priority: match request.priority() {
                 proto::v1::Priority::Play => Priority::Play,
@@ -95,8 +102,70 @@ impl From<EvaluateRequest> for EvaluationRequest {
             row_lengths: request.row_lengths,
             legal_actions: request.legal_actions,
             legal_counts: request.legal_counts,
-            wants: Wants::HalfPriors,
+            wants: Wants::Priors,
             deadline: (!timeout.is_zero()).then(|| Instant::now() + timeout),
         }
+    }
+}
+
+/// Returns the time by which a call that has just arrived must be answered; `None` if the client sets no deadline.
+pub(crate) fn deadline_of<T>(request: &Request<T>) -> Option<Instant> {
+    let text = request.metadata().get(HEADER)?.to_str().ok()?;
+    let time = read_timeout(text)?;
+    Instant::now().checked_add(time.saturating_sub(AHEAD).max(time / 2))
+}
+
+fn read_timeout(text: &str) -> Option<Duration> {
+    let unit = text.char_indices().next_back()?;
+    let digits = text.get(..unit.0)?;
+    if digits.len() > MOST_DIGITS || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let number: u64 = digits.parse().ok()?;
+    Some(match unit.1 {
+        'H' => Duration::from_secs(3600 * number),
+        'M' => Duration::from_secs(60 * number),
+        'S' => Duration::from_secs(number),
+        'm' => Duration::from_millis(number),
+        'u' => Duration::from_micros(number),
+        'n' => Duration::from_nanos(number),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_unit_and_nothing_else() {
+        let says = |text: &str| read_timeout(text).map(|time| time.as_nanos());
+        for (text, nanos) in [
+            ("2H", 7_200_000_000_000),
+            ("3M", 180_000_000_000),
+            ("4S", 4_000_000_000),
+            ("50m", 50_000_000),
+            ("60u", 60_000),
+            ("70n", 70),
+            ("99999999H", 359_999_996_400_000_000_000),
+        ] {
+            assert_eq!(says(text), Some(nanos), "{text}");
+        }
+        for text in "|S|1|-1S|+1S|1.5S|100000000n|1s|1µ|1 S".split('|') {
+            assert_eq!(says(text), None, "{text}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_is_answered_before_the_transport_gives_up_on_it() {
+        let after = |text: &'static str| {
+            let mut request = Request::new(());
+            request.metadata_mut().insert(HEADER, text.parse().unwrap());
+            deadline_of(&request).map(|deadline| (deadline - Instant::now()).as_micros())
+        };
+        assert_eq!(after("1S"), Some(998_000));
+        assert_eq!(after("2m"), Some(1_000));
+        assert_eq!(after("soon"), None);
+        assert_eq!(deadline_of(&Request::new(())), None);
     }
 }

@@ -17,7 +17,7 @@ use tokio_stream::Stream;
 use tonic::{Status, Streaming};
 
 use crate::{
-    batching::job::{Evaluation, ReplyTo, StreamReply},
+    batching::job::{Evaluation, JobReply, ReplyTo},
     intake::{
         Intake,
         memory::{ChargedStream, MemoryCharge},
@@ -29,7 +29,7 @@ use crate::{
 /// Largest number of requests of one stream that are queued, computed, or answered but not yet sent.
 pub const MAX_IN_FLIGHT: usize = 128;
 
-type Sender = mpsc::UnboundedSender<StreamReply>;
+type Sender = mpsc::UnboundedSender<JobReply>;
 
 /// Status with which a stream ended, unless its client ended it.
 pub(crate) type End = Arc<Mutex<Option<Status>>>;
@@ -43,7 +43,7 @@ pub(crate) fn open(
     // The permits bound the channel: every answer belongs to a request that holds one.
     let (sender, answers) = mpsc::unbounded_channel();
     let (permits, end) = (Arc::new(Semaphore::new(MAX_IN_FLIGHT)), End::default());
-    intake.metrics.streams(1.0);
+    intake.metrics.streams.increment(1.0);
     let replies = ReplyStream {
         answers,
         permits: permits.clone(),
@@ -103,12 +103,12 @@ async fn read(
             biased;
             charge = charging => charge,
             () = &mut shutdown => {
-                ReplyTo::stream(id, sender.clone(), None).send(Err(Refusal::Stopping));
+                ReplyTo::new(id, sender.clone(), None).send(Err(Refusal::Stopping));
                 return None;
             }
             () = &mut closed => return None,
         };
-        let reply_to = ReplyTo::stream(id, sender.clone(), charge);
+        let reply_to = ReplyTo::new(id, sender.clone(), charge);
         intake.submit(caller.clone(), &model, evaluation, reply_to);
     }
     None
@@ -116,7 +116,7 @@ async fn read(
 
 /// Answers of one stream. The stream ends when the reading task has ended and all its requests are answered.
 pub(crate) struct ReplyStream {
-    answers: mpsc::UnboundedReceiver<StreamReply>,
+    answers: mpsc::UnboundedReceiver<JobReply>,
     permits: Arc<Semaphore>,
     intake: Arc<Intake>,
     client: ClientId,
@@ -132,7 +132,7 @@ impl Stream for ReplyStream {
             return Poll::Ready(None);
         }
         let item = match ready!(self.answers.poll_recv(context)) {
-            Some(StreamReply { id, answer, charge }) => {
+            Some(JobReply { id, answer, charge }) => {
                 self.permits.add_permits(1);
                 let reply = answer.map(|evaluation: Evaluation| evaluation.into_reply(id));
                 let reply = reply.unwrap_or_else(|refusal| {
@@ -158,7 +158,7 @@ pub(crate) fn last(intake: &Intake, end: &End) -> Option<Status> {
 
 impl Drop for ReplyStream {
     fn drop(&mut self) {
-        self.intake.metrics.streams(-1.0);
+        self.intake.metrics.streams.decrement(1.0);
         self.answers.close();
         self.intake.batcher.sweep(self.client);
     }

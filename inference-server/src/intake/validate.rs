@@ -109,7 +109,7 @@ mod tests {
     use tonic::Code;
 
     use super::*;
-    use crate::testing::layout;
+    use crate::tests::layout;
 
     fn good() -> EvaluationRequest {
         EvaluationRequest {

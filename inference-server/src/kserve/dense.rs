@@ -79,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::testing::layout;
+    use crate::tests::layout;
 
     fn stack() -> PlaneStack {
         layout().stack().unwrap().clone()

@@ -1,35 +1,67 @@
-//! Descriptions of a model in the protocol: metadata, and Triton's configuration.
+//! Models that requests name, and their descriptions in the protocol: metadata, and Triton's configuration.
 
-use games::RowLayout;
+use std::sync::Arc;
+
+use network::model::Model;
 use onnx::model::{PLANES, POLICY, ROWS, VALUE};
 use proto::inference::{
     DataType, ModelConfig, ModelDynamicBatching, ModelInput, ModelMetadataResponse, ModelOutput,
     model_metadata_response::TensorMetadata,
 };
+use tonic::Status;
+
+use super::error::{invalid, refused, unknown_model};
+use crate::intake::{Intake, refusal::Refusal};
 
 /// Suffix of a model's name that selects a description with dense planes as input.
-pub const DENSE: &str = "_dense";
+const DENSE: &str = "_dense";
 
 const PLATFORM: &str = "onnxruntime_onnx";
 const BACKEND: &str = "onnxruntime";
 
-/// A model and the form that a client requests.
-#[derive(Clone, Copy, Debug)]
-pub struct DescribedModel<'a> {
+/// A model that a request named.
+pub(super) struct FoundModel {
+    pub(super) model: Arc<Model>,
+    /// Canonical name of the model on this server.
+    pub(super) name: String,
     /// Name in the request.
-    pub name: &'a str,
+    asked: String,
     /// True if the input is described as planes.
-    pub is_dense: bool,
-    /// Version of the model.
-    pub version: &'a str,
-    /// Layout of its rows.
-    pub layout: &'a RowLayout,
+    is_dense: bool,
 }
 
-impl DescribedModel<'_> {
+impl FoundModel {
+    /// Finds the model that a request names.
+    ///
+    /// # Errors
+    /// The status if there is no such model, or if it is not loaded.
+    pub(super) fn find(intake: &Intake, asked: &str, version: &str) -> Result<Self, Status> {
+        let plain = asked.strip_suffix(DENSE);
+        let is_dense = plain.is_some();
+        let plain = plain.unwrap_or(asked);
+        if plain.is_empty() {
+            return Err(invalid("the request does not name a model"));
+        }
+        let name = if version.is_empty() || version == plain {
+            plain.to_owned()
+        } else {
+            format!("{plain}/{version}")
+        };
+        let found = intake.models.find(&name).map_err(|refusal| match refusal {
+            Refusal::UnknownModel(_) => unknown_model(asked, version),
+            other => refused(&other),
+        })?;
+        Ok(Self {
+            model: found.model,
+            name,
+            asked: asked.to_owned(),
+            is_dense,
+        })
+    }
+
     /// Returns name, type and shape of the input, without the batch dimension.
     fn input(&self) -> (&'static str, &'static str, DataType, Vec<i64>) {
-        match self.layout.stack() {
+        match self.model.info.layout.stack() {
             Ok(stack) if self.is_dense => {
                 let dims = vec![i64::from(stack.planes), 8, 8];
                 (PLANES, "FP32", DataType::TypeFp32, dims)
@@ -41,45 +73,44 @@ impl DescribedModel<'_> {
     }
 
     fn outputs(&self) -> [(&'static str, i64); 2] {
-        [(POLICY, i64::from(self.layout.actions)), (VALUE, 1)]
+        [(POLICY, i64::from(self.model.info.layout.actions)), (VALUE, 1)]
     }
 
     /// Returns the model's metadata.
-    pub fn metadata(&self) -> ModelMetadataResponse {
+    pub(super) fn metadata(&self) -> ModelMetadataResponse {
         let tensor = |name: &str, datatype: &str, dims: &[i64]| TensorMetadata {
             name: name.into(),
             datatype: datatype.into(),
-            shape: std::iter::once(-1).chain(dims.iter().copied()).collect(),
+            shape: [&[-1], dims].concat(),
         };
         let (name, datatype, _, dims) = self.input();
-        let parameters = [
-            ("game", self.layout.game.clone()),
+        let properties = [
+            ("game", self.model.info.layout.game.as_str()),
             (
                 "also",
                 "input legal_actions INT32 [-1,k], padded with -1: output priors FP32 [-1,k] in place of policy_logits; \
-                 indices may be INT32; planes FP32 [-1,planes,8,8] may replace indices"
-                    .into(),
+                 indices may be INT32; planes FP32 [-1,planes,8,8] may replace indices",
             ),
         ];
         ModelMetadataResponse {
-            name: self.name.into(),
-            versions: vec![self.version.into()],
+            name: self.asked.clone(),
+            versions: vec![self.model.info.version.clone()],
             platform: PLATFORM.into(),
             inputs: vec![tensor(name, datatype, &dims)],
             outputs: self
                 .outputs()
                 .map(|(name, width)| tensor(name, "FP32", &[width]))
-                .to_vec(),
-            properties: parameters.map(|(key, value)| (key.to_owned(), value)).into(),
+                .into(),
+            properties: properties.map(|(key, value)| (key.into(), value.into())).into(),
         }
     }
 
-    /// Returns the model's configuration. Requests have at most `max_request` positions and wait at most `max_wait_us`
-    /// microseconds for others of their batch.
-    pub fn config(&self, max_request: usize, max_wait_us: u64) -> ModelConfig {
+    /// Returns the model's configuration. Requests have at most `max_request` positions. They wait for others of their batch only
+    /// while the device is busy.
+    pub(super) fn config(&self, max_request: usize) -> ModelConfig {
         let (name, _, data_type, dims) = self.input();
         ModelConfig {
-            name: self.name.into(),
+            name: self.asked.clone(),
             platform: PLATFORM.into(),
             max_batch_size: i32::try_from(max_request).unwrap_or(i32::MAX),
             input: vec![ModelInput {
@@ -94,11 +125,8 @@ impl DescribedModel<'_> {
                     data_type: DataType::TypeFp32.into(),
                     dims: vec![width],
                 })
-                .to_vec(),
-            dynamic_batching: Some(ModelDynamicBatching {
-                preferred_batch_size: Vec::new(),
-                max_queue_delay_microseconds: max_wait_us,
-            }),
+                .into(),
+            dynamic_batching: Some(ModelDynamicBatching::default()),
             backend: BACKEND.into(),
         }
     }

@@ -1,16 +1,16 @@
 //! `inference.GRPCInferenceService`: the Open Inference Protocol (KServe v2), for clients that were not written for Minuet.
 //!
-//! A request of this protocol is parsed to an [`EvaluationRequest`](crate::intake::request::EvaluationRequest) ([`request`]), so it
+//! A request of this protocol is parsed to an [`EvaluationRequest`](crate::intake::request::EvaluationRequest) (`request`), so it
 //! shares queue and batches with requests of `minuet.v1.Evaluator`, and its answer is written as tensors. Models have the names of
 //! [`crate::models::names`], with the version in the name or in a field of its own. The suffix `_dense` selects a description of
-//! the model with planes as its input ([`describe`]).
+//! the model with planes as its input (`describe`).
 
 mod answer;
-pub mod dense;
-pub mod describe;
-pub mod error;
-pub mod request;
-pub mod tensor;
+mod dense;
+mod describe;
+mod error;
+mod request;
+mod tensor;
 
 use std::{pin::Pin, sync::Arc};
 
@@ -27,12 +27,14 @@ use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
 use crate::intake::{
-    Intake, deadline,
+    Intake,
     memory::ChargedStream,
     refusal::Refusal,
+    request::deadline_of,
     stream::{End, MAX_IN_FLIGHT, last},
 };
-use answer::{OpenStream, find, infer, infer_in_band, prepare};
+use answer::{OpenStream, infer, infer_in_band, prepare};
+use describe::FoundModel;
 
 /// Extensions of the protocol that are served.
 const EXTENSIONS: [&str; 4] = [
@@ -46,13 +48,12 @@ const EXTENSIONS: [&str; 4] = [
 #[derive(Clone, Debug)]
 pub struct KserveService {
     intake: Arc<Intake>,
-    max_wait_us: u64,
 }
 
 impl KserveService {
-    /// Creates a service that sends its requests to `intake`. `max_wait_us` is part of the models' configuration.
-    pub fn new(intake: Arc<Intake>, max_wait_us: u64) -> Self {
-        Self { intake, max_wait_us }
+    /// Creates a service that sends its requests to `intake`.
+    pub fn new(intake: Arc<Intake>) -> Self {
+        Self { intake }
     }
 }
 
@@ -93,7 +94,7 @@ impl GrpcInferenceService for KserveService {
         request: Request<ModelReadyRequest>,
     ) -> Result<Response<ModelReadyResponse>, Status> {
         let ModelReadyRequest { name, version } = request.into_inner();
-        let ready = find(&self.intake, &name, &version).is_ok();
+        let ready = FoundModel::find(&self.intake, &name, &version).is_ok();
         Ok(Response::new(ModelReadyResponse { ready }))
     }
 
@@ -102,8 +103,8 @@ impl GrpcInferenceService for KserveService {
         request: Request<ModelMetadataRequest>,
     ) -> Result<Response<ModelMetadataResponse>, Status> {
         let ModelMetadataRequest { name, version } = request.into_inner();
-        let found = find(&self.intake, &name, &version)?;
-        Ok(Response::new(found.description(&name).metadata()))
+        let found = FoundModel::find(&self.intake, &name, &version)?;
+        Ok(Response::new(found.metadata()))
     }
 
     async fn model_config(
@@ -111,10 +112,8 @@ impl GrpcInferenceService for KserveService {
         request: Request<ModelConfigRequest>,
     ) -> Result<Response<ModelConfigResponse>, Status> {
         let ModelConfigRequest { name, version } = request.into_inner();
-        let found = find(&self.intake, &name, &version)?;
-        let config = found
-            .description(&name)
-            .config(self.intake.max_request, self.max_wait_us);
+        let found = FoundModel::find(&self.intake, &name, &version)?;
+        let config = found.config(self.intake.max_request);
         Ok(Response::new(ModelConfigResponse { config: Some(config) }))
     }
 
@@ -123,7 +122,7 @@ impl GrpcInferenceService for KserveService {
         request: Request<ModelInferRequest>,
     ) -> Result<Response<ModelInferResponse>, Status> {
         let caller = self.intake.caller(Peer::of(&request));
-        let deadline = deadline::of(&request);
+        let deadline = deadline_of(&request);
         let prepared = prepare(&self.intake, &caller, request.into_inner()).await;
         let (response, _charge) = infer(&self.intake, caller, prepared, deadline).await?;
         Ok(Response::new(response))

@@ -2,8 +2,9 @@
 
 use bytes::Bytes;
 use proto::inference::{ModelInferRequest, model_infer_request::InferInputTensor};
+use tonic::Status;
 
-use super::error::InferError;
+use super::error::{check_number, invalid};
 
 /// Largest number of inputs of a request.
 pub const MOST_INPUTS: usize = 3;
@@ -18,21 +19,21 @@ pub struct Input<'a> {
 /// Returns the inputs of a request, at most [`MOST_INPUTS`] with distinct names, each with its contents.
 ///
 /// # Errors
-/// [`InferError::Invalid`] for more inputs, a duplicate one, or mixed typed and raw contents.
-pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, InferError> {
+/// A status that names the tensor. for more inputs, a duplicate one, or mixed typed and raw contents.
+pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, Status> {
     let (tensors, raw) = (&request.inputs, &request.raw_input_contents);
     // Checked first, because a message may contain millions.
-    InferError::check_number("inputs", tensors.len(), MOST_INPUTS)?;
+    check_number("inputs", tensors.len(), MOST_INPUTS)?;
     if !raw.is_empty() {
         if raw.len() != tensors.len() {
-            return Err(InferError::Invalid(format!(
+            return Err(invalid(format!(
                 "{} raw_input_contents for {} inputs; one is needed for each",
                 raw.len(),
                 tensors.len()
             )));
         }
         if let Some(tensor) = tensors.iter().find(|tensor| tensor.contents.is_some()) {
-            return Err(InferError::Invalid(format!(
+            return Err(invalid(format!(
                 "input '{}' has contents although raw_input_contents are given; use one of them",
                 tensor.name
             )));
@@ -41,10 +42,10 @@ pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, InferError>
     let mut inputs: Vec<Input<'_>> = Vec::with_capacity(tensors.len());
     for (number, tensor) in tensors.iter().enumerate() {
         if inputs.iter().any(|input| input.tensor.name == tensor.name) {
-            return Err(InferError::Invalid(format!("duplicate input '{}'", tensor.name)));
+            return Err(invalid(format!("duplicate input '{}'", tensor.name)));
         }
         if let Some(parameter) = tensor.parameters.keys().next() {
-            return Err(InferError::Invalid(format!(
+            return Err(invalid(format!(
                 "input '{}': the parameter '{parameter}' is not supported",
                 tensor.name
             )));
@@ -65,8 +66,6 @@ pub trait Element: Copy {
     fn typed(tensor: &InferInputTensor) -> &[Self];
     /// Reads an element from four bytes, little-endian.
     fn from_bytes(bytes: [u8; 4]) -> Self;
-    /// Writes an element as four bytes, little-endian.
-    fn to_bytes(self) -> [u8; 4];
 }
 
 macro_rules! element {
@@ -81,9 +80,6 @@ macro_rules! element {
             }
             fn from_bytes(bytes: [u8; 4]) -> Self {
                 Self::from_le_bytes(bytes)
-            }
-            fn to_bytes(self) -> [u8; 4] {
-                self.to_le_bytes()
             }
         }
     };
@@ -106,8 +102,8 @@ impl<'a> Input<'a> {
     /// Returns the first dimension, the number of positions, if the shape is `[n, dims…]`; a 0 in `dims` allows any length from 1.
     ///
     /// # Errors
-    /// [`InferError::Invalid`].
-    pub fn positions(&self, dims: &[usize]) -> Result<usize, InferError> {
+    /// A status that names the tensor..
+    pub fn positions(&self, dims: &[usize]) -> Result<usize, Status> {
         let shape = &self.tensor.shape;
         let fits = |(&found, &expected): (&i64, &usize)| {
             usize::try_from(found).is_ok_and(|found| found >= 1 && (expected == 0 || found == expected))
@@ -124,18 +120,18 @@ impl<'a> Input<'a> {
         usize::try_from(last).unwrap_or_default()
     }
 
-    fn shape_error(&self, dims: &[usize]) -> InferError {
+    fn shape_error(&self, dims: &[usize]) -> Status {
         let dims = dims.iter().map(|&dim| if dim == 0 { -1 } else { dim as i64 });
         let expected: Vec<i64> = std::iter::once(-1).chain(dims).collect();
-        InferError::Invalid(format!(
+        invalid(format!(
             "unexpected shape for input '{}': expected {expected:?}, got {:?}",
             self.tensor.name, self.tensor.shape
         ))
     }
 
     /// Returns the error for an unsuitable data type.
-    pub fn datatype_error(&self, expected: &str) -> InferError {
-        InferError::Invalid(format!(
+    pub fn datatype_error(&self, expected: &str) -> Status {
+        invalid(format!(
             "unexpected datatype for input '{}': expected {expected}, got {}",
             self.tensor.name, self.tensor.datatype
         ))
@@ -144,15 +140,15 @@ impl<'a> Input<'a> {
     /// Reads the elements, which must be of type `T` and match the shape in number.
     ///
     /// # Errors
-    /// [`InferError::Invalid`].
-    pub fn read<T: Element>(&self) -> Result<Vec<T>, InferError> {
+    /// A status that names the tensor..
+    pub fn read<T: Element>(&self) -> Result<Vec<T>, Status> {
         if self.tensor.datatype != T::DATATYPE {
             return Err(self.datatype_error(T::DATATYPE));
         }
         let dims = self.tensor.shape.iter().map(|&dim| u64::try_from(dim).ok());
         let count = dims.reduce(|product, side| product?.checked_mul(side?)).flatten();
         let wrong = |expected: u64, found: usize, unit: &str| {
-            InferError::Invalid(format!(
+            invalid(format!(
                 "input '{}' has {found} {unit}, its shape {:?} needs {expected}",
                 self.tensor.name, self.tensor.shape
             ))
@@ -205,7 +201,7 @@ mod tests {
         #[test]
         fn raw_and_typed_contents_read_the_same(numbers in prop::collection::vec(any::<i32>(), 1..40)) {
             let shape = [numbers.len() as i64, 1];
-            let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_bytes()).collect();
+            let bytes: Vec<u8> = numbers.iter().flat_map(|number| number.to_le_bytes()).collect();
             let raw = request(tensor("INT32", &shape), &[&bytes]);
             let mut typed = tensor("INT32", &shape);
             typed.contents = Some(InferTensorContents { int_contents: numbers.clone(), ..InferTensorContents::default() });
@@ -232,18 +228,22 @@ mod tests {
     fn errors_name_the_tensor_the_expected_and_the_found_value() {
         let wrong = request(tensor("FP32", &[2, 3]), &[&[0; 24]]);
         let input = inputs(&wrong).unwrap()[0];
-        let message = input.read::<u32>().unwrap_err().to_string();
+        let message = input.read::<u32>().unwrap_err().message().to_owned();
         assert_eq!(
             message,
             "unexpected datatype for input 'x': expected UINT32, got FP32"
         );
-        let message = input.positions(&[4]).unwrap_err().to_string();
+        let message = input.positions(&[4]).unwrap_err().message().to_owned();
         assert_eq!(
             message,
             "unexpected shape for input 'x': expected [-1, 4], got [2, 3]"
         );
         let short = request(tensor("FP32", &[2, 3]), &[&[0; 23]]);
-        let message = inputs(&short).unwrap()[0].read::<f32>().unwrap_err().to_string();
+        let message = inputs(&short).unwrap()[0]
+            .read::<f32>()
+            .unwrap_err()
+            .message()
+            .to_owned();
         assert_eq!(message, "input 'x' has 23 bytes, its shape [2, 3] needs 24");
         let huge = request(tensor("FP32", &[i64::MAX, i64::MAX]), &[&[0; 23]]);
         assert!(inputs(&huge).unwrap()[0].read::<f32>().is_err());
@@ -257,7 +257,10 @@ mod tests {
         assert!(inputs(&request(tensor("FP32", &[1]), &[&[0; 4], &[0; 4]])).is_err());
         let mut twice = request(tensor("FP32", &[1]), &[]);
         twice.inputs.push(tensor("FP32", &[1]));
-        assert_eq!(inputs(&twice).unwrap_err().to_string(), "duplicate input 'x'");
+        assert_eq!(
+            inputs(&twice).unwrap_err().message().to_owned(),
+            "duplicate input 'x'"
+        );
     }
 
     #[test]
@@ -270,7 +273,7 @@ mod tests {
         many.inputs.push(tensor("FP32", &[1]));
         let refused = inputs(&many).unwrap_err();
         assert_eq!(
-            refused.to_string(),
+            refused.message(),
             "100002 inputs in one request, there are at most 3"
         );
     }

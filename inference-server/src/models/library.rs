@@ -9,7 +9,8 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use checkpoints::Manifest;
 use futures::{StreamExt as _, stream};
 use network::{
-    loader::{File, LoadError, Loader},
+    ModelFile,
+    loader::{LoadError, Loader},
     model::Model,
     sidecar::SidecarError,
 };
@@ -141,7 +142,7 @@ impl Library {
     }
 
     fn log_refusal(&self, slot: &ModelSlot, manifest: Option<&Manifest>, error: &LibraryError) {
-        self.metrics.refused_model();
+        self.metrics.load_failures.increment(1);
         let served = slot.current();
         tracing::error!(
             name = slot.text,
@@ -168,7 +169,7 @@ impl Library {
             None => self.load(slot, found).await?,
         };
         let before = slot.replace(model.clone());
-        self.metrics.loaded(began.elapsed());
+        self.metrics.loads.increment(1);
         if slot.is_default {
             let before = before.as_deref().map(|before| &before.info);
             self.metrics.serves(&model.info, before, published_at);
@@ -196,13 +197,14 @@ impl Library {
         let bytes = found.fetch().await?;
         let (loader, name) = (self.loader.clone(), slot.name.source.clone());
         let loading = tokio::task::spawn_blocking(move || {
-            let file = File {
-                bytes: &bytes,
-                version: found.version.as_str(),
+            let file = ModelFile {
+                bytes,
+                version: found.version.to_string(),
                 step: found.step,
-                layout: &found.layout,
+                layout: found.layout,
+                search: None,
             };
-            loader.load_from(&name, file, &found.contract)
+            loader.load_from(&name, &file, &found.contract)
         });
         let interrupted = |_| LibraryError::Unsuitable("loading was interrupted".into());
         Ok(Arc::new(loading.await.map_err(interrupted)??))

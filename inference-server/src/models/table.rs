@@ -180,7 +180,7 @@ impl Models {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{latest, model};
+    use crate::tests::{latest, model};
 
     const VERSION: &str = "000000000007-0123abcd";
 

@@ -1,45 +1,27 @@
 //! [`BlockedServer`]: a server whose device computes a batch only after the test releases it.
 
-use std::{
-    sync::{Arc, Condvar, Mutex},
-    time::Duration,
-};
+use std::sync::{Arc, Condvar, Mutex};
 
-use config::SecurityConfig;
+use config::RunConfig;
 use games::RowLayout;
 use inference_server::{
-    batching::{
-        batcher::{Batcher, BatchingPolicy},
-        executor::Executor,
-        reply,
-    },
-    intake::Intake,
-    kserve::KserveService,
+    batching::batcher::{Batcher, BatchingPolicy},
     metrics::Metrics,
     models::{
         names::{Pointer, ServedName},
         table::Models,
     },
-    server::method,
-    service::EvaluatorService,
+    server::serve_models,
 };
 use network::{
     batch::{Batch, Outputs, RunError, Runner},
     buckets::Buckets,
     model::{Model, ModelInfo},
 };
-use proto::{
-    inference::grpc_inference_service_server::GrpcInferenceServiceServer,
-    v1::evaluator_server::EvaluatorServer,
-};
-use service::{
-    listener::ConnectionPolicy,
-    serve::{self, Drained, ServeError},
-};
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{TIMEOUT, small};
+use super::{Server, TIMEOUT, small, until};
 
 /// Positions of the largest batch.
 pub const BATCH: usize = 16;
@@ -49,21 +31,16 @@ pub const QUEUE: usize = 64;
 /// Blocks the device until the test releases batches.
 #[derive(Default)]
 pub struct DeviceGate {
-    state: Mutex<State>,
+    /// Batches that the device has been given, and those that were released.
+    counts: Mutex<(usize, usize)>,
     changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    batches: usize,
-    released: usize,
 }
 
 impl DeviceGate {
     /// Releases this number of further batches.
     pub fn release(&self, batches: usize) {
-        let mut state = self.state.lock().unwrap();
-        state.released = state.released.saturating_add(batches);
+        let mut counts = self.counts.lock().unwrap();
+        counts.1 = counts.1.saturating_add(batches);
         self.changed.notify_all();
     }
 
@@ -74,56 +51,37 @@ impl DeviceGate {
 
     /// Returns the number of batches that the device has been given.
     pub fn batches(&self) -> usize {
-        self.state.lock().unwrap().batches
+        self.counts.lock().unwrap().0
     }
 
     fn wait(&self) {
-        let mut state = self.state.lock().unwrap();
-        state.batches += 1;
-        let own = state.batches;
-        let passed = self.changed.wait_while(state, |state| state.released < own);
+        let mut counts = self.counts.lock().unwrap();
+        counts.0 += 1;
+        let own = counts.0;
+        let passed = self.changed.wait_while(counts, |counts| counts.1 < own);
         drop(passed.unwrap());
     }
 }
 
 struct BlockedRunner {
     gate: Arc<DeviceGate>,
-    layout: RowLayout,
-}
-
-struct BlockedOutputs {
-    logits: Vec<f32>,
-    values: Vec<f32>,
-}
-
-impl Outputs for BlockedOutputs {
-    fn logits(&self) -> &[f32] {
-        &self.logits
-    }
-
-    fn values(&self) -> &[f32] {
-        &self.values
-    }
+    actions: usize,
 }
 
 impl Runner for BlockedRunner {
-    fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
+    fn run(&mut self, batch: Batch) -> Result<Outputs, RunError> {
         self.gate.wait();
-        Ok(Box::new(BlockedOutputs {
-            logits: vec![0.0; batch.size() * self.layout.actions as usize],
-            values: vec![0.5; batch.size()],
-        }))
+        let logits = vec![0.0; batch.size() * self.actions];
+        Ok(Outputs::new(logits, vec![0.5; batch.size()]))
     }
 }
 
 /// A server with a blocked device.
 pub struct BlockedServer {
-    pub address: String,
+    pub server: Server,
     pub layout: RowLayout,
     pub gate: Arc<DeviceGate>,
     pub batcher: Arc<Batcher>,
-    pub shutdown: CancellationToken,
-    serving: JoinHandle<Result<Drained, ServeError>>,
 }
 
 impl BlockedServer {
@@ -149,75 +107,51 @@ impl BlockedServer {
         };
         let runner = BlockedRunner {
             gate: gate.clone(),
-            layout: layout.clone(),
+            actions: layout.actions as usize,
         };
         let model = Model::new(info, Buckets::new(BATCH), vec![Box::new(runner)]);
         models.default_slot().replace(Arc::new(model));
         let metrics = Arc::new(Metrics::new());
         let policy = BatchingPolicy {
             max_batch: BATCH,
-            max_wait: Duration::ZERO,
             max_queue: QUEUE,
         };
         let batcher = Batcher::new(policy, metrics.clone());
-        let executor = Executor::start(&batcher, &metrics, 1).unwrap();
-        let shutdown = CancellationToken::new();
-        let intake = Intake::new(
-            models,
-            batcher.clone(),
-            None,
-            1000,
-            metrics.clone(),
-            shutdown.clone(),
-        );
-        let (routes, health) = serve::standard_routes(&[], &[]).await.unwrap();
-        let routes = routes
-            .add_service(EvaluatorServer::new(EvaluatorService::new(intake.clone())))
-            .add_service(GrpcInferenceServiceServer::new(KserveService::new(intake, 0)));
-        let forming = batcher.clone();
-        tokio::spawn(async move { forming.run(executor.batches, CancellationToken::new()).await });
-        tokio::spawn(async move { reply::run(executor.finished, None, &metrics).await });
+        let mut config = RunConfig::default();
+        (config.inference.threads, config.inference.cache_mib) = (1, 0);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let connection_policy = ConnectionPolicy::new(&SecurityConfig::default(), method).unwrap();
-        let serving = serve::serve_with(
-            connection_policy,
-            routes,
+        let shutdown = CancellationToken::new();
+        let serving = serve_models(
             listener,
-            health,
+            config,
             shutdown.clone(),
-            TIMEOUT,
+            models,
+            batcher.clone(),
+            metrics,
         );
-        Self {
+        let server = Server {
             address,
+            shutdown,
+            task: tokio::spawn(serving),
+        };
+        Self {
+            server,
             layout,
             gate,
             batcher,
-            shutdown,
-            serving: tokio::spawn(serving),
         }
     }
 
     /// Waits until the device has been given this number of batches and this number of positions waits.
     pub async fn until(&self, batches: usize, waiting: usize) {
-        let reached = async {
-            while (self.gate.batches(), self.batcher.waiting().positions) != (batches, waiting) {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-        };
-        if tokio::time::timeout(TIMEOUT, reached).await.is_err() {
+        let found = || (self.gate.batches(), self.batcher.waiting().positions);
+        let reached = until(async || found() == (batches, waiting));
+        if tokio::time::timeout(TIMEOUT / 2, reached).await.is_err() {
             panic!(
-                "{batches} batches and {waiting} positions expected, {} and {:?} found",
-                self.gate.batches(),
-                self.batcher.waiting()
+                "{batches} batches and {waiting} positions expected, {:?} found",
+                found()
             );
         }
-    }
-
-    /// Stops the server, which must drain completely.
-    pub async fn stop(self) {
-        self.shutdown.cancel();
-        let ended = tokio::time::timeout(TIMEOUT, self.serving).await.unwrap();
-        assert_eq!(ended.unwrap().unwrap(), Drained::Completely);
     }
 }

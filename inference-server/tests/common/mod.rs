@@ -2,17 +2,24 @@
 #![allow(dead_code, missing_docs, unused_imports)]
 
 pub mod blocked_server;
-pub mod served;
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
 use config::{Provider, RunConfig};
-use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
-use onnx::{Input, Metadata, TowerShape, TowerWeights};
+use games::{ConstantPlane, Game as _, PlaneStack, RowForm, RowLayout, chess::Chess, othello::Othello};
+use onnx::{
+    Input, Metadata, TowerShape, TowerWeights,
+    graph::Graph,
+    proto::{ModelProto, OperatorSetIdProto},
+};
+use prost::Message as _;
 use proto::{
-    inference::{ModelInferRequest, model_infer_request::InferInputTensor},
+    inference::{
+        ModelInferRequest, grpc_inference_service_client::GrpcInferenceServiceClient,
+        model_infer_request::InferInputTensor,
+    },
     v1::{
         DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription,
         evaluator_client::EvaluatorClient,
@@ -24,12 +31,55 @@ use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status, Streaming, transport::Channel};
 
-pub use served::Served;
-
 /// Longest wait in a test; no test depends on its length.
 pub const TIMEOUT: Duration = Duration::from_secs(60);
 
-pub fn constant(plane: u32, divisor: u32, max: u32) -> ConstantPlane {
+/// Waits for `future` at most [`TIMEOUT`].
+pub async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(TIMEOUT, future).await.unwrap()
+}
+
+/// Waits until `is_reached` returns true.
+pub async fn until(mut is_reached: impl AsyncFnMut() -> bool) {
+    within(async {
+        while !is_reached().await {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// Returns a client of each protocol on connections of their own.
+pub fn clients(address: &str) -> (EvaluatorClient<Channel>, GrpcInferenceServiceClient<Channel>) {
+    let [own, standard] = [(); 2].map(|()| service::connect::channel(address).unwrap());
+    (
+        EvaluatorClient::new(own),
+        GrpcInferenceServiceClient::new(standard),
+    )
+}
+
+/// Waits for the next message of a stream.
+pub async fn next<T>(replies: &mut Streaming<T>) -> T {
+    within(replies.message()).await.unwrap().unwrap()
+}
+
+/// Waits until the server at `address` has loaded or refused the model of a name. Returns its description or the refusal.
+pub async fn described(address: &str, name: &str) -> Result<ModelDescription, Status> {
+    let (mut client, _) = clients(address);
+    let waiting = async {
+        loop {
+            let request = DescribeModelRequest { model: name.into() };
+            match client.describe_model(request).await {
+                Err(status) if status.code() == Code::Unavailable => {}
+                described => return described.map(tonic::Response::into_inner),
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within(waiting).await
+}
+
+fn constant(plane: u32, divisor: u32, max: u32) -> ConstantPlane {
     ConstantPlane {
         name: format!("constant {plane}"),
         plane,
@@ -57,52 +107,18 @@ pub fn small() -> RowLayout {
     }
 }
 
-/// Returns a layout like that of chess: 32 pieces and an en-passant square, repetitions, colour, castling, counter; a plane of ones.
-pub fn chess_like() -> RowLayout {
-    RowLayout {
-        game: "chess".into(),
-        options: 0,
-        form: RowForm::Planes(PlaneStack {
-            entries: 33,
-            planes: 22,
-            sparse: (0..12).chain([21]).collect(),
-            constants: [12, 13, 14, 16, 17, 18, 19]
-                .map(|plane| constant(plane, 1, 1))
-                .into_iter()
-                .chain([constant(20, 100, 100)])
-                .collect(),
-            ones: vec![15],
-        }),
-        actions: 73 * 64,
-        mirrored_actions: true,
-        policy_head: games::PolicyHead::Planes,
-    }
+pub fn chess() -> RowLayout {
+    Chess::encoding(0).map(Chess::layout).unwrap()
 }
 
-/// Returns a layout without constant planes, like that of Othello.
-pub fn othello_like() -> RowLayout {
-    RowLayout {
-        game: "othello".into(),
-        options: 0,
-        form: RowForm::Planes(PlaneStack {
-            entries: 64,
-            planes: 3,
-            sparse: vec![0, 2],
-            constants: Vec::new(),
-            ones: vec![1],
-        }),
-        actions: 65,
-        mirrored_actions: false,
-        policy_head: games::PolicyHead::Dense,
-    }
+/// Returns the layout of Othello, which has no constant planes.
+pub fn othello() -> RowLayout {
+    Othello::encoding(0).map(Othello::layout).unwrap()
 }
 
 /// Returns a network of random weights.
 pub fn tower(layout: &RowLayout, seed: u64) -> TowerWeights {
-    let shape = TowerShape {
-        ..TowerShape::new(layout, 1, 8)
-    };
-    TowerWeights::random(&shape, seed)
+    TowerWeights::random(&TowerShape::new(layout, 1, 8), seed)
 }
 
 pub fn file(weights: &TowerWeights, layout: &RowLayout, input: Input) -> Vec<u8> {
@@ -111,6 +127,20 @@ pub fn file(weights: &TowerWeights, layout: &RowLayout, input: Input) -> Vec<u8>
         step: 5,
     };
     onnx::build(weights, &metadata, input).unwrap()
+}
+
+/// Returns the file of a graph.
+pub fn model_of(graph: Graph, ir_version: i64, opset: i64) -> Vec<u8> {
+    let model = ModelProto {
+        ir_version: Some(ir_version),
+        opset_import: vec![OperatorSetIdProto {
+            domain: Some(String::new()),
+            version: Some(opset),
+        }],
+        graph: Some(graph.finish()),
+        ..ModelProto::default()
+    };
+    model.encode_to_vec()
 }
 
 /// Returns a valid request with random rows of `layout`; the legal actions are the first ones, in descending order.
@@ -253,40 +283,23 @@ impl Server {
 
     /// Returns a client on a connection of its own.
     pub fn client(&self) -> EvaluatorClient<Channel> {
-        EvaluatorClient::new(service::connect::channel(&self.address).unwrap())
+        clients(&self.address).0
     }
 
     /// Waits until `version` is served.
     pub async fn wait_for(&self, version: &Version) -> ModelDescription {
-        let mut client = self.client();
-        let waiting = async {
-            loop {
-                if let Ok(description) = client.describe_model(DescribeModelRequest::default()).await {
-                    let description = description.into_inner();
-                    if description.version == version.as_str() {
-                        return description;
-                    }
-                }
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(TIMEOUT, waiting).await.unwrap()
+        let mut description = ModelDescription::default();
+        until(async || {
+            description = described(&self.address, "").await.unwrap_or_default();
+            description.version == version.as_str()
+        })
+        .await;
+        description
     }
 
     /// Waits until the server has loaded or refused the model of a name. Returns its description or the refusal.
     pub async fn wait_for_model(&self, name: &str) -> Result<ModelDescription, Status> {
-        let mut client = self.client();
-        let waiting = async {
-            loop {
-                let request = DescribeModelRequest { model: name.into() };
-                match client.describe_model(request).await {
-                    Err(status) if status.code() == Code::Unavailable => {}
-                    described => return described.map(tonic::Response::into_inner),
-                }
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(TIMEOUT, waiting).await.unwrap()
+        described(&self.address, name).await
     }
 
     /// Opens a stream.
@@ -305,11 +318,7 @@ impl Server {
     /// Stops the server and waits for its end.
     pub async fn stop(self) {
         self.shutdown.cancel();
-        tokio::time::timeout(TIMEOUT, self.task)
-            .await
-            .unwrap()
-            .unwrap()
-            .unwrap();
+        within(self.task).await.unwrap().unwrap();
     }
 }
 
@@ -323,7 +332,7 @@ impl Stream {
     /// Opens a stream on a connection of its own.
     pub async fn open(address: &str) -> Self {
         let (requests, receiver) = mpsc::channel(256);
-        let mut client = EvaluatorClient::new(service::connect::channel(address).unwrap());
+        let (mut client, _) = clients(address);
         let opened = client.evaluate_stream(ReceiverStream::new(receiver)).await;
         let replies = opened.unwrap().into_inner();
         Self { requests, replies }
@@ -334,15 +343,50 @@ impl Stream {
     }
 
     pub async fn reply(&mut self) -> EvaluateReply {
-        tokio::time::timeout(TIMEOUT, self.replies.message())
-            .await
-            .unwrap()
-            .unwrap()
-            .unwrap()
+        next(&mut self.replies).await
     }
 }
 
 /// Returns the status code of an answer. Panics if the answer is not an error.
 pub fn code(answer: Result<EvaluateReply, Status>) -> Code {
     answer.unwrap_err().code()
+}
+
+/// A server for the layout of [`small`] and the weights of [`tower`] with seed 1, published as `latest`.
+pub struct Served {
+    pub store: Store,
+    pub layout: RowLayout,
+    pub weights: TowerWeights,
+    pub version: Version,
+    pub server: Server,
+}
+
+impl Served {
+    /// Starts the server with the settings of [`Server::start`].
+    pub async fn start() -> Self {
+        Self::start_with(|_| {}).await
+    }
+
+    /// Starts the server with a configuration changed by `change`.
+    pub async fn start_with(change: impl FnOnce(&mut RunConfig)) -> Self {
+        let (store, layout, weights, version) = published().await;
+        let server = Server::start(&store, change).await;
+        server.wait_for(&version).await;
+        Self {
+            store,
+            layout,
+            weights,
+            version,
+            server,
+        }
+    }
+}
+
+/// Publishes the network without a server.
+pub async fn published() -> (Store, RowLayout, TowerWeights, Version) {
+    let (store, layout) = (Store::new(), small());
+    let weights = tower(&layout, 1);
+    let rows = file(&weights, &layout, Input::Rows);
+    let version = store.publish_latest(rows, &layout, 5).await;
+    (store, layout, weights, version)
 }

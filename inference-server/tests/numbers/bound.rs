@@ -1,10 +1,10 @@
 //! Tests on the CPU of the GPU's code paths: batches bound to memory, legal logits picked by the model, half precision.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use crate::{
-    common::{chess_like, file, othello_like, small, tower},
-    environment, largest_difference, load, run,
+    common::{chess, file, othello, small, tower},
+    largest_difference, load, load_file, model_file, run,
 };
 use config::Provider;
 use games::RowLayout;
@@ -19,40 +19,19 @@ use inference_server::{
     metrics::Metrics,
     models::table::ResolvedModel,
 };
-use network::{
-    batch::Batch,
-    buckets::Buckets,
-    loader::{File, LoadError, Loader},
-    model::Model,
-    provider::Settings,
-};
+use network::{batch::Batch, loader::LoadError, model::Model, provider::ProviderSettings};
 use onnx::{Input, TowerShape, TowerWeights};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-fn load_with(settings: Settings, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
-    load_on(Provider::Cpu, settings, file, layout)
+fn load_with(settings: ProviderSettings, file: &[u8], layout: &RowLayout) -> Result<Model, LoadError> {
+    load_file(Provider::Cpu, settings, &model_file(file, layout))
 }
 
-fn load_on(
-    provider: Provider,
-    settings: Settings,
-    file: &[u8],
-    layout: &RowLayout,
-) -> Result<Model, LoadError> {
-    let loader = Loader::new(environment(), settings, Buckets::new(64), provider)?;
-    loader.load(File {
-        bytes: file,
-        version: "test",
-        step: 5,
-        layout,
-    })
-}
-
-fn bound() -> Settings {
-    Settings {
+fn bound() -> ProviderSettings {
+    ProviderSettings {
         bind_always: true,
-        ..Settings::from(1)
+        ..ProviderSettings::from(1)
     }
 }
 
@@ -69,7 +48,7 @@ fn legal(layout: &RowLayout, positions: usize) -> Vec<Vec<u32>> {
 
 #[test]
 fn bound_batches_give_equal_outputs_and_only_legal_logits_if_requested() {
-    for layout in [small(), othello_like(), chess_like()] {
+    for layout in [small(), othello(), chess()] {
         for input in [Input::Rows, Input::Planes] {
             let file = file(&tower(&layout, 3), &layout, input);
             let plain = load(Provider::Cpu, &file, &layout).unwrap();
@@ -110,11 +89,11 @@ fn bound_batches_give_equal_outputs_and_only_legal_logits_if_requested() {
 
 #[test]
 fn bound_batches_take_the_session_of_their_size() {
-    let layout = chess_like();
+    let layout = chess();
     let file = file(&tower(&layout, 3), &layout, Input::Rows);
     let plain = load(Provider::Cpu, &file, &layout).unwrap();
     // This provider has sessions of their own for batches of 32 and 64.
-    let bound = load_on(Provider::OpenvinoF32, bound(), &file, &layout).unwrap();
+    let bound = load_file(Provider::OpenvinoF32, bound(), &model_file(&file, &layout)).unwrap();
     for size in [64, 7, 32] {
         let rows = onnx::random::rows(&layout, size, 0.8, 4);
         let (expected, found) = (run(&plain, &rows), run(&bound, &rows));
@@ -138,13 +117,12 @@ async fn answers(model: Model, asked: &[EvaluationRequest]) -> Vec<Evaluation> {
     let metrics = Arc::new(Metrics::new());
     let policy = BatchingPolicy {
         max_batch: 64,
-        max_wait: Duration::ZERO,
         max_queue: 1000,
     };
     let (batcher, model) = (Batcher::new(policy, metrics.clone()), Arc::new(model));
     let mut waiting = Vec::new();
     for asked in asked {
-        let (sender, answer) = oneshot::channel();
+        let (sender, answer) = mpsc::unbounded_channel();
         let named = ResolvedModel {
             model: model.clone(),
             slot: None,
@@ -154,7 +132,7 @@ async fn answers(model: Model, asked: &[EvaluationRequest]) -> Vec<Evaluation> {
             cause: None,
             peer: None,
         };
-        let job = Job::new(named, asked.clone(), caller, ReplyTo::call(sender));
+        let job = Job::new(named, asked.clone(), caller, ReplyTo::new(0, sender, None));
         batcher.push(Arc::new(job)).unwrap();
         waiting.push(answer);
     }
@@ -162,20 +140,20 @@ async fn answers(model: Model, asked: &[EvaluationRequest]) -> Vec<Evaluation> {
     tokio::spawn(async move { batcher.run(executor.batches, CancellationToken::new()).await });
     tokio::spawn(async move { reply::run(executor.finished, None, &metrics).await });
     let mut answers = Vec::new();
-    for answer in waiting {
-        answers.push(answer.await.unwrap().unwrap());
+    for mut answer in waiting {
+        answers.push(answer.recv().await.unwrap().answer.unwrap());
     }
     answers
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_do_not_depend_on_where_legal_logits_are_picked() {
-    let layout = chess_like();
+    let layout = chess();
     let file = file(&tower(&layout, 3), &layout, Input::Rows);
     let asked = |seed, positions, wants| {
         let legal = match wants {
             Wants::Logits => vec![Vec::new(); positions],
-            _ => legal(&layout, positions),
+            Wants::Priors => legal(&layout, positions),
         };
         EvaluationRequest {
             indices: onnx::random::rows(&layout, positions, 0.8, seed),
@@ -186,9 +164,9 @@ async fn answers_do_not_depend_on_where_legal_logits_are_picked() {
         }
     };
     let legal_only = [
-        asked(1, 3, Wants::HalfPriors),
+        asked(1, 3, Wants::Priors),
         asked(2, 1, Wants::Priors),
-        asked(3, 9, Wants::HalfPriors),
+        asked(3, 9, Wants::Priors),
     ];
     // One request of the batch wants all logits, so the model returns all.
     let mixed = [asked(1, 3, Wants::Priors), asked(2, 2, Wants::Logits)];
@@ -204,16 +182,16 @@ async fn answers_do_not_depend_on_where_legal_logits_are_picked() {
 fn half_precision_is_near_f32_and_differs_from_it() {
     for (layout, input) in [
         (small(), Input::Rows),
-        (chess_like(), Input::Rows),
-        (othello_like(), Input::Planes),
+        (chess(), Input::Rows),
+        (othello(), Input::Planes),
     ] {
         let shape = TowerShape {
             pooling: 8,
-            outcomes: layout == chess_like(),
+            outcomes: layout == chess(),
             ..TowerShape::new(&layout, 4, 32)
         };
         let file = file(&TowerWeights::random(&shape, 7), &layout, input);
-        let settings = Settings {
+        let settings = ProviderSettings {
             fp16: true,
             ..bound()
         };
@@ -243,9 +221,9 @@ fn a_weight_that_half_precision_cannot_hold_is_refused_by_name() {
     let mut weights = tower(&layout, 1);
     weights.layer_mut("value.hidden").unwrap().bias[0] = 1e5;
     let file = file(&weights, &layout, Input::Rows);
-    let settings = Settings {
+    let settings = ProviderSettings {
         fp16: true,
-        ..Settings::from(1)
+        ..ProviderSettings::from(1)
     };
     let error = load_with(settings, &file, &layout).unwrap_err();
     let refused = service::chain(&error).to_string();

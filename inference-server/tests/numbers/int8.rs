@@ -8,24 +8,18 @@ use games::{
     Action, Game, Symmetry, chess::Chess, connect_four::ConnectFour, gomoku::Gomoku, othello::Othello,
     paco_sako::PacoSako,
 };
-use network::{
-    ModelFile,
-    buckets::Buckets,
-    loader::{File, LoadError, Loader},
-    softmax::softmax,
-};
+use network::{ModelFile, loader::LoadError, softmax::softmax};
 use onnx::{
     Kind, Layer, LayerShape,
     graph::{Attribute, Graph, Side},
     int8::{Range, to_int8, with_ranges},
-    proto::{ModelProto, OperatorSetIdProto, tensor_proto::DataType},
+    proto::tensor_proto::DataType,
 };
 use ort::value::Tensor;
-use prost::Message as _;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{environment, run, session};
+use crate::{common::model_of, load_file, run, session};
 
 const INPUTS: usize = 3;
 const OUTPUTS: usize = 5;
@@ -42,16 +36,7 @@ fn model(layer: &Layer) -> Vec<u8> {
     let sum = graph.node("Conv", "layer", &[&x, &weights, &bias], &padding);
     let y = graph.node("Relu", "layer", &[&sum], &[]);
     graph.output("y", &y, DataType::Float, &sides(OUTPUTS));
-    let model = ModelProto {
-        ir_version: Some(9),
-        opset_import: vec![OperatorSetIdProto {
-            domain: Some(String::new()),
-            version: Some(18),
-        }],
-        graph: Some(graph.finish()),
-        ..ModelProto::default()
-    };
-    model.encode_to_vec()
+    model_of(graph, 9, 18)
 }
 
 /// Evaluates the layer as the conversion defines it: bytes times bytes, summed as integers. The result is in steps of the output's
@@ -170,13 +155,7 @@ fn differences<G: Game>() -> Option<(f64, f64)> {
     let width = file.layout.actions as usize;
     let mut answers = Vec::new();
     for provider in [Provider::Cpu, Provider::CpuInt8] {
-        let loader = Loader::new(environment(), 1, Buckets::new(64), provider).unwrap();
-        let model = loader.load(File {
-            bytes: &file.bytes,
-            version: &file.version,
-            step: file.step,
-            layout: &file.layout,
-        });
+        let model = load_file(provider, 1, &file);
         if let (Provider::CpuInt8, Err(LoadError::Differs { .. })) = (provider, &model) {
             return None;
         }

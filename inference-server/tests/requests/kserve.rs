@@ -10,13 +10,6 @@ use std::{
 };
 
 use onnx::Input;
-use proto::{
-    inference::{
-        ModelInferRequest, ServerReadyRequest, grpc_inference_service_client::GrpcInferenceServiceClient,
-    },
-    v1::evaluator_client::EvaluatorClient,
-};
-use tonic::Code;
 
 use crate::common::{Served, Server, Store, agrees, file, request, small, tower};
 
@@ -64,29 +57,6 @@ async fn answers_to_the_public_client_equal_those_of_onnx_runtime() {
     println!("{compared}");
     assert!(compared["numbers"].as_u64().unwrap() > 2_000, "{compared}");
     assert!(compared["refusals"].as_u64().unwrap() >= 25, "{compared}");
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn the_server_is_not_ready_before_the_first_model() {
-    let server = Server::start(&Store::new(), |_| {}).await;
-    let channel = service::connect::channel(&server.address).unwrap();
-    let mut client = GrpcInferenceServiceClient::new(channel);
-    let ready = client
-        .server_ready(ServerReadyRequest {})
-        .await
-        .unwrap()
-        .into_inner();
-    assert!(!ready.ready);
-    let request = ModelInferRequest {
-        model_name: "latest".into(),
-        ..ModelInferRequest::default()
-    };
-    assert_eq!(
-        client.model_infer(request).await.unwrap_err().code(),
-        Code::Unavailable
-    );
-    drop(client);
     server.stop().await;
 }
 
@@ -156,10 +126,9 @@ async fn measure(measuring: Command, served: &Served) -> Output {
             Ok(ended) => return ended.unwrap(),
             Err(_) => eprintln!("perf_analyzer did not end within {LIMIT:?}: {measuring:?}"),
         }
-        let channel = service::connect::channel(&served.server.address).unwrap();
         let asked = request(&served.layout, 1, 4, 3);
-        let reply = tokio::time::timeout(LIMIT, EvaluatorClient::new(channel).evaluate(asked.clone())).await;
-        let reply = reply.expect("the server hangs").unwrap().into_inner();
+        let reply = tokio::time::timeout(LIMIT, served.server.evaluate(asked.clone())).await;
+        let reply = reply.expect("the server hangs").unwrap();
         assert!(agrees(&reply, &served.weights, &served.layout, &asked));
     }
     panic!("perf_analyzer did not end in three attempts");

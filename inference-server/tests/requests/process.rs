@@ -4,18 +4,14 @@ use std::{
     collections::BTreeMap,
     net::TcpListener,
     process::{Child, Command, Stdio},
-    time::Duration,
 };
 
-use proto::v1::{DescribeModelRequest, evaluator_client::EvaluatorClient};
-use service::connect;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
 };
-use tonic::Code;
 
-use crate::common::{Store, TIMEOUT};
+use crate::common::{Store, described};
 
 /// A server process, killed when dropped.
 pub struct Process {
@@ -92,18 +88,7 @@ impl Process {
 
     /// Waits until the server has loaded or refused the model of a name.
     pub async fn has_tried(&self, name: &str) {
-        let ready = async {
-            let mut client = EvaluatorClient::new(connect::channel(&self.address).unwrap());
-            loop {
-                let request = DescribeModelRequest { model: name.into() };
-                match client.describe_model(request).await {
-                    Err(status) if status.code() == Code::Unavailable => {}
-                    _ => return,
-                }
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        tokio::time::timeout(TIMEOUT, ready).await.unwrap();
+        let _ = described(&self.address, name).await;
     }
 
     /// Sends SIGTERM to the server.

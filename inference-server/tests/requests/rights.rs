@@ -16,7 +16,7 @@ use tonic_reflection::pb::v1::{
     server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
 };
 
-use crate::common::{Server, Store, TIMEOUT, request, served::published};
+use crate::common::{Server, Store, published, request, until};
 
 const TOKENS: &str = "\
 actor    evaluate,append  actor-0123456789abcdef
@@ -42,17 +42,15 @@ async fn each_right_admits_its_methods_and_no_others() {
     let tokens = folder.path().join("tokens");
     std::fs::write(&tokens, TOKENS).unwrap();
     let server = Server::start(&store, |config| config.security.tokens = tokens).await;
-    let loaded = async {
-        let mut client = EvaluatorClient::new(link(&server, folder.path(), "person"));
-        while client
+    let mut client = EvaluatorClient::new(link(&server, folder.path(), "person"));
+    until(async || {
+        client
             .describe_model(DescribeModelRequest::default())
             .await
-            .is_err()
-        {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, loaded).await.unwrap();
+            .is_ok()
+    })
+    .await;
+    drop(client);
 
     let (ok, denied, unknown) = (Code::Ok, Code::PermissionDenied, Code::Unauthenticated);
     for (who, expected) in [

@@ -5,7 +5,7 @@ use proto::v1::EvaluateRequest;
 use tonic::Code;
 
 use crate::{
-    common::{Store, Stream, TIMEOUT, file, request, small},
+    common::{Store, Stream, file, request, small, within},
     process::Process,
 };
 
@@ -52,9 +52,7 @@ async fn requests_accepted_before_sigterm_are_answered() {
         assert_eq!(stream.reply().await.error, None, "after {answered} of {sent}");
         answered += 1;
     }
-    let ended = tokio::time::timeout(TIMEOUT, stream.replies.message())
-        .await
-        .unwrap();
+    let ended = within(stream.replies.message()).await;
     assert_eq!(ended.unwrap_err().code(), Code::Unavailable);
     drop(stream);
     server.end().await;

@@ -12,20 +12,16 @@ use std::{
 };
 
 use crate::{
-    common::{Store, TIMEOUT, agrees, chess_like, file, infer_request, request, served::published, tower},
+    common::{Store, agrees, chess, clients, file, infer_request, published, request, tower, until, within},
     process::Process,
     rogue::RogueClient,
 };
 use games::RowLayout;
 use inference_server::intake::memory::CONNECTION_BYTES;
 use onnx::{Input, TowerWeights};
-use proto::{
-    inference::{ModelStreamInferResponse, grpc_inference_service_client::GrpcInferenceServiceClient},
-    v1::evaluator_client::EvaluatorClient,
-};
+use proto::inference::ModelStreamInferResponse;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use service::connect;
 use tokio::{
     runtime::{Builder, Runtime},
     task::JoinSet,
@@ -81,26 +77,15 @@ fn a_leak_of_100_kb_in_each_round_is_found_and_noise_is_not() {
 
 /// Waits until the server has only one connection, one stream and an empty queue. Returns its memory in bytes.
 async fn settled_memory(server: &Process) -> f64 {
-    let settling = async {
-        loop {
-            let page = server.page().await;
-            let left = |name: &str| page.get(name).copied().unwrap_or_default();
-            let is_settled = left("minuet_inference_queue_positions") == 0.0
-                && left("minuet_inference_streams") <= 1.0
-                && left("minuet_inference_unread_bytes") <= 64e3
-                && left("minuet_server_connections") <= 2.0;
-            if is_settled {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    if tokio::time::timeout(TIMEOUT, settling).await.is_err() {
-        panic!(
-            "connections, streams or requests are left: {:#?}",
-            server.page().await
-        );
-    }
+    until(async || {
+        let page = server.page().await;
+        let left = |name: &str| page.get(name).copied().unwrap_or_default();
+        left("minuet_inference_queue_positions") == 0.0
+            && left("minuet_inference_streams") <= 1.0
+            && left("minuet_inference_unread_bytes") <= 64e3
+            && left("minuet_server_connections") <= 2.0
+    })
+    .await;
     server.memory()
 }
 
@@ -112,12 +97,11 @@ async fn behave(
     answered: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
 ) {
-    let mut client = EvaluatorClient::new(connect::channel(&address).unwrap());
+    let (mut client, _) = clients(&address);
     while !stop.load(Ordering::Relaxed) {
         let number = answered.load(Ordering::Relaxed);
         let asked = request(&layout, number, 1 + number as usize % 4, 3);
-        let asking = client.evaluate(asked.clone());
-        match tokio::time::timeout(TIMEOUT, asking).await.unwrap() {
+        match within(client.evaluate(asked.clone())).await {
             Ok(reply) => {
                 assert!(
                     agrees(&reply.into_inner(), &weights, &layout, &asked),
@@ -201,7 +185,7 @@ impl NeverReads {
         let asked = infer_request(layout, "chess", 1, 400);
         let asked = tokio_stream::iter(std::iter::repeat_n(asked, 64));
         let replies = runtime.block_on(async {
-            let mut client = GrpcInferenceServiceClient::new(connect::channel(address).unwrap());
+            let (_, mut client) = clients(address);
             client.model_stream_infer(asked).await.unwrap().into_inner()
         });
         Self {
@@ -221,7 +205,7 @@ impl Drop for NeverReads {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn answers_that_are_never_read_take_little_memory() {
     let (store, layout, weights, _) = published().await;
-    let (chess, large) = (Store::new(), chess_like());
+    let (chess, large) = (Store::new(), chess());
     let file = file(&tower(&large, 1), &large, Input::Rows);
     chess.publish_latest(file, &large, 1).await;
     let source = format!("inference.sources=[\"chess={}\"]", chess.folder.path().display());
@@ -235,18 +219,11 @@ async fn answers_that_are_never_read_take_little_memory() {
 
     // An answer has 7.5 MB: no further one fits.
     let full = CONNECTION_BYTES as f64;
-    let filling = async {
-        while unread().await < full - 8e6 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, filling).await.unwrap();
-    let mut client = EvaluatorClient::new(connect::channel(&server.address).unwrap());
+    until(async || unread().await >= full - 8e6).await;
+    let (mut client, _) = clients(&server.address);
     for number in 0..50 {
         let asked = request(&layout, number, 4, 3);
-        let reply = tokio::time::timeout(TIMEOUT, client.evaluate(asked.clone()))
-            .await
-            .unwrap();
+        let reply = within(client.evaluate(asked.clone())).await;
         assert!(agrees(&reply.unwrap().into_inner(), &weights, &layout, &asked));
         assert!(unread().await <= full);
     }
@@ -255,12 +232,7 @@ async fn answers_that_are_never_read_take_little_memory() {
     println!("{:.1} MB more", grown / 1e6);
     assert!(grown < 4.0 * full, "{grown} bytes");
     drop(client_that_reads_nothing);
-    let freed = async {
-        while unread().await > 0.0 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, freed).await.unwrap();
+    until(async || unread().await == 0.0).await;
     drop(client);
     server.stop().await;
 }

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tonic::{Request, Response, Status};
 
 use crate::{
-    common::{request, served::published},
+    common::{published, request},
     process::Process,
 };
 

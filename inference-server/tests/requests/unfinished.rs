@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use proto::v1::evaluator_client::EvaluatorClient;
 use service::{calls::limits::CallLimits, connect};
 use tokio::task::JoinSet;
 use tonic::Code;
 
 use crate::{
-    common::{TIMEOUT, agrees, request, served::published},
+    common::{agrees, clients, published, request, within},
     half_sent::send,
     process::Process,
 };
@@ -48,7 +47,7 @@ async fn half_sent_requests_take_no_more_memory_than_the_limit() {
     let before = peak().await;
     // Health needs no token: a request of more than a kibibyte is refused at its header.
     let mut calls = send_halves(&server, CHECK, 48, 8 << 20).await;
-    while let Some(ended) = tokio::time::timeout(TIMEOUT, calls.join_next()).await.unwrap() {
+    while let Some(ended) = within(calls.join_next()).await {
         assert_eq!(ended.unwrap().code(), Code::OutOfRange);
     }
     let grown = peak().await - before;
@@ -57,14 +56,12 @@ async fn half_sent_requests_take_no_more_memory_than_the_limit() {
     // 768 MiB in all.
     let limit = CallLimits::default().request_bytes as f64;
     let mut calls = send_halves(&server, EVALUATE, 96, 16 << 20).await;
-    let ended = tokio::time::timeout(TIMEOUT, calls.join_next()).await.unwrap();
+    let ended = within(calls.join_next()).await;
     let status = ended.unwrap().unwrap();
     assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
-    let mut client = EvaluatorClient::new(connect::channel(&server.address).unwrap());
+    let (mut client, _) = clients(&server.address);
     let asked = request(&layout, 1, 4, 3);
-    let reply = tokio::time::timeout(TIMEOUT, client.evaluate(asked.clone()))
-        .await
-        .unwrap();
+    let reply = within(client.evaluate(asked.clone())).await;
     assert!(agrees(&reply.unwrap().into_inner(), &weights, &layout, &asked));
     let grown = peak().await - before;
     println!("{:.0} MB more", grown / 1e6);

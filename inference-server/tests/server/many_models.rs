@@ -1,25 +1,18 @@
 //! Tests of many models at once: labels, versions, other stores, files of other programs.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use games::{Game as _, RowLayout, Symmetry, othello::Othello};
 use network::{Network as _, NetworkError, PositionBatch, Predictions, RemoteNetwork};
 use onnx::{
     Input,
-    proto::{
-        AttributeProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto, TensorProto, TensorShapeProto,
-        TypeProto, ValueInfoProto,
-        attribute_proto::AttributeType,
-        tensor_proto::DataType,
-        tensor_shape_proto::{Dimension, dimension},
-        type_proto,
-    },
+    graph::{Attribute, Graph, Side},
+    proto::tensor_proto::DataType,
 };
-use prost::Message as _;
-use proto::v1::{DescribeModelRequest, EvaluateRequest};
+use proto::v1::EvaluateRequest;
 use tonic::Code;
 
-use crate::common::{Server, Store, TIMEOUT, agrees, code, file, othello_like, request, small, tower};
+use crate::common::{Server, Store, agrees, code, file, model_of, othello, request, small, tower, until};
 
 fn named(layout: &RowLayout, model: &str) -> EvaluateRequest {
     EvaluateRequest {
@@ -31,7 +24,7 @@ fn named(layout: &RowLayout, model: &str) -> EvaluateRequest {
 #[tokio::test]
 async fn labels_versions_and_other_stores_are_served() {
     let (store, other) = (Store::new(), Store::new());
-    let (layout, other_layout) = (small(), othello_like());
+    let (layout, other_layout) = (small(), othello());
     let towers: Vec<_> = (0..4).map(|seed| tower(&layout, seed)).collect();
     let bytes = |number: usize| file(&towers[number], &layout, Input::Rows);
     let old = store.publish(bytes(0), &layout, 1).await;
@@ -63,9 +56,8 @@ async fn labels_versions_and_other_stores_are_served() {
         let reply = server.evaluate(asked.clone()).await.unwrap();
         assert_eq!(reply.version, foreign.as_str());
         assert!(agrees(&reply, &other_tower, &other_layout, &asked), "{name}");
-        let mut client = server.client();
-        let description = client.describe_model(DescribeModelRequest { model: name.into() });
-        assert_eq!(description.await.unwrap().into_inner().game, "othello");
+        let description = server.wait_for_model(name).await.unwrap();
+        assert_eq!(description.game, "othello");
     }
     for name in ["worst", "othello/best", "000000000009-00000000", "No Name"] {
         assert_eq!(
@@ -78,12 +70,11 @@ async fn labels_versions_and_other_stores_are_served() {
     // Every served label is followed.
     let better = store.publish(bytes(3), &layout, 5).await;
     store.repository.set_label("best", &better).await.unwrap();
-    let followed = async {
-        while server.evaluate(named(&layout, "best")).await.unwrap().version != better.as_str() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, followed).await.unwrap();
+    until(async || {
+        let reply = server.evaluate(named(&layout, "best")).await;
+        reply.unwrap().version == better.as_str()
+    })
+    .await;
     server.stop().await;
 }
 
@@ -121,86 +112,35 @@ async fn repeated_requests_get_equal_answers_and_never_those_of_another_model() 
 /// Returns a network like those of other programs: dense input, other names, an old opset, probabilities of win, draw and loss.
 fn made_elsewhere(layout: &RowLayout, opset: i64) -> Vec<u8> {
     let stack = layout.stack().unwrap();
-    let width = stack.tensor_len();
+    let (width, actions) = (stack.tensor_len(), layout.actions as usize);
     let weight = |row: usize, column: usize| ((row * 31 + column * 7) % 19) as f32 / 100.0 - 0.09;
-    let tensor = |name: &str, sides: &[usize], data: Vec<f32>| TensorProto {
-        name: Some(name.into()),
-        dims: sides.iter().map(|&side| side as i64).collect(),
-        data_type: Some(DataType::Float as i32),
-        float_data: data,
-        ..TensorProto::default()
+    let matrix = |columns: usize| -> Vec<f32> {
+        (0..width)
+            .flat_map(|row| (0..columns).map(move |column| weight(row, column)))
+            .collect()
     };
-    let matrix = |name: &str, columns: usize| {
-        let data = (0..width).flat_map(|row| (0..columns).map(move |column| weight(row, column)));
-        tensor(name, &[width, columns], data.collect())
+    let batch = Side::Free("N");
+    let mut graph = Graph::new("elsewhere");
+    let board = [
+        batch,
+        Side::Fixed(stack.planes as usize),
+        Side::Fixed(8),
+        Side::Fixed(8),
+    ];
+    let board = graph.input("board", DataType::Float, &board);
+    let flat = graph.node("Flatten", "flat", &[&board], &[]);
+    let mut gemm = |name: &str, columns: usize, bias: &[f32]| {
+        let weights = graph.floats(&format!("{name}_w"), &[width, columns], &matrix(columns));
+        let bias = graph.floats(&format!("{name}_b"), &[columns], bias);
+        graph.node("Gemm", name, &[&flat, &weights, &bias], &[])
     };
-    let node = |operator: &str, inputs: &[&str], output: &str| NodeProto {
-        op_type: Some(operator.into()),
-        input: inputs.iter().map(|&name| name.into()).collect(),
-        output: vec![output.into()],
-        ..NodeProto::default()
-    };
-    let info = |name: &str, sides: &[i64]| {
-        let side = |&side: &i64| Dimension {
-            value: Some(match side {
-                -1 => dimension::Value::DimParam("N".into()),
-                side => dimension::Value::DimValue(side),
-            }),
-            ..Dimension::default()
-        };
-        let shape = TensorShapeProto {
-            dim: sides.iter().map(side).collect(),
-        };
-        let tensor = type_proto::Tensor {
-            elem_type: Some(DataType::Float as i32),
-            shape: Some(shape),
-        };
-        ValueInfoProto {
-            name: Some(name.into()),
-            r#type: Some(TypeProto {
-                value: Some(type_proto::Value::TensorType(tensor)),
-                ..TypeProto::default()
-            }),
-            ..ValueInfoProto::default()
-        }
-    };
-    let mut softmax = node("Softmax", &["outcome_logits"], "outcome");
-    softmax.attribute.push(AttributeProto {
-        name: Some("axis".into()),
-        r#type: Some(AttributeType::Int as i32),
-        i: Some(1),
-        ..AttributeProto::default()
-    });
-    let actions = layout.actions as usize;
-    let planes = i64::from(stack.planes);
-    let graph = GraphProto {
-        name: Some("elsewhere".into()),
-        node: vec![
-            node("Flatten", &["board"], "flat"),
-            node("Gemm", &["flat", "moves_w", "moves_b"], "moves"),
-            node("Gemm", &["flat", "outcome_w", "outcome_b"], "outcome_logits"),
-            softmax,
-        ],
-        initializer: vec![
-            matrix("moves_w", actions),
-            tensor("moves_b", &[actions], vec![0.0; actions]),
-            matrix("outcome_w", 3),
-            tensor("outcome_b", &[3], vec![0.1, 0.2, 0.3]),
-        ],
-        input: vec![info("board", &[-1, planes, 8, 8])],
-        output: vec![info("moves", &[-1, actions as i64]), info("outcome", &[-1, 3])],
-        ..GraphProto::default()
-    };
-    let model = ModelProto {
-        ir_version: Some(4),
-        opset_import: vec![OperatorSetIdProto {
-            domain: Some(String::new()),
-            version: Some(opset),
-        }],
-        graph: Some(graph),
-        ..ModelProto::default()
-    };
-    model.encode_to_vec()
+    let moves = gemm("moves_all", actions, &vec![0.0; actions]);
+    let outcome = gemm("outcome_all", 3, &[0.1, 0.2, 0.3]);
+    let axis = [("axis", Attribute::Int(1))];
+    let outcome = graph.node("Softmax", "outcome_softmax", &[&outcome], &axis);
+    graph.output("moves", &moves, DataType::Float, &[batch, Side::Fixed(actions)]);
+    graph.output("outcome", &outcome, DataType::Float, &[batch, Side::Fixed(3)]);
+    model_of(graph, 4, opset)
 }
 
 /// Evaluates Othello's first position as a player does. Returns the values.
@@ -219,7 +159,7 @@ fn first_position(network: &RemoteNetwork) -> Result<Vec<f32>, NetworkError> {
 /// label's new version.
 #[tokio::test]
 async fn a_player_keeps_its_version_until_the_label_has_moved() {
-    let (store, layout) = (Store::new(), Othello::encoding(0).map(Othello::layout).unwrap());
+    let (store, layout) = (Store::new(), othello());
     let publish = async |seed: u64| {
         let bytes = file(&tower(&layout, seed), &layout, Input::Rows);
         store.publish_latest(bytes, &layout, seed).await
@@ -252,7 +192,7 @@ async fn a_player_keeps_its_version_until_the_label_has_moved() {
 
 #[tokio::test]
 async fn models_of_other_programs_are_served_by_their_descriptions() {
-    let (store, layout) = (Store::new(), Othello::encoding(0).map(Othello::layout).unwrap());
+    let (store, layout) = (Store::new(), othello());
     let folder = tempfile::tempdir().unwrap();
     let description = |file: &str| {
         format!("game='othello'\nfile='{file}'\npolicy='moves'\nvalue='outcome'\nvalue_kind='win-draw-loss'")
@@ -307,14 +247,11 @@ async fn models_of_other_programs_are_served_by_their_descriptions() {
         }
     }
     for opset in [7, 9, 13] {
-        let model = format!("foreign-{opset}");
-        let other = server
-            .evaluate(EvaluateRequest {
-                model,
-                ..asked.clone()
-            })
-            .await
-            .unwrap();
+        let asked = EvaluateRequest {
+            model: format!("foreign-{opset}"),
+            ..asked.clone()
+        };
+        let other = server.evaluate(asked).await.unwrap();
         assert_eq!((&other.values, &other.priors), (&reply.values, &reply.priors));
     }
     // A player in another process names the version that was described to it.
@@ -336,7 +273,7 @@ async fn models_of_other_programs_are_served_by_their_descriptions() {
 /// A model's results, and its cache entries, depend on its description as well as on its file.
 #[tokio::test]
 async fn each_description_of_a_file_is_another_model() {
-    let (store, layout) = (Store::new(), Othello::encoding(0).map(Othello::layout).unwrap());
+    let (store, layout) = (Store::new(), othello());
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("net.onnx"), made_elsewhere(&layout, 13)).unwrap();
     let describe = |name: &str, kind: &str| {

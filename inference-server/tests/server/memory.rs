@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
-use crate::common::{Store, TIMEOUT, file, small, tower};
+use crate::common::{Store, file, small, tower, until};
 use checkpoints::{BEST, LATEST, MODEL, Version};
 use config::Provider;
 use games::RowLayout;
@@ -16,14 +16,13 @@ use inference_server::{
         table::Models,
     },
 };
-use network::{buckets::Buckets, loader::Loader};
+use network::loader::Loader;
 use onnx::{Input, TowerShape, TowerWeights};
 use tokio::task::JoinSet;
 
 /// Serves `latest` and `best` of a store, each with a model of at most `memory` bytes. Dropping the set ends the loading.
 fn followed(store: &Store, memory: u64) -> (Arc<Models>, JoinSet<()>) {
-    let environment = network::runtime::load(Path::new("")).unwrap();
-    let loader = Loader::new(environment, 1, Buckets::new(8), Provider::Cpu).unwrap();
+    let loader = Loader::new(Path::new(""), 1, 8, Provider::Cpu).unwrap();
     let [latest, best] = [LATEST, BEST].map(|label| ServedName {
         source: String::new(),
         pointer: Pointer::Label(label.into()),
@@ -50,43 +49,34 @@ fn version_of(models: &Models, name: &str) -> Option<String> {
 }
 
 /// Waits until `name` points at `version`.
-async fn until(models: &Models, name: &str, version: &Version) {
-    let reached = async {
-        while version_of(models, name).as_deref() != Some(version.as_str()) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, reached).await.unwrap();
+async fn until_served(models: &Models, name: &str, version: &Version) {
+    until(async || version_of(models, name).as_deref() == Some(version.as_str())).await;
 }
 
 /// The default model may be larger than the limit, because training must continue.
 #[tokio::test]
 async fn a_model_above_the_limit_is_refused_unless_it_is_the_default() {
     let (store, layout) = (Store::new(), small());
-    let shape = TowerShape::new(&layout, 4, 32);
-    let large = file(&TowerWeights::random(&shape, 3), &layout, Input::Rows);
+    let larger = |seed| {
+        let weights = TowerWeights::random(&TowerShape::new(&layout, 4, 32), seed);
+        file(&weights, &layout, Input::Rows)
+    };
+    let large = larger(3);
     let limit = bytes_of(&layout, 2).len() as u64;
     assert!(large.len() as u64 > limit);
     let best = store.publish(bytes_of(&layout, 2), &layout, 2).await;
     store.repository.set_label(BEST, &best).await.unwrap();
     let large = store.publish_latest(large, &layout, 3).await;
     let (models, _loading) = followed(&store, limit);
-    until(&models, LATEST, &large).await;
-    until(&models, BEST, &best).await;
+    until_served(&models, LATEST, &large).await;
+    until_served(&models, BEST, &best).await;
 
     // The old model stays.
-    let shape = TowerShape::new(&layout, 4, 32);
-    let larger = file(&TowerWeights::random(&shape, 4), &layout, Input::Rows);
-    let larger = store.publish(larger, &layout, 4).await;
+    let larger = store.publish(larger(4), &layout, 4).await;
     store.repository.set_label(BEST, &larger).await.unwrap();
     let slots = models.slots();
     let slot = slots.iter().find(|slot| slot.text == BEST).unwrap();
-    let refused = async {
-        while slot.failure().is_none() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, refused).await.unwrap();
+    until(async || slot.failure().is_some()).await;
     assert!(slot.failure().unwrap().contains("raise inference.memory_mib"));
     assert_eq!(version_of(&models, BEST).as_deref(), Some(best.as_str()));
 }
@@ -98,29 +88,24 @@ async fn labels_of_one_version_share_its_model_and_a_replaced_one_is_freed() {
     let first = store.publish_latest(bytes_of(&layout, 1), &layout, 1).await;
     store.repository.set_label(BEST, &first).await.unwrap();
     let (models, _loading) = followed(&store, 1 << 30);
-    until(&models, LATEST, &first).await;
-    until(&models, BEST, &first).await;
+    until_served(&models, LATEST, &first).await;
+    until_served(&models, BEST, &first).await;
     let in_flight = models.find(LATEST).unwrap().model;
     assert!(Arc::ptr_eq(&in_flight, &models.find(BEST).unwrap().model));
 
     let second = store.publish_latest(bytes_of(&layout, 2), &layout, 2).await;
-    until(&models, LATEST, &second).await;
+    until_served(&models, LATEST, &second).await;
     // `best` still has it.
     assert!(models.find(first.as_str()).is_ok());
     store.repository.set_label(BEST, &second).await.unwrap();
-    until(&models, BEST, &second).await;
+    until_served(&models, BEST, &second).await;
     let unknown = Refusal::UnknownModel(first.to_string());
     assert_eq!(models.find(first.as_str()).unwrap_err(), unknown);
     let weak = Arc::downgrade(&in_flight);
     tokio::time::sleep(Duration::from_millis(60)).await;
     assert!(weak.upgrade().is_some());
     drop(in_flight);
-    let freed = async {
-        while weak.upgrade().is_some() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(TIMEOUT, freed).await.unwrap();
+    until(async || weak.upgrade().is_none()).await;
 }
 
 /// A checkpoint's file that cannot be read: a link to itself, which is not a missing file.
@@ -153,7 +138,7 @@ async fn a_checkpoint_that_cannot_be_read_is_served_once_it_can() {
     let waiting = tokio::time::timeout(long, models.default_slot().first_model());
     assert!(waiting.await.is_err());
     unreadable.repair();
-    until(&models, "", &first).await;
+    until_served(&models, "", &first).await;
 
     // A newer checkpoint takes over without a wait for the one that failed.
     let second = store.publish(bytes_of(&layout, 2), &layout, 2).await;
@@ -162,7 +147,7 @@ async fn a_checkpoint_that_cannot_be_read_is_served_once_it_can() {
     tokio::time::sleep(long).await;
     assert_eq!(version_of(&models, "").as_deref(), Some(first.as_str()));
     let third = store.publish_latest(bytes_of(&layout, 3), &layout, 3).await;
-    until(&models, "", &third).await;
+    until_served(&models, "", &third).await;
     // A failure is forgotten with its version.
     unreadable.repair();
     tokio::time::sleep(long).await;

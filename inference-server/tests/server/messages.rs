@@ -2,22 +2,18 @@
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 use proto::{
-    inference::{
-        ModelInferRequest, grpc_inference_service_client::GrpcInferenceServiceClient,
-        model_infer_request::InferInputTensor,
-    },
-    v1::{EvaluateRequest, evaluator_client::EvaluatorClient},
+    inference::{ModelInferRequest, model_infer_request::InferInputTensor},
+    v1::EvaluateRequest,
 };
 use service::connect;
-use tokio::time::timeout;
 use tonic::{
-    Code, Request, Status,
+    Code, Request, Response, Status, Streaming,
     client::Grpc,
     codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder},
     codegen::http::uri::PathAndQuery,
 };
 
-use crate::common::{Served, TIMEOUT, request};
+use crate::common::{Served, clients, code, next, request, within};
 
 const LIMIT_MIB: usize = 1;
 
@@ -59,6 +55,17 @@ impl Decoder for Raw {
     }
 }
 
+/// Returns the status with which a stream ends. It may come in place of the stream.
+async fn end<T>(opened: Result<Response<Streaming<T>>, Status>) -> Status {
+    match opened {
+        Err(status) => status,
+        Ok(replies) => within(replies.into_inner().message())
+            .await
+            .map(drop)
+            .unwrap_err(),
+    }
+}
+
 async fn served() -> Served {
     Served::start_with(|config| config.inference.max_message_mib = LIMIT_MIB).await
 }
@@ -80,12 +87,12 @@ async fn a_message_above_the_limit_ends_a_stream_with_the_reason() {
     stream.send(large.clone()).await;
     let reply = stream.reply().await;
     assert_eq!((reply.id, reply.error), (7, None));
-    let ended = timeout(TIMEOUT, stream.replies.message()).await.unwrap();
+    let ended = within(stream.replies.message()).await;
     assert_eq!(ended.unwrap_err().code(), Code::OutOfRange);
     let refused = server.evaluate(large).await.unwrap_err();
     assert_eq!(refused.code(), Code::OutOfRange, "{refused:?}");
 
-    let mut standard = GrpcInferenceServiceClient::new(connect::channel(&server.address).unwrap());
+    let (_, mut standard) = clients(&server.address);
     let unknown = ModelInferRequest {
         model_name: "nobody".into(),
         ..ModelInferRequest::default()
@@ -96,17 +103,13 @@ async fn a_message_above_the_limit_ends_a_stream_with_the_reason() {
     };
     let asked = tokio_stream::iter([unknown, large.clone()]);
     let mut replies = standard.model_stream_infer(asked).await.unwrap().into_inner();
-    let reply = timeout(TIMEOUT, replies.message())
-        .await
-        .unwrap()
-        .unwrap()
-        .unwrap();
+    let reply = next(&mut replies).await;
     assert!(
         reply.error_message.contains("'nobody'"),
         "{}",
         reply.error_message
     );
-    let ended = timeout(TIMEOUT, replies.message()).await.unwrap();
+    let ended = within(replies.message()).await;
     assert_eq!(ended.unwrap_err().code(), Code::OutOfRange);
     let refused = standard.model_infer(large).await.unwrap_err();
     assert_eq!(refused.code(), Code::OutOfRange, "{refused:?}");
@@ -119,13 +122,7 @@ async fn a_message_above_the_limit_ends_a_stream_with_the_reason() {
     assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
     assert!(refused.message().contains("unpacked"), "{refused:?}");
     let asked = tokio_stream::iter([many]);
-    let ended = match standard.model_stream_infer(asked).await {
-        Err(status) => status,
-        Ok(replies) => {
-            let mut replies = replies.into_inner();
-            timeout(TIMEOUT, replies.message()).await.unwrap().unwrap_err()
-        }
-    };
+    let ended = end(standard.model_stream_infer(asked).await).await;
     assert_eq!(ended.code(), Code::InvalidArgument, "{ended:?}");
     // Other clients are served.
     assert!(server.evaluate(request(&layout, 8, 2, 3)).await.is_ok());
@@ -146,19 +143,10 @@ async fn a_malformed_message_ends_a_stream_with_the_reason() {
         let rubbish = tokio_stream::iter([Bytes::from_static(&[0x09, 1, 2])]);
         let path = PathAndQuery::from_static(path);
         let asked = grpc.streaming(Request::new(rubbish), path.clone(), Raw).await;
-        // The status may come in place of the stream.
-        let ended = match asked {
-            Err(status) => status,
-            Ok(replies) => {
-                let mut replies = replies.into_inner();
-                timeout(TIMEOUT, replies.message()).await.unwrap().unwrap_err()
-            }
-        };
+        let ended = end(asked).await;
         assert_eq!(ended.code(), Code::Internal, "{path}: {ended:?}");
     }
-    let mut client = EvaluatorClient::new(connect::channel(&server.address).unwrap());
-    let refused = client.evaluate(EvaluateRequest::default()).await.unwrap_err();
-    assert_eq!(refused.code(), Code::InvalidArgument, "{refused:?}");
-    drop(client);
+    let refused = server.evaluate(EvaluateRequest::default()).await;
+    assert_eq!(code(refused), Code::InvalidArgument);
     server.stop().await;
 }

@@ -3,30 +3,22 @@
 use std::time::Duration;
 
 use proto::{
-    inference::{
-        InferParameter, ModelInferRequest, grpc_inference_service_client::GrpcInferenceServiceClient,
-        infer_parameter::ParameterChoice,
-    },
-    v1::{EvaluateReply, EvaluateRequest, Priority, evaluator_client::EvaluatorClient},
+    inference::{InferParameter, ModelInferRequest, infer_parameter::ParameterChoice},
+    v1::{EvaluateReply, EvaluateRequest, Priority},
 };
-use service::connect;
-use tokio::{sync::mpsc, task::JoinHandle, time::timeout};
+use tokio::{sync::mpsc, task::JoinHandle};
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::{Code, Request, Status};
+use tonic::{Code, Request, Response, Status};
 use tonic_types::StatusExt as _;
 
 use crate::common::{
-    Stream, TIMEOUT,
+    Stream,
     blocked_server::{BATCH, BlockedServer, QUEUE},
-    infer_request, request,
+    clients, infer_request, next, request, within,
 };
 
 fn asked(server: &BlockedServer, id: u64, positions: usize) -> EvaluateRequest {
     request(&server.layout, id, positions, 2)
-}
-
-async fn stream(server: &BlockedServer) -> Stream {
-    Stream::open(&server.address).await
 }
 
 /// Starts a call on a connection of its own.
@@ -34,17 +26,19 @@ fn call(
     server: &BlockedServer,
     request: impl tonic::IntoRequest<EvaluateRequest>,
 ) -> JoinHandle<Result<EvaluateReply, Status>> {
-    let mut client = EvaluatorClient::new(connect::channel(&server.address).unwrap());
+    let mut client = server.server.client();
     let request = request.into_request();
-    tokio::spawn(async move { client.evaluate(request).await.map(tonic::Response::into_inner) })
+    tokio::spawn(async move { client.evaluate(request).await.map(Response::into_inner) })
 }
 
 async fn answer<T>(call: JoinHandle<T>) -> T {
-    timeout(TIMEOUT, call).await.unwrap().unwrap()
+    within(call).await.unwrap()
 }
 
-fn kserve(server: &BlockedServer) -> GrpcInferenceServiceClient<tonic::transport::Channel> {
-    GrpcInferenceServiceClient::new(connect::channel(&server.address).unwrap())
+/// Sends a request of the other protocol, which must be refused.
+async fn refused_infer(server: &BlockedServer, request: ModelInferRequest) -> Status {
+    let (_, mut standard) = clients(&server.server.address);
+    within(standard.model_infer(request)).await.unwrap_err()
 }
 
 fn infer(server: &BlockedServer, positions: usize) -> ModelInferRequest {
@@ -60,7 +54,7 @@ const WAITING: usize = 3 * BATCH - 1;
 
 /// Opens a stream with a batch at the device, a second one that is formed, and three waiting requests: no more self-play fits.
 async fn filled(server: &BlockedServer) -> Stream {
-    let stream = stream(server).await;
+    let stream = server.server.stream().await;
     stream.send(asked(server, 0, BATCH)).await;
     server.until(1, 0).await;
     // A largest batch is formed while another is computed.
@@ -90,10 +84,7 @@ async fn a_full_queue_refuses_with_a_retry_delay_in_both_protocols() {
     assert!(retry_delay(&status).unwrap() >= least, "{status:?}");
 
     // Play is admitted until the queue is full.
-    let status = kserve(&server)
-        .model_infer(infer(&server, QUEUE - WAITING + 1))
-        .await
-        .unwrap_err();
+    let status = refused_infer(&server, infer(&server, QUEUE - WAITING + 1)).await;
     assert_eq!(status.code(), Code::Unavailable);
     assert!(
         status.message().starts_with("Exceeds maximum queue size"),
@@ -106,7 +97,7 @@ async fn a_full_queue_refuses_with_a_retry_delay_in_both_protocols() {
         assert_eq!(filled.reply().await.id, id);
     }
     drop(filled);
-    server.stop().await;
+    server.server.stop().await;
 }
 
 #[tokio::test]
@@ -130,44 +121,15 @@ async fn a_request_that_never_fits_is_refused_without_a_retry_delay() {
             most
         );
     }
-    let status = kserve(&server)
-        .model_infer(infer(&server, QUEUE + 1))
-        .await
-        .unwrap_err();
+    let status = refused_infer(&server, infer(&server, QUEUE + 1)).await;
     assert_eq!(status.code(), Code::InvalidArgument, "{status:?}");
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn play_is_admitted_to_a_queue_full_of_self_play_and_answered_first() {
-    let server = BlockedServer::start().await;
-    let mut filled = filled(&server).await;
-    let play = EvaluateRequest {
-        priority: Priority::Play as i32,
-        ..asked(&server, 9, BATCH)
-    };
-    let playing = call(&server, play);
-    server.until(1, WAITING + BATCH).await;
-    // The batch at the device, and the one that was formed before the request arrived.
-    server.gate.release(2);
-    for id in 0..2 {
-        assert_eq!(filled.reply().await.id, id);
-    }
-    server.until(3, 2 * BATCH).await;
-    server.gate.release(1);
-    assert_eq!(answer(playing).await.unwrap().values.len(), BATCH);
-    server.gate.release_all();
-    for id in 2..5 {
-        assert_eq!(filled.reply().await.id, id);
-    }
-    drop(filled);
-    server.stop().await;
+    server.server.stop().await;
 }
 
 #[tokio::test]
 async fn late_requests_are_refused_and_not_computed() {
     let server = BlockedServer::start().await;
-    let mut open = stream(&server).await;
+    let mut open = server.server.stream().await;
     open.send(asked(&server, 0, BATCH)).await;
     server.until(1, 0).await;
     let timed = |id| EvaluateRequest {
@@ -182,10 +144,7 @@ async fn late_requests_are_refused_and_not_computed() {
         parameter_choice: Some(ParameterChoice::Uint64Param(1_000)),
     };
     late.parameters.insert("timeout".into(), micros);
-    let status = timeout(TIMEOUT, kserve(&server).model_infer(late))
-        .await
-        .unwrap()
-        .unwrap_err();
+    let status = refused_infer(&server, late).await;
     assert_eq!(status.code(), Code::Unavailable, "{status:?}");
     assert!(
         status.message().starts_with("Request timeout expired"),
@@ -212,7 +171,7 @@ async fn late_requests_are_refused_and_not_computed() {
     assert_eq!(errors, [(0, None), (3, Some(Code::DeadlineExceeded as i32))]);
     assert_eq!(server.gate.batches(), 1);
     drop(open);
-    server.stop().await;
+    server.server.stop().await;
 }
 
 #[tokio::test]
@@ -221,14 +180,13 @@ async fn draining_answers_all_accepted_requests_and_ends_the_streams() {
     let mut open = filled(&server).await;
     // A stream of the other protocol without a request yet.
     let (sender, receiver) = mpsc::channel(4);
-    let asking = kserve(&server)
-        .model_stream_infer(ReceiverStream::new(receiver))
-        .await;
+    let (_, mut client) = clients(&server.server.address);
+    let asking = client.model_stream_infer(ReceiverStream::new(receiver)).await;
     let mut standard = asking.unwrap().into_inner();
     sender.send(infer(&server, 3)).await.unwrap();
     server.until(1, WAITING + 3).await;
 
-    server.shutdown.cancel();
+    server.server.shutdown.cancel();
     let refused = answer(call(&server, asked(&server, 9, 1))).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unavailable, "{refused:?}");
     server.gate.release_all();
@@ -236,18 +194,10 @@ async fn draining_answers_all_accepted_requests_and_ends_the_streams() {
         let reply = open.reply().await;
         assert_eq!((reply.id, reply.error), (id, None));
     }
-    let ended = timeout(TIMEOUT, open.replies.message())
-        .await
-        .unwrap()
-        .unwrap_err();
+    let ended = within(open.replies.message()).await.unwrap_err();
     assert_eq!(ended.code(), Code::Unavailable, "{ended:?}");
-    let reply = timeout(TIMEOUT, standard.message())
-        .await
-        .unwrap()
-        .unwrap()
-        .unwrap();
-    assert_eq!(reply.error_message, "");
-    let ended = timeout(TIMEOUT, standard.message()).await.unwrap().unwrap_err();
+    assert_eq!(next(&mut standard).await.error_message, "");
+    let ended = within(standard.message()).await.unwrap_err();
     assert_eq!(ended.code(), Code::Unavailable, "{ended:?}");
-    server.stop().await;
+    server.server.stop().await;
 }

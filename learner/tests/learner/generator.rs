@@ -113,7 +113,7 @@ fn agree(encoding: Encoding, trainer: &Trainer) {
     for row in layout.split(&rows) {
         let (logits, value) = recursive::evaluate(
             &weights,
-            &recursive::Position::of(&ClanPosition::read(row).unwrap()),
+            &recursive::NetworkInput::of(&ClanPosition::read(row).unwrap()),
         );
         true_logits.extend(logits);
         true_values.push(value);

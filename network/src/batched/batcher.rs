@@ -40,7 +40,7 @@ pub enum Lookup {
 
 /// An evaluation that is known without asking the network.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct KnownEvaluation {
     waiter: Waiter,
     /// End of its priors in [`Batcher::known_priors`].
     priors_end: usize,
@@ -73,7 +73,7 @@ pub struct Batcher {
     in_flight: Vec<Batch>,
     /// Hash of every position that is in a batch: the batch's id and the position's index.
     pending: HashMap<u64, (u64, usize), BuildHasherDefault<IdentityHasher>>,
-    known: Vec<Known>,
+    known: Vec<KnownEvaluation>,
     known_priors: Vec<f32>,
     /// Completed batches whose memory is used again.
     spare: Vec<Batch>,
@@ -114,12 +114,7 @@ impl Batcher {
         if let (Some(cache), Some(version)) = (&self.cache, version)
             && let Some(found) = cache.find(&key, version, &mut self.known_priors)
         {
-            self.known.push(Known {
-                waiter,
-                priors_end: self.known_priors.len(),
-                value: found.value,
-                version: found.version,
-            });
+            self.put_known(waiter, found, version);
             self.open.positions.pop();
             return Lookup::Cached;
         }
@@ -156,7 +151,12 @@ impl Batcher {
         version: VersionId,
     ) {
         self.known_priors.extend(priors);
-        self.known.push(Known {
+        self.put_known(waiter, value, version);
+    }
+
+    /// Adds a known evaluation whose priors are the last ones of [`Batcher::known_priors`].
+    fn put_known(&mut self, waiter: Waiter, value: MoverValue, version: VersionId) {
+        self.known.push(KnownEvaluation {
             waiter,
             priors_end: self.known_priors.len(),
             value,

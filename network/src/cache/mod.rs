@@ -18,7 +18,7 @@ use std::{
 use games::MoverValue;
 use parking_lot::Mutex;
 
-use ring::{Inserted, Ring};
+use ring::Ring;
 
 /// Number of shards of a large cache.
 const SHARDS: usize = 16;
@@ -56,16 +56,6 @@ impl<'a> CacheKey<'a> {
         Self { row, legal, hash }
     }
 
-    /// Returns the row of the position.
-    pub fn row(&self) -> &'a [u32] {
-        self.row
-    }
-
-    /// Returns the policy indices of the legal actions.
-    pub fn legal(&self) -> &'a [u32] {
-        self.legal
-    }
-
     /// Returns the hash of both. Different keys may have equal hashes.
     pub fn hash(&self) -> u64 {
         self.hash
@@ -75,15 +65,6 @@ impl<'a> CacheKey<'a> {
     pub fn is(&self, row: &[u32], legal: &[u32]) -> bool {
         self.row == row && self.legal == legal
     }
-}
-
-/// A cached evaluation. Its priors are returned separately.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CachedEvaluation {
-    /// Value from the point of view of the player to act.
-    pub value: MoverValue,
-    /// Model that computed it.
-    pub version: VersionId,
 }
 
 /// A cache of evaluations that threads share.
@@ -99,7 +80,7 @@ pub struct CachedEvaluation {
 ///
 /// let mut priors = Vec::new();
 /// let found = cache.find(&key, VersionId(1), &mut priors).expect("the evaluation was stored");
-/// assert_eq!((found.value.get(), &priors[..]), (0.5, &[0.75, 0.25][..]));
+/// assert_eq!((found.get(), &priors[..]), (0.5, &[0.75, 0.25][..]));
 /// assert!(cache.find(&key, VersionId(2), &mut priors).is_none());
 /// ```
 #[derive(Debug)]
@@ -114,8 +95,6 @@ pub struct CacheContents {
     pub entries: u64,
     /// Memory in bytes: entries, hash tables, and gaps.
     pub bytes: u64,
-    /// Number of evaluations that were too large for a shard.
-    pub too_large: u64,
 }
 
 impl Cache {
@@ -131,24 +110,16 @@ impl Cache {
         Some(Self { shards })
     }
 
-    /// Looks up an evaluation. Appends its priors to `priors`, in the order of the key's legal actions.
-    pub fn find(
-        &self,
-        key: &CacheKey<'_>,
-        version: VersionId,
-        priors: &mut Vec<f32>,
-    ) -> Option<CachedEvaluation> {
+    /// Looks up the value of an evaluation by `version`. Appends the priors to `priors`, in the order of the key's legal actions.
+    pub fn find(&self, key: &CacheKey<'_>, version: VersionId, priors: &mut Vec<f32>) -> Option<MoverValue> {
         let value = self.shard(key).lock().find(key, version, priors)?;
-        Some(CachedEvaluation {
-            value: MoverValue::new(value),
-            version,
-        })
+        Some(MoverValue::new(value))
     }
 
-    /// Stores an evaluation and removes the oldest ones to make room. An existing entry stays as it is.
+    /// Stores an evaluation and removes the oldest ones to make room. An existing entry stays as it is. An evaluation larger than
+    /// a shard is not stored.
     pub fn insert(&self, key: &CacheKey<'_>, version: VersionId, priors: &[f32], value: MoverValue) {
-        let inserted = self.shard(key).lock().insert(key, version, priors, value.get());
-        debug_assert!(inserted != Inserted::Mismatch, "one prior for each legal action");
+        self.shard(key).lock().insert(key, version, priors, value.get());
     }
 
     /// Returns the number and size of the entries.
@@ -158,7 +129,6 @@ impl Cache {
             let ring = shard.lock();
             contents.entries += ring.entries() as u64;
             contents.bytes += (ring.bytes() + size_of::<Mutex<Ring>>()) as u64;
-            contents.too_large += ring.too_large();
         }
         contents
     }
@@ -209,7 +179,7 @@ mod tests {
                 let mut priors = Vec::new();
                 let found = cache.find(&key, version, &mut priors);
                 let known = truth.get(&(row.clone(), legal.clone(), version)).copied();
-                prop_assert_eq!(found.map(|known| known.value.get()), known);
+                prop_assert_eq!(found.map(MoverValue::get), known);
                 if let Some(value) = known {
                     prop_assert_eq!(priors, vec![value; legal.len()]);
                 } else {
@@ -234,7 +204,7 @@ mod tests {
                         let value = row[0] as f32;
                         let mut priors = Vec::new();
                         match cache.find(&key, VersionId(0), &mut priors) {
-                            Some(known) => assert_eq!((known.value.get(), priors), (value, vec![value, 1.0])),
+                            Some(known) => assert_eq!((known.get(), priors), (value, vec![value, 1.0])),
                             None => cache.insert(&key, VersionId(0), &[value, 1.0], MoverValue::new(value)),
                         }
                     }

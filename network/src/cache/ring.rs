@@ -4,27 +4,12 @@
 //! Where an entry does not fit before the end of the ring, a zero marks the gap and it is written at
 //! the beginning. All memory is set aside once, so the bound is exact and nothing is allocated later.
 
-use std::ops::Range;
-
 use super::{CacheKey, VersionId};
 
 /// Words before the row: length of the entry, hash, version, length of the row, legal actions, value.
 const HEADER: usize = 6;
 /// Bytes of the ring for each slot of the table: less than half of a small game's entry.
 const BYTES_PER_SLOT: usize = 128;
-
-/// Result of an insertion.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Inserted {
-    /// The evaluation is stored.
-    Stored,
-    /// The key was stored already.
-    AlreadyStored,
-    /// The evaluation is larger than the whole ring.
-    TooLarge,
-    /// The number of priors is not the number of legal actions.
-    Mismatch,
-}
 
 #[derive(Debug)]
 pub(super) struct Ring {
@@ -35,7 +20,6 @@ pub(super) struct Ring {
     /// Offset of the next entry. Equal to `tail` in an empty ring and in a full one.
     head: usize,
     entries: usize,
-    too_large: u64,
 }
 
 impl Ring {
@@ -50,7 +34,6 @@ impl Ring {
             tail: 0,
             head: 0,
             entries: 0,
-            too_large: 0,
         }
     }
 
@@ -62,40 +45,22 @@ impl Ring {
         self.words.len() * size_of::<u32>() + self.table.bytes()
     }
 
-    pub(super) fn too_large(&self) -> u64 {
-        self.too_large
-    }
-
     /// Looks up a value and appends its priors to `priors`.
     pub(super) fn find(&self, key: &CacheKey<'_>, version: VersionId, priors: &mut Vec<f32>) -> Option<f32> {
         let at = self.locate(key, version)?;
-        let entry = Entry::at(&self.words, at);
-        priors.extend(
-            self.words[entry.priors()]
-                .iter()
-                .map(|&bits| f32::from_bits(bits)),
-        );
+        let [_, _, found] = self.parts(at);
+        priors.extend(found.iter().map(|&bits| f32::from_bits(bits)));
         Some(f32::from_bits(self.words[at + 5]))
     }
 
-    pub(super) fn insert(
-        &mut self,
-        key: &CacheKey<'_>,
-        version: VersionId,
-        priors: &[f32],
-        value: f32,
-    ) -> Inserted {
-        let (row, legal) = (key.row(), key.legal());
-        if priors.len() != legal.len() {
-            return Inserted::Mismatch;
-        }
-        if self.locate(key, version).is_some() {
-            return Inserted::AlreadyStored;
-        }
+    /// Stores an evaluation, unless it is stored already or larger than the whole ring.
+    pub(super) fn insert(&mut self, key: &CacheKey<'_>, version: VersionId, priors: &[f32], value: f32) {
+        let CacheKey { row, legal, .. } = *key;
+        debug_assert_eq!(priors.len(), legal.len(), "one prior for each legal action");
         let length = HEADER + row.len() + 2 * legal.len();
-        if length > self.words.len() {
-            self.too_large += 1;
-            return Inserted::TooLarge;
+        let fits = length <= self.words.len() && priors.len() == legal.len();
+        if !fits || self.locate(key, version).is_some() {
+            return;
         }
         self.make_room(length);
         let at = self.head;
@@ -108,26 +73,34 @@ impl Ring {
             legal.len() as u32,
             value.to_bits(),
         ];
-        self.words[at..at + HEADER].copy_from_slice(&header);
-        let entry = Entry::at(&self.words, at);
-        self.words[entry.row()].copy_from_slice(row);
-        self.words[entry.legal()].copy_from_slice(legal);
-        for (word, prior) in self.words[entry.priors()].iter_mut().zip(priors) {
+        let mut rest = &mut self.words[at..at + length];
+        for part in [&header, row, legal] {
+            let (own, others) = rest.split_at_mut(part.len());
+            own.copy_from_slice(part);
+            rest = others;
+        }
+        for (word, prior) in rest.iter_mut().zip(priors) {
             *word = prior.to_bits();
         }
         self.table.insert(hash, at as u32);
         self.head += length;
         self.entries += 1;
-        Inserted::Stored
     }
 
     fn locate(&self, key: &CacheKey<'_>, version: VersionId) -> Option<usize> {
         let found = self.table.find(table_hash(key, version), |at| {
-            let at = at as usize;
-            let entry = Entry::at(&self.words, at);
-            self.words[at + 2] == version.0 && key.is(&self.words[entry.row()], &self.words[entry.legal()])
+            let [row, legal, _] = self.parts(at as usize);
+            self.words[at as usize + 2] == version.0 && key.is(row, legal)
         });
         found.map(|at| at as usize)
+    }
+
+    /// Returns row, legal policy indices and priors of the entry at an offset.
+    fn parts(&self, at: usize) -> [&[u32]; 3] {
+        let [row, legal] = [3, 4].map(|word| self.words[at + word] as usize);
+        let (row, rest) = self.words[at + HEADER..].split_at(row);
+        let (legal, rest) = rest.split_at(legal);
+        [row, legal, &rest[..legal.len()]]
     }
 
     /// Removes the oldest entries until `length` words, which is at most the ring's, fit at `head`.
@@ -162,39 +135,6 @@ impl Ring {
         if self.tail == self.words.len() || self.words[self.tail] == 0 {
             self.tail = 0;
         }
-    }
-}
-
-/// Offsets of the parts of an entry.
-#[derive(Clone, Copy)]
-struct Entry {
-    at: usize,
-    row: usize,
-    legal: usize,
-}
-
-impl Entry {
-    fn at(words: &[u32], at: usize) -> Self {
-        Self {
-            at,
-            row: words[at + 3] as usize,
-            legal: words[at + 4] as usize,
-        }
-    }
-
-    fn row(self) -> Range<usize> {
-        let start = self.at + HEADER;
-        start..start + self.row
-    }
-
-    fn legal(self) -> Range<usize> {
-        let start = self.row().end;
-        start..start + self.legal
-    }
-
-    fn priors(self) -> Range<usize> {
-        let start = self.legal().end;
-        start..start + self.legal
     }
 }
 
@@ -335,12 +275,11 @@ mod tests {
                 let legal: Vec<u32> = (0..legal as u32).collect();
                 let priors: Vec<f32> = legal.iter().map(|&index| (index + number) as f32).collect();
                 let key = CacheKey::new(&row, &legal);
-                match ring.insert(&key, VersionId(number % 3), &priors, number as f32) {
-                    Inserted::Stored => kept.push_back((row, legal)),
-                    Inserted::TooLarge => {
-                        prop_assert!((HEADER + row.len() + 2 * legal.len()) * 4 + ring.table.bytes() > bytes - 4);
-                    }
-                    other => prop_assert!(false, "{:?}", other),
+                ring.insert(&key, VersionId(number % 3), &priors, number as f32);
+                let length = HEADER + row.len() + 2 * legal.len();
+                match length > ring.words.len() {
+                    true => prop_assert!(length * 4 + ring.table.bytes() > bytes - 4),
+                    false => kept.push_back((row, legal)),
                 }
                 while kept.len() > ring.entries() {
                     kept.pop_front();
@@ -383,11 +322,9 @@ mod tests {
         ring.table.insert(hash, 0);
         assert_eq!(ring.find(&other, VersionId(0), &mut Vec::new()), None);
         assert_eq!(ring.find(&one, VersionId(0), &mut Vec::new()), Some(0.5));
-        assert_eq!(
-            ring.insert(&one, VersionId(0), &[1.0], 0.7),
-            Inserted::AlreadyStored
-        );
-        assert_eq!(ring.insert(&other, VersionId(0), &[], 0.7), Inserted::Mismatch);
+        // What is stored stays as it is.
+        ring.insert(&one, VersionId(0), &[1.0], 0.7);
+        assert_eq!(ring.find(&one, VersionId(0), &mut Vec::new()), Some(0.5));
     }
 
     proptest! {

@@ -1,37 +1,15 @@
 //! A network that runs in this process, by the same loader as in the inference server: providers are measured, compared with
 //! f32, and warmed.
 
-use std::{path::Path, sync::Arc};
-
-use config::Provider;
-
+use super::{Description, Network, NetworkError, PositionBatch, Predictions};
 use crate::{
-    buckets::Buckets,
-    loader::{File, LoadError, Loader},
+    file::ModelFile,
+    loader::{LoadError, Loader},
     model::Model,
     softmax::softmax,
 };
 
-use super::{Description, Network, NetworkError, PositionBatch, Predictions};
-use crate::file::ModelFile;
-
-/// Error: a network cannot be run in this process.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// ONNX Runtime cannot be loaded.
-    #[error(transparent)]
-    Runtime(#[from] crate::runtime::RuntimeError),
-    /// The provider is not available, or does not take the network.
-    #[error("{version} cannot be loaded")]
-    Load {
-        /// Version of the network.
-        version: String,
-        /// Reason.
-        source: LoadError,
-    },
-}
-
-/// Loads networks. `auto` measures the machine's providers once, with the first network.
+/// A network in this process, opened by [`Loader::open`].
 ///
 /// # Examples
 /// A random network for Othello, written to a file, evaluates the start position:
@@ -40,7 +18,7 @@ pub enum OpenError {
 /// use std::path::Path;
 ///
 /// use games::{Game, RowLayout, Symmetry, othello::Othello};
-/// use network::{ModelFile, Network, PositionBatch, Predictions, client::local::NetworkLoader};
+/// use network::{ModelFile, Network, PositionBatch, Predictions, loader::Loader};
 /// use onnx::{Input, Metadata, TowerShape, TowerWeights};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -53,7 +31,7 @@ pub enum OpenError {
 /// std::fs::write(&path, onnx::build(&weights, &metadata, Input::Rows)?)?;
 ///
 /// let file = ModelFile::find(&path.to_string_lossy().parse()?)?;
-/// let network = NetworkLoader::new(Path::new(""), config::Provider::Cpu, 1, 16)?.open(&file)?;
+/// let network = Loader::new(Path::new(""), 1, 16, config::Provider::Cpu)?.open(&file)?;
 ///
 /// let start = Othello::initial();
 /// let (mut batch, mut predictions) = (PositionBatch::default(), Predictions::default());
@@ -65,52 +43,22 @@ pub enum OpenError {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug)]
-pub struct NetworkLoader {
-    loader: Arc<Loader>,
+#[derive(Debug)]
+pub struct LocalNetwork {
+    description: Description,
+    model: Model,
 }
 
-impl NetworkLoader {
-    /// Creates a loader for batches of at most `largest` positions, each computed by `threads` threads. `runtime` is the path
-    /// of the ONNX Runtime library; if it is empty, see [`crate::runtime::load`].
-    ///
-    /// # Errors
-    /// [`OpenError`] if ONNX Runtime or the requested provider is not available.
-    pub fn new(
-        runtime: &Path,
-        provider: Provider,
-        threads: usize,
-        largest: usize,
-    ) -> Result<Self, OpenError> {
-        let environment = crate::runtime::load(runtime)?;
-        let buckets = Buckets::new(largest.max(1));
-        let loader = Loader::new(environment, threads.max(1), buckets, provider);
-        let loader = loader.map_err(|source| OpenError::Load {
-            version: "a network to try the provider".into(),
-            source,
-        })?;
-        Ok(Self {
-            loader: Arc::new(loader),
-        })
-    }
-
+impl Loader {
     /// Loads, checks and warms a network. Blocks for a tenth of a second to some seconds.
     ///
     /// # Errors
-    /// [`OpenError::Load`] with the reason.
-    pub fn open(&self, file: &ModelFile) -> Result<LocalNetwork, OpenError> {
-        let model = self
-            .loader
-            .load(File {
-                bytes: &file.bytes,
-                version: &file.version,
-                step: file.step,
-                layout: &file.layout,
-            })
-            .map_err(|source| OpenError::Load {
-                version: file.version.clone(),
-                source,
-            })?;
+    /// [`LoadError::Version`] with the reason.
+    pub fn open(&self, file: &ModelFile) -> Result<LocalNetwork, LoadError> {
+        let model = self.load(file).map_err(|source| LoadError::Version {
+            version: file.version.clone(),
+            source: Box::new(source),
+        })?;
         Ok(LocalNetwork {
             description: Description {
                 version: file.version.clone(),
@@ -121,13 +69,6 @@ impl NetworkLoader {
             model,
         })
     }
-}
-
-/// A network in this process.
-#[derive(Debug)]
-pub struct LocalNetwork {
-    description: Description,
-    model: Model,
 }
 
 impl Network for LocalNetwork {

@@ -30,7 +30,7 @@ impl Loader {
     ) -> Result<(Provider, Box<dyn Runner>), LoadError> {
         let ranking = self.ranking.lock().clone();
         // The order for models of varying shapes differs from that of other models, so it is measured each time.
-        if ranking.is_empty() || varies(task.file.layout) {
+        if ranking.is_empty() || varies(&task.file.layout) {
             return self.measure_and_choose(task, plain, truth);
         }
         for provider in ranking
@@ -68,10 +68,10 @@ impl Loader {
             }
         }
         if candidates.len() > 1 {
-            self.measure(&mut candidates, task.file.layout)?;
+            self.measure(&mut candidates, &task.file.layout)?;
         }
         candidates.sort_by_key(|candidate| candidate.time);
-        if !varies(task.file.layout) {
+        if !varies(&task.file.layout) {
             *self.ranking.lock() = candidates.iter().map(|candidate| candidate.provider).collect();
         }
         // The plain provider is among them and always agrees.

@@ -8,8 +8,11 @@
 mod choice;
 mod runner;
 
+use std::path::Path;
+
 use config::Provider;
 use games::RowLayout;
+use onnx::OnnxError;
 use ort::environment::Environment;
 use parking_lot::Mutex;
 
@@ -17,9 +20,11 @@ use crate::{
     batch::{RunError, Runner, legal_width},
     buckets::Buckets,
     canary::{self, Distance},
+    file::ModelFile,
     model::{Model, ModelInfo, VersionIds},
-    provider::{self, ProviderError, Settings},
-    session::{Contract, ModelError},
+    provider::{self, ProviderError, ProviderSettings},
+    runtime::{self, RuntimeError},
+    session::Contract,
     threads::{self, ThreadSpeed},
 };
 use runner::{Task, varies};
@@ -27,24 +32,26 @@ use runner::{Task, varies};
 /// Error: a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
+    /// ONNX Runtime cannot be loaded.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
     /// The provider is not available, or does not take the model.
     #[error(transparent)]
     Provider(#[from] ProviderError),
-    /// The file is not a model of this layout.
-    #[error(transparent)]
-    Model(#[from] ModelError),
+    /// The file is not a model of this layout, or cannot be converted for the provider. The text says why.
+    #[error("{0}")]
+    Unsuitable(String),
     /// The model cannot be run.
     #[error("a first batch failed")]
     Run(#[from] RunError),
-    /// The model cannot be converted to half precision.
-    #[error("inference.fp16: the model cannot be converted to half precision")]
-    Half(#[from] onnx::half::HalfError),
-    /// The model cannot be converted to 8-bit integers.
-    #[error("the model cannot be converted to 8-bit integers")]
-    Int8(#[from] onnx::int8::Int8Error),
-    /// The model cannot be extended to pick legal logits itself.
-    #[error(transparent)]
-    Legal(#[from] onnx::legal::LegalError),
+    /// A network cannot be opened in this process.
+    #[error("{version} cannot be loaded")]
+    Version {
+        /// Version of the network.
+        version: String,
+        /// Reason.
+        source: Box<LoadError>,
+    },
     /// The provider's outputs are too far from those of f32.
     #[error(
         "{provider} is too far from f32: priors {:.5} (at most {}), values {:.5} (at most {})",
@@ -60,17 +67,11 @@ pub enum LoadError {
     },
 }
 
-/// A file to load.
-#[derive(Clone, Copy, Debug)]
-pub struct File<'a> {
-    /// The ONNX file.
-    pub bytes: &'a [u8],
-    /// Version of the checkpoint.
-    pub version: &'a str,
-    /// Training step.
-    pub step: u64,
-    /// Layout of its rows.
-    pub layout: &'a RowLayout,
+impl LoadError {
+    /// Returns the error of a conversion. `what` is the sentence before the reason.
+    fn of_conversion(what: &str) -> impl FnOnce(OnnxError) -> Self {
+        move |reason| Self::Unsuitable(format!("{what}: {reason}"))
+    }
 }
 
 /// Makes a device that a benchmark simulates, for a model of this layout.
@@ -81,7 +82,7 @@ pub type Simulate = fn(&RowLayout) -> Box<dyn Runner>;
 #[derive(Debug)]
 pub struct Loader {
     environment: Environment,
-    settings: Settings,
+    settings: ProviderSettings,
     buckets: Buckets,
     provider: Provider,
     /// With `auto`: the available providers, the fastest first. Empty until they have been measured.
@@ -94,20 +95,21 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Makes a loader for a provider. `auto` chooses the fastest provider that agrees with f32.
+    /// Makes a loader for batches of at most `largest` positions on a provider. `auto` chooses the fastest provider that agrees with
+    /// f32. `runtime` is the path of the ONNX Runtime library; if it is empty, see [`crate::runtime::load`].
     ///
     /// # Errors
-    /// [`LoadError`] if the requested provider cannot run a small network on this machine.
+    /// [`LoadError`] if ONNX Runtime is missing, or if the requested provider cannot run a small network on this machine.
     pub fn new(
-        environment: Environment,
-        settings: impl Into<Settings>,
-        buckets: Buckets,
+        runtime: &Path,
+        settings: impl Into<ProviderSettings>,
+        largest: usize,
         provider: Provider,
     ) -> Result<Self, LoadError> {
         let loader = Self {
-            environment,
+            environment: runtime::load(runtime)?,
             settings: settings.into(),
-            buckets,
+            buckets: Buckets::new(largest),
             provider,
             ranking: Mutex::new(Vec::new()),
             speeds: Mutex::new(Vec::new()),
@@ -132,7 +134,7 @@ impl Loader {
     ///
     /// # Errors
     /// [`LoadError`] with the reason.
-    pub fn load(&self, file: File<'_>) -> Result<Model, LoadError> {
+    pub fn load(&self, file: &ModelFile) -> Result<Model, LoadError> {
         self.load_from("", file, &Contract::default())
     }
 
@@ -140,12 +142,12 @@ impl Loader {
     ///
     /// # Errors
     /// [`LoadError`] with the reason.
-    pub fn load_from(&self, source: &str, file: File<'_>, contract: &Contract) -> Result<Model, LoadError> {
-        let digest = checkpoints::version::sha256_hex(file.bytes);
+    pub fn load_from(&self, source: &str, file: &ModelFile, contract: &Contract) -> Result<Model, LoadError> {
+        let digest = checkpoints::version::sha256_hex(&file.bytes);
         let info = |provider: &'static str, bytes, threads| ModelInfo {
             source: source.to_owned(),
-            version: file.version.to_owned(),
-            id: self.numbers.of(&contract.identity(&digest, file.layout)),
+            version: file.version.clone(),
+            id: self.numbers.of(&contract.identity(&digest, &file.layout)),
             digest: digest.clone(),
             step: file.step,
             layout: file.layout.clone(),
@@ -159,7 +161,7 @@ impl Loader {
             return Ok(Model::new(
                 info,
                 self.buckets.clone(),
-                vec![simulate(file.layout)],
+                vec![simulate(&file.layout)],
             ));
         }
         let task = &Task::new(file, contract);
@@ -176,7 +178,7 @@ impl Loader {
         let sizes = self.prepared(provider);
         let runners = runners
             .into_iter()
-            .map(|runner| warmed(runner, file.layout, &sizes));
+            .map(|runner| warmed(runner, &file.layout, &sizes));
         let runners = runners.collect::<Result<Vec<_>, _>>()?;
         let bytes = self.memory_on(provider, file.bytes.len() as u64);
         let info = info(
@@ -184,7 +186,7 @@ impl Loader {
             bytes,
             runners.len(),
         );
-        let buckets = match varies(file.layout) {
+        let buckets = match varies(&file.layout) {
             true => self.buckets.every_size(),
             false if provider::pads(provider) => self.prepared(provider),
             false => self.buckets.fine(),
@@ -249,7 +251,7 @@ impl Loader {
         if !is_open {
             return Ok(runners);
         }
-        let batch = canary::batch(task.file.layout, self.buckets.largest());
+        let batch = canary::batch(&task.file.layout, self.buckets.largest());
         let speeds = threads::measure(&mut runners, &batch)?;
         for speed in &speeds {
             tracing::info!(

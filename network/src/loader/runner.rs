@@ -6,24 +6,25 @@ use config::Provider;
 use games::{PlaneStack, RowForm, RowLayout};
 
 use crate::{
-    batch::{RunError, Runner},
+    batch::Runner,
     canary::{self, CanaryOutput, Distance},
-    loader::{File, LoadError, Loader},
-    provider::{self, Settings, Shapes},
-    session::{Contract, SessionRunner, binding::Memory, expanded::ExpandedRunner},
+    file::ModelFile,
+    loader::{LoadError, Loader},
+    provider::{self, ProviderSettings, Shapes},
+    session::{Contract, SessionRunner, expanded::ExpandedRunner},
 };
 
 /// A file to load, and the names of its inputs and outputs.
 #[derive(Debug)]
 pub(super) struct Task<'a> {
-    pub(super) file: File<'a>,
+    pub(super) file: &'a ModelFile,
     contract: &'a Contract,
     /// The file with convolutions in 8-bit integers, once a session needed it.
     int8: OnceCell<Vec<u8>>,
 }
 
 impl<'a> Task<'a> {
-    pub(super) fn new(file: File<'a>, contract: &'a Contract) -> Self {
+    pub(super) fn new(file: &'a ModelFile, contract: &'a Contract) -> Self {
         let int8 = OnceCell::new();
         Self { file, contract, int8 }
     }
@@ -50,7 +51,7 @@ impl Candidate {
     }
 
     /// Returns the candidate if it agrees with f32.
-    pub(super) fn checked(self, settings: &Settings) -> Result<Self, LoadError> {
+    pub(super) fn checked(self, settings: &ProviderSettings) -> Result<Self, LoadError> {
         let bound = provider::bound(self.provider, settings.fp16);
         if self.distance.is_within(bound) {
             return Ok(self);
@@ -66,23 +67,21 @@ impl Candidate {
 impl Loader {
     /// Runs a tiny network on the loader's provider, so that a missing provider is found at start.
     pub(super) fn try_out(&self) -> Result<(), LoadError> {
-        let layout = tiny_layout();
-        let shape = onnx::TowerShape::new(&layout, 1, 8);
-        let weights = onnx::TowerWeights::random(&shape, 1);
         let metadata = onnx::Metadata {
-            layout: layout.clone(),
+            layout: tiny_layout(),
             step: 0,
         };
-        let bytes = onnx::build(&weights, &metadata, onnx::Input::Rows)
-            .map_err(|error| RunError(error.to_string()))?;
-        let file = File {
-            bytes: &bytes,
-            version: "",
+        let bytes = onnx::random::model(&metadata, 1, 8, 1)
+            .map_err(LoadError::of_conversion("the provider's test"))?;
+        let file = ModelFile {
+            bytes: bytes.into(),
+            version: String::new(),
             step: 0,
-            layout: &layout,
+            layout: metadata.layout,
+            search: None,
         };
         let contract = Contract::default();
-        let task = &Task::new(file, &contract);
+        let task = &Task::new(&file, &contract);
         let (_, truth) = self.plain(task)?;
         self.candidate(self.provider, task, &truth)?
             .checked(&self.settings)
@@ -92,9 +91,9 @@ impl Loader {
     /// Loads the model with the plain CPU provider and runs the canary batch.
     pub(super) fn plain(&self, task: &Task<'_>) -> Result<(Box<dyn Runner>, CanaryOutput), LoadError> {
         // The reference is the file itself, in its own precision.
-        let settings = Settings::from(self.settings.threads);
+        let settings = ProviderSettings::from(self.settings.threads);
         let mut runner = self.runner(Provider::Cpu, task, &settings)?;
-        let truth = canary::run(runner.as_mut(), task.file.layout, canary::ROWS, false)?;
+        let truth = canary::run(runner.as_mut(), &task.file.layout, canary::ROWS, false)?;
         Ok((runner, truth))
     }
 
@@ -106,7 +105,7 @@ impl Loader {
         truth: &CanaryOutput,
     ) -> Result<Candidate, LoadError> {
         let mut runner = self.runner(provider, task, &self.settings)?;
-        let (layout, mut distance) = (task.file.layout, Distance::NONE);
+        let (layout, mut distance) = (&task.file.layout, Distance::NONE);
         for size in self.canary_sizes(provider, layout) {
             let found = canary::run(runner.as_mut(), layout, size, false)?;
             distance = distance.max(truth.distance(&found));
@@ -146,29 +145,34 @@ impl Loader {
         &self,
         provider: Provider,
         task: &Task<'_>,
-        settings: &Settings,
+        settings: &ProviderSettings,
     ) -> Result<Box<dyn Runner>, LoadError> {
         let Task { file, contract, .. } = task;
-        let mut bytes = Cow::Borrowed(file.bytes);
+        let mut bytes = Cow::Borrowed(&file.bytes[..]);
         if settings.fp16 {
-            bytes = onnx::half::to_half(&bytes)?.into();
+            let failed =
+                LoadError::of_conversion("inference.fp16: the model cannot be converted to half precision");
+            bytes = onnx::half::to_half(&bytes).map_err(failed)?.into();
         }
-        if varies(file.layout) {
+        if varies(&file.layout) {
             let session = provider::load_for_varying_shapes(provider, &self.environment, settings, &bytes)?;
-            return Ok(Box::new(ExpandedRunner::new(session, file.layout)?));
+            return Ok(Box::new(ExpandedRunner::new(session, &file.layout)?));
         }
         if provider == Provider::CpuInt8 {
             bytes = Cow::Borrowed(self.int8(task)?);
         }
         let is_bound = provider.is_gpu() || settings.bind_always;
         if is_bound {
-            bytes = onnx::legal::with_legal_logits(&bytes, &contract.policy)?.into();
+            let failed = LoadError::of_conversion("the model cannot pick the legal logits");
+            bytes = onnx::legal::with_legal_logits(&bytes, &contract.policy)
+                .map_err(failed)?
+                .into();
         }
         let shapes = self.shapes(task);
         let load = |fixed| provider::load(provider, &self.environment, settings, &bytes, Some(shapes), fixed);
-        let mut runner = SessionRunner::new(load(None)?, file.layout, contract)?;
+        let mut runner = SessionRunner::new(load(None)?, &file.layout, contract)?;
         if is_bound {
-            runner.bind(Memory::of(provider, settings))?;
+            runner.bind(provider.is_gpu().then_some(settings.device))?;
         }
         if let Some(side) = runner.batch_symbol() {
             for size in self.fixed_sizes(provider) {
@@ -179,7 +183,7 @@ impl Loader {
     }
 
     fn shapes(&self, task: &Task<'_>) -> Shapes {
-        let layout = task.file.layout;
+        let layout = &task.file.layout;
         Shapes {
             batch: self.buckets.largest(),
             row: task.contract.input.is_none().then(|| layout.row_len()).flatten(),
@@ -193,8 +197,9 @@ impl Loader {
             return Ok(made);
         }
         let Task { file, contract, .. } = task;
-        let probe = onnx::int8::with_ranges(file.bytes)?;
-        let settings = Settings::from(self.settings.threads);
+        let failed = || LoadError::of_conversion("the model cannot be converted to 8-bit integers");
+        let probe = onnx::int8::with_ranges(&file.bytes).map_err(failed())?;
+        let settings = ProviderSettings::from(self.settings.threads);
         let session = provider::load(
             Provider::Cpu,
             &self.environment,
@@ -203,10 +208,10 @@ impl Loader {
             Some(self.shapes(task)),
             None,
         )?;
-        let mut runner = SessionRunner::new(session, file.layout, contract)?;
-        let batch = canary::batch(file.layout, canary::ROWS);
+        let mut runner = SessionRunner::new(session, &file.layout, contract)?;
+        let batch = canary::batch(&file.layout, canary::ROWS);
         let ranges = runner.ranges(batch, &probe.tensors)?;
-        let made = onnx::int8::to_int8(file.bytes, &ranges)?;
+        let made = onnx::int8::to_int8(&file.bytes, &ranges).map_err(failed())?;
         Ok(task.int8.get_or_init(|| made))
     }
 }

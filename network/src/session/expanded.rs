@@ -10,13 +10,13 @@ use games::{
 use onnx::model::{POLICY, VALUE};
 use ort::{
     session::{Session, SessionInputs},
-    value::{DynValue, TensorElementType, TensorRef, ValueType},
+    value::{TensorElementType, TensorRef, ValueType},
 };
 
 use crate::{
-    batch::{Batch, Outputs, RunError, Runner},
-    provider::first_line,
-    session::{ModelError, check_metadata, contract_error, names},
+    batch::{Batch, Outputs, RunError, Runner, numbers},
+    loader::LoadError,
+    session::{check_metadata, contract_error, failed, names, take},
 };
 
 /// A loaded model, and the expander of its rows.
@@ -30,8 +30,8 @@ impl ExpandedRunner {
     /// Makes a runner of a session that is a model over `layout`.
     ///
     /// # Errors
-    /// [`ModelError`] that names the first difference.
-    pub fn new(session: Session, layout: &RowLayout) -> Result<Self, ModelError> {
+    /// [`LoadError`] that names the first difference.
+    pub fn new(session: Session, layout: &RowLayout) -> Result<Self, LoadError> {
         check_metadata(&session, layout)?;
         let mut expander = layout.codec().expander();
         check_inputs(&session, &expander.inputs())?;
@@ -67,7 +67,7 @@ impl ExpandedRunner {
 }
 
 /// Checks that a session has the inputs `wanted`, with their inner sizes.
-fn check_inputs(session: &Session, wanted: &[Input<'_>]) -> Result<(), ModelError> {
+fn check_inputs(session: &Session, wanted: &[Input<'_>]) -> Result<(), LoadError> {
     if session.inputs().len() != wanted.len() {
         let expected = format!("{} of them", wanted.len());
         return Err(contract_error("inputs", &names(session.inputs()), &expected));
@@ -98,31 +98,15 @@ fn check_inputs(session: &Session, wanted: &[Input<'_>]) -> Result<(), ModelErro
 }
 
 impl Runner for ExpandedRunner {
-    fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
-        let failed = |error: ort::Error| RunError(first_line(&error.to_string()));
+    fn run(&mut self, batch: Batch) -> Result<Outputs, RunError> {
         self.expand(&batch)?;
         let inputs = session_inputs(&self.expander.inputs()).map_err(failed)?;
         let mut outputs = self.session.run(inputs).map_err(failed)?;
-        let mut take = |name: &str| {
-            outputs
-                .remove(name)
-                .ok_or_else(|| RunError(format!("the model gave no {name}")))
-        };
-        let (logits, values) = (take(POLICY)?, take(VALUE)?);
-        let (_, found) = logits.try_extract_tensor::<f32>().map_err(failed)?;
-        let (_, found_values) = values.try_extract_tensor::<f32>().map_err(failed)?;
         let actions = self.layout.actions as usize;
-        let expected = self.expander.logit_count(actions);
-        if found.len() != expected || found_values.len() != batch.size() {
-            return Err(RunError(format!(
-                "{} logits and {} values, {expected} and {} expected",
-                found.len(),
-                found_values.len(),
-                batch.size()
-            )));
-        }
-        let logits = self.expander.dense_logits(found, actions).into_owned();
-        Ok(Box::new(ExpandedOutputs { logits, values }))
+        let logits = take(&mut outputs, POLICY, self.expander.logit_count(actions))?;
+        let values = take(&mut outputs, VALUE, batch.size())?;
+        let logits = self.expander.dense_logits(numbers(&logits), actions).into_owned();
+        Ok(Outputs::new(logits, numbers(&values).to_vec()))
     }
 }
 
@@ -135,21 +119,4 @@ fn session_inputs<'a>(inputs: &[Input<'a>]) -> ort::Result<SessionInputs<'a, 'a>
     });
     let named: Vec<_> = named.collect::<ort::Result<_>>()?;
     Ok(named.into())
-}
-
-struct ExpandedOutputs {
-    logits: Vec<f32>,
-    values: DynValue,
-}
-
-impl Outputs for ExpandedOutputs {
-    fn logits(&self) -> &[f32] {
-        &self.logits
-    }
-
-    fn values(&self) -> &[f32] {
-        self.values
-            .try_extract_tensor::<f32>()
-            .map_or(&[], |(_, numbers)| numbers)
-    }
 }

@@ -2,38 +2,32 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`binding`] | batches in memory that the device reads and writes itself |
+//! | `binding` | batches in memory that the device reads and writes itself |
 //! | [`expanded`] | models whose rows differ in length |
 
-pub mod binding;
+mod binding;
 pub mod expanded;
 
 use std::collections::HashMap;
 
 use games::{PlaneStack, RowLayout};
-use onnx::int8::{Probe, Range};
-use onnx::legal::LEGAL;
-use onnx::model::{LAYOUT_KEY, POLICY, STEP_KEY, VALUE};
+use onnx::{
+    int8::{Probe, Range},
+    legal::LEGAL,
+    model::{LAYOUT_KEY, POLICY, STEP_KEY, VALUE},
+};
 use ort::{
-    session::Session,
+    session::{Session, SessionOutputs as SessionOutputValues},
     value::{DynValue, Outlet, Tensor, TensorElementType, ValueType},
 };
 use serde::{Deserialize, Serialize};
 
-use crate::batch::{Batch, Outputs, RunError, Runner};
-use crate::provider::first_line;
-use crate::session::binding::{Binding, BoundNames, Memory};
-
-/// Error: a model does not fulfil the contract of [`onnx::model`], or its metadata cannot be parsed.
-#[derive(Debug, thiserror::Error)]
-pub enum ModelError {
-    /// An input, an output, the metadata or the memory is not as expected. The text says what was found.
-    #[error("{0}")]
-    Contract(String),
-    /// The metadata in the file cannot be parsed.
-    #[error(transparent)]
-    Metadata(#[from] onnx::model::MetadataError),
-}
+use crate::{
+    batch::{Batch, Outputs, RunError, Runner, numbers},
+    loader::LoadError,
+    provider::first_line,
+    session::binding::Binding,
+};
 
 /// Form of a model's input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +69,17 @@ impl Contract {
     pub fn identity(&self, digest: &str, layout: &RowLayout) -> String {
         let all = serde_json::json!({ "file": digest, "layout": layout, "contract": self });
         checkpoints::version::sha256_hex(all.to_string().as_bytes())
+    }
+
+    /// Returns the outputs of a batch of `size` positions.
+    fn outputs(&self, logits: DynValue, values: DynValue, size: usize) -> Result<Outputs, RunError> {
+        let kind = self.value_kind;
+        let values = checked(values, "values", size * kind.width())?;
+        let values = numbers(&values).chunks(kind.width());
+        Ok(Outputs::of_runtime(
+            logits,
+            values.map(|numbers| kind.value(numbers)).collect(),
+        ))
     }
 }
 
@@ -139,8 +144,8 @@ impl SessionRunner {
     /// Makes a runner of a session that is a model over `layout` with the inputs and outputs of `contract`.
     ///
     /// # Errors
-    /// [`ModelError`] that names the first difference.
-    pub fn new(session: Session, layout: &RowLayout, contract: &Contract) -> Result<Self, ModelError> {
+    /// [`LoadError`] that names the first difference.
+    pub fn new(session: Session, layout: &RowLayout, contract: &Contract) -> Result<Self, LoadError> {
         check_metadata(&session, layout)?;
         let stack = layout
             .stack()
@@ -177,21 +182,16 @@ impl SessionRunner {
         })
     }
 
-    /// Puts batches into `memory` from now on, so that only the wanted outputs come back. The model must have the input and
-    /// the output of [`onnx::legal`].
+    /// Puts batches into bound memory from now on, pinned for the GPU of this index if there is one, so that only the wanted outputs
+    /// come back. The model must have the input and the output of [`onnx::legal`].
     ///
     /// # Errors
-    /// [`ModelError`] if the memory is not available.
-    pub fn bind(&mut self, memory: Memory) -> Result<(), ModelError> {
-        let names = BoundNames {
-            input: self.input.clone(),
-            policy: self.contract.policy.clone(),
-            value: self.contract.value.clone(),
-        };
-        let binding = Binding::new(&self.session, memory, names);
+    /// [`LoadError`] if the memory is not available.
+    pub fn bind(&mut self, gpu: Option<u32>) -> Result<(), LoadError> {
+        let binding = Binding::new(&self.session, gpu);
         self.bound = Some(binding.map_err(|error| {
             let reason = first_line(&error.to_string());
-            ModelError::Contract(format!("cannot allocate memory for the device: {reason}"))
+            LoadError::Unsuitable(format!("cannot allocate memory for the device: {reason}"))
         })?);
         Ok(())
     }
@@ -276,49 +276,37 @@ fn session_for<'a>(any: &'a mut Session, fixed: &'a mut [(usize, Session)], size
 }
 
 impl Runner for SessionRunner {
-    fn run(&mut self, mut batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
+    fn run(&mut self, mut batch: Batch) -> Result<Outputs, RunError> {
         let size = batch.size();
         let legal = batch.take_legal();
         if let Some(bound) = &self.bound {
             let given = match self.input_form {
-                InputForm::Rows => bound.rows([size, self.stack.row_len()], batch.rows()),
+                InputForm::Rows => bound.put(vec![size, self.stack.row_len()], batch.rows()),
                 InputForm::Planes => {
-                    let shape = [size, self.stack.planes as usize, 8, 8];
-                    bound.planes(shape, &self.expand(&batch)?)
+                    let shape = vec![size, self.stack.planes as usize, 8, 8];
+                    bound.put(shape, &self.expand(&batch)?)
                 }
             };
             let width = legal.as_ref().map(|legal| legal.width);
             let session = session_for(&mut self.session, &mut self.fixed, size);
-            let bound = bound
-                .run(session, &given.map_err(failed)?, size, legal)
+            let given = (self.input.as_str(), &given.map_err(failed)?);
+            let (logits, values) = bound
+                .run(session, given, size, legal, &self.contract)
                 .map_err(failed)?;
-            let (policy_width, kind) = (width.unwrap_or(self.actions), self.contract.value_kind);
-            check_length(&bound.policy, "logits", size, policy_width)?;
-            check_length(&bound.values, "values", size, kind.width())?;
-            return Ok(Box::new(SessionOutputs {
-                logits: bound.policy,
-                width,
-                values: Values::of(kind, bound.values),
-            }));
+            let logits = checked(logits, "logits", size * width.unwrap_or(self.actions))?;
+            return Ok(self.contract.outputs(logits, values, size)?.with_width(width));
         }
         let input = self.tensor(batch)?;
         let session = session_for(&mut self.session, &mut self.fixed, size);
         let name = self.input.as_str();
         let mut outputs = session.run(ort::inputs![name => input]).map_err(failed)?;
-        let mut take = |name: &str, width: usize| {
-            let value = outputs
-                .remove(name)
-                .ok_or_else(|| RunError(format!("the model gave no {name}")))?;
-            check_length(&value, name, size, width).map(|()| value)
-        };
-        let kind = self.contract.value_kind;
-        let logits = take(&self.contract.policy, self.actions)?;
-        let values = take(&self.contract.value, kind.width())?;
-        Ok(Box::new(SessionOutputs {
-            logits,
-            width: None,
-            values: Values::of(kind, values),
-        }))
+        let logits = take(&mut outputs, &self.contract.policy, size * self.actions)?;
+        let values = take(
+            &mut outputs,
+            &self.contract.value,
+            size * self.contract.value_kind.width(),
+        )?;
+        self.contract.outputs(logits, values, size)
     }
 
     fn picks_legal(&self) -> bool {
@@ -326,92 +314,48 @@ impl Runner for SessionRunner {
     }
 }
 
-fn failed(error: ort::Error) -> RunError {
+pub(crate) fn failed(error: ort::Error) -> RunError {
     RunError(first_line(&error.to_string()))
 }
 
-/// Checks that an output has `width` numbers for each of `size` positions.
-fn check_length(value: &DynValue, what: &str, size: usize, width: usize) -> Result<(), RunError> {
-    match numbers(value).len() {
-        length if length == size * width => Ok(()),
-        length => Err(RunError(format!("{length} {what} for {size} positions"))),
+/// Takes the output `name`, which must have `count` numbers.
+pub(crate) fn take(
+    outputs: &mut SessionOutputValues<'_>,
+    name: &str,
+    count: usize,
+) -> Result<DynValue, RunError> {
+    let missing = || RunError(format!("the model gave no {name}"));
+    checked(outputs.remove(name).ok_or_else(missing)?, name, count)
+}
+
+/// Returns an output if it has `count` numbers.
+fn checked(value: DynValue, name: &str, count: usize) -> Result<DynValue, RunError> {
+    match numbers(&value).len() {
+        found if found == count => Ok(value),
+        found => Err(RunError(format!(
+            "the model's {name} has {found} numbers, {count} expected"
+        ))),
     }
 }
 
-/// Outputs in ONNX Runtime's own memory. They are not copied: the logits of a chess batch take megabytes.
-struct SessionOutputs {
-    logits: DynValue,
-    /// Logits per position, if they are those of legal actions only.
-    width: Option<usize>,
-    values: Values,
-}
-
-/// Values in [-1, 1].
-enum Values {
-    /// Output of the model.
-    Given(DynValue),
-    /// Values computed from the output of the model.
-    Computed(Vec<f32>),
-}
-
-impl Values {
-    fn of(kind: ValueKind, values: DynValue) -> Self {
-        match kind {
-            ValueKind::Tanh => Self::Given(values),
-            _ => Self::Computed(
-                numbers(&values)
-                    .chunks(kind.width())
-                    .map(|numbers| kind.value(numbers))
-                    .collect(),
-            ),
-        }
-    }
-}
-
-impl Outputs for SessionOutputs {
-    fn logits(&self) -> &[f32] {
-        match self.width {
-            None => numbers(&self.logits),
-            Some(_) => &[],
-        }
-    }
-
-    fn legal_logits(&self) -> Option<(&[f32], usize)> {
-        self.width.map(|width| (numbers(&self.logits), width))
-    }
-
-    fn values(&self) -> &[f32] {
-        match &self.values {
-            Values::Given(values) => numbers(values),
-            Values::Computed(values) => values,
-        }
-    }
-}
-
-/// Returns the numbers of an output, whose type was checked when the model was loaded.
-fn numbers(value: &DynValue) -> &[f32] {
-    value
-        .try_extract_tensor::<f32>()
-        .map_or(&[], |(_, numbers)| numbers)
-}
-
-pub(crate) fn check_metadata(session: &Session, layout: &RowLayout) -> Result<(), ModelError> {
+pub(crate) fn check_metadata(session: &Session, layout: &RowLayout) -> Result<(), LoadError> {
     let Ok(metadata) = session.metadata() else {
         return Ok(());
     };
     // Models of other programs have no metadata. Then the layout of the manifest applies.
     if let Some(text) = metadata.custom(LAYOUT_KEY) {
-        let found = onnx::model::parse_metadata(&text, metadata.custom(STEP_KEY).as_deref())?;
+        let found = onnx::model::parse_metadata(&text, metadata.custom(STEP_KEY).as_deref())
+            .map_err(|error| LoadError::Unsuitable(error.to_string()))?;
         if found.layout != *layout {
             let reason = "the model's row layout is not that of its manifest";
-            return Err(ModelError::Contract(reason.into()));
+            return Err(LoadError::Unsuitable(reason.into()));
         }
     }
     Ok(())
 }
 
 /// Returns the form of the input: rows (int32 `[batch, row]`) or planes (f32 `[batch, planes, 8, 8]`).
-fn input_form(input: &Outlet, stack: &PlaneStack) -> Result<InputForm, ModelError> {
+fn input_form(input: &Outlet, stack: &PlaneStack) -> Result<InputForm, LoadError> {
     let rows = [-1, stack.row_len() as i64];
     let planes = [-1, i64::from(stack.planes), 8, 8];
     match input.dtype() {
@@ -427,7 +371,7 @@ fn input_form(input: &Outlet, stack: &PlaneStack) -> Result<InputForm, ModelErro
         } if fits(shape, &planes) => Ok(InputForm::Planes),
         other => {
             let expected = format!("int32 {rows:?} or f32 {planes:?}");
-            Err(contract_error(input.name(), &describe(other), &expected))
+            Err(contract_error(input.name(), &other.to_string(), &expected))
         }
     }
 }
@@ -443,7 +387,7 @@ fn fits(found: &[i64], expected: &[i64]) -> bool {
 }
 
 /// Checks that an output has `width` numbers per position in any shape. Open dimensions are checked with each batch.
-fn check_output(output: &Outlet, width: usize) -> Result<(), ModelError> {
+fn check_output(output: &Outlet, width: usize) -> Result<(), LoadError> {
     match output.dtype() {
         ValueType::Tensor {
             ty: TensorElementType::Float32,
@@ -456,15 +400,8 @@ fn check_output(output: &Outlet, width: usize) -> Result<(), ModelError> {
         }
         other => {
             let expected = format!("f32 [-1, {width}]");
-            Err(contract_error(output.name(), &describe(other), &expected))
+            Err(contract_error(output.name(), &other.to_string(), &expected))
         }
-    }
-}
-
-fn describe(kind: &ValueType) -> String {
-    match kind {
-        ValueType::Tensor { ty, shape, .. } => format!("{ty} {:?}", &shape[..]),
-        other => other.to_string(),
     }
 }
 
@@ -473,8 +410,8 @@ pub(crate) fn names(outlets: &[Outlet]) -> String {
     names.join(", ")
 }
 
-pub(crate) fn contract_error(what: &str, found: &str, expected: &str) -> ModelError {
-    ModelError::Contract(format!("the model's {what}: {found} found, {expected} expected"))
+pub(crate) fn contract_error(what: &str, found: &str, expected: &str) -> LoadError {
+    LoadError::Unsuitable(format!("the model's {what}: {found} found, {expected} expected"))
 }
 
 #[cfg(test)]
@@ -485,7 +422,7 @@ mod tests {
 
     #[test]
     fn identity_depends_on_file_layout_and_contract() {
-        let (plain, layout) = (Contract::default(), ConnectFour::layout(()));
+        let (plain, layout) = (Contract::default(), ConnectFour::layout(Default::default()));
         let mut others = vec![plain.identity("a", &layout), plain.identity("b", &layout)];
         assert_eq!(others[0], Contract::default().identity("a", &layout));
         for contract in [

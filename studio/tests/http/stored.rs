@@ -31,7 +31,7 @@ pub fn game(number: u8, columns: &[u32]) -> Game {
     let mut movers = Vec::new();
     for &column in columns {
         movers.push(state.to_move().index() as u8);
-        state.write_row((), Symmetry::IDENTITY, &mut game.rows);
+        state.write_row(Default::default(), Symmetry::IDENTITY, &mut game.rows);
         game.visit_counts.push(2);
         game.visit_actions.extend([column, (column + 1) % 7]);
         game.visits.extend([10, 5]);

@@ -9,9 +9,6 @@
 //! the next request would otherwise all be in one batch or in none, and the device and the sockets would work in turns. So
 //! one of n threads gets a batch as soon as one of n + 1 shares of the recent requests is back: the others have a share each,
 //! and the last share gathers meanwhile. Requests are counted whole for this.
-//!
-//! While a thread is free, a request may wait for others up to `max_wait` (0 by default). The runtime's timers tick in
-//! milliseconds, so such a wait may end up to one millisecond late.
 
 use std::{
     sync::{
@@ -62,8 +59,6 @@ const FIRST_GUESS: f64 = 1000.0;
 pub struct BatchingPolicy {
     /// Largest batch, in positions.
     pub max_batch: usize,
-    /// Longest time for which a request waits for others while a thread of the device is free.
-    pub max_wait: Duration,
     /// Largest number of waiting positions.
     pub max_queue: usize,
 }
@@ -113,7 +108,7 @@ impl Batcher {
             let mut queue = self.queue.lock();
             let (pushed, waiting) = (queue.push(job), queue.waiting().positions);
             // Set under the lock, so that the gauge ends with the last value.
-            self.metrics.waiting(waiting);
+            self.metrics.waiting.set(waiting as f64);
             (pushed, waiting)
         };
         match pushed {
@@ -148,8 +143,13 @@ impl Batcher {
     pub fn sweep(&self, client: ClientId) {
         let mut queue = self.queue.lock();
         queue.sweep(client, Instant::now());
-        self.metrics.waiting(queue.waiting().positions);
-        self.metrics.cancelled(queue.take_dropped().cancelled);
+        self.measure(&mut queue);
+    }
+
+    /// Brings the metrics of the queue up to date.
+    fn measure(&self, queue: &mut Queue) {
+        self.metrics.waiting.set(queue.waiting().positions as f64);
+        self.metrics.cancelled.increment(queue.take_cancelled());
     }
 
     /// Records that the device has finished a batch of `positions` positions from `requests` requests.
@@ -189,7 +189,7 @@ impl Batcher {
         }
         let left = {
             let mut queue = self.queue.lock();
-            self.metrics.waiting(0);
+            self.metrics.waiting.set(0.0);
             queue.drain()
         };
         for job in left {
@@ -201,15 +201,9 @@ impl Batcher {
     async fn next(&self) -> FormedBatch {
         loop {
             self.read_arrived().await;
-            match self.decide() {
-                Next::Take(formed) => return formed,
-                Next::WaitUntil(moment) => {
-                    tokio::select! {
-                        () = tokio::time::sleep_until(moment) => {}
-                        () = self.changed.notified() => {}
-                    }
-                }
-                Next::Wait => self.changed.notified().await,
+            match self.form() {
+                Some(formed) => return formed,
+                None => self.changed.notified().await,
             }
         }
     }
@@ -237,29 +231,18 @@ impl Batcher {
         }
     }
 
-    fn decide(&self) -> Next {
+    /// Forms a batch if a thread of the device is free, or if a batch of the largest size waits.
+    fn form(&self) -> Option<FormedBatch> {
         let mut queue = self.queue.lock();
-        let (waiting, policy) = (queue.waiting().positions, &self.policy);
+        let (waiting, most) = (queue.waiting().positions, self.policy.max_batch);
         let free = self.free_threads();
-        if waiting < policy.max_batch {
-            if waiting == 0 || free == 0 {
-                return Next::Wait;
-            }
-            let now = Instant::now();
-            // The oldest request is looked up only if a wait is configured.
-            let until = match policy.max_wait {
-                Duration::ZERO => now,
-                wait => queue.oldest().map_or(now, |oldest| oldest + wait),
-            };
-            if now < until {
-                return Next::WaitUntil(until);
-            }
+        if waiting == 0 || waiting < most && free == 0 {
+            return None;
         }
         let part = waiting.div_ceil(free.max(1)).max(LEAST_PART);
-        let formed = queue.take(policy.max_batch.min(part), Instant::now());
-        self.metrics.waiting(queue.waiting().positions);
-        self.metrics.cancelled(queue.take_dropped().cancelled);
-        formed.map_or(Next::Wait, Next::Take)
+        let formed = queue.take(most.min(part), Instant::now());
+        self.measure(&mut queue);
+        formed
     }
 }
 
@@ -289,13 +272,6 @@ impl DeviceSpeed {
             (each * positions as f64).clamp(SHORTEST.as_secs_f64(), LONGEST.as_secs_f64()),
         )
     }
-}
-
-/// Decision about the next batch.
-enum Next {
-    Take(FormedBatch),
-    WaitUntil(Instant),
-    Wait,
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@ use tokio::sync::mpsc::{self, error::TryRecvError};
 
 use super::*;
 use crate::{
-    batching::job::StreamReply,
     models::table::ModelSlot,
-    testing::{job_of, model, model_on, policy, slot},
+    tests::{Answers, job_of, model, model_on, policy, slot},
 };
 
 /// A batcher, and the device's end of it.
@@ -15,15 +14,12 @@ struct Rig {
     slot: Arc<ModelSlot>,
     device: mpsc::Receiver<FormedBatch>,
     stop: CancellationToken,
-    answers: Vec<mpsc::UnboundedReceiver<StreamReply>>,
+    answers: Vec<Answers>,
 }
 
 impl Rig {
-    fn new(max_wait: Duration) -> Self {
-        Self::of(BatchingPolicy {
-            max_wait,
-            ..policy(8, 32)
-        })
+    fn new() -> Self {
+        Self::of(policy(8, 32))
     }
 
     fn of(policy: BatchingPolicy) -> Self {
@@ -71,7 +67,7 @@ impl Rig {
 
 #[tokio::test(start_paused = true)]
 async fn an_idle_device_gets_waiting_requests_at_once() {
-    let mut rig = Rig::new(Duration::ZERO);
+    let mut rig = Rig::new();
     let began = Instant::now();
     rig.push(1, 3);
     assert_eq!(rig.take().await, Some(3));
@@ -80,7 +76,7 @@ async fn an_idle_device_gets_waiting_requests_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn requests_that_gather_while_the_device_works_are_one_batch() {
-    let mut rig = Rig::new(Duration::ZERO);
+    let mut rig = Rig::new();
     rig.push(1, 3);
     assert_eq!(rig.take().await, Some(3));
     // While the device works, less than a largest batch waits for any time.
@@ -99,7 +95,7 @@ async fn requests_that_gather_while_the_device_works_are_one_batch() {
 /// Four clients that send a request after each answer: the device computes two of them while the other two send.
 #[tokio::test(start_paused = true)]
 async fn two_halves_of_the_clients_take_turns() {
-    let mut rig = Rig::new(Duration::ZERO);
+    let mut rig = Rig::new();
     for client in 1..=4 {
         rig.push(client, 2);
     }
@@ -161,7 +157,7 @@ async fn free_threads_divide_what_waits_between_them() {
 
 #[tokio::test(start_paused = true)]
 async fn one_whole_batch_is_formed_while_another_is_executed_and_no_more() {
-    let mut rig = Rig::new(Duration::ZERO);
+    let mut rig = Rig::new();
     rig.push(1, 8);
     assert_eq!(rig.take().await, Some(8));
     // Three largest batches gather: one is formed and waits for the device, two are not formed.
@@ -176,31 +172,8 @@ async fn one_whole_batch_is_formed_while_another_is_executed_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_single_request_waits_for_others_for_the_configured_time() {
-    let wait = Duration::from_millis(5);
-    let mut rig = Rig::new(wait);
-    rig.push(1, 1);
-    assert_eq!(rig.take().await, None);
-    tokio::time::advance(wait - Duration::from_millis(1)).await;
-    rig.push(2, 1);
-    assert_eq!(rig.take().await, None);
-    tokio::time::advance(Duration::from_millis(1)).await;
-    assert_eq!(rig.take().await, Some(2));
-
-    // A largest batch does not wait, nor does a request that has waited while the device worked.
-    rig.push(1, 5);
-    rig.push(2, 3);
-    assert_eq!(rig.take().await, Some(8));
-    rig.push(1, 1);
-    tokio::time::advance(wait).await;
-    rig.batcher.finished(8, 1);
-    rig.batcher.finished(8, 1);
-    assert_eq!(rig.take().await, Some(1));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_full_queue_refuses_and_recovers() {
-    let mut rig = Rig::new(Duration::ZERO);
+    let mut rig = Rig::new();
     rig.push(1, 8);
     assert_eq!(rig.take().await, Some(8));
     rig.push(1, 8);
@@ -222,23 +195,8 @@ async fn a_full_queue_refuses_and_recovers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_queued_before_a_swap_are_answered_by_the_new_model() {
-    let mut rig = Rig::new(Duration::ZERO);
-    rig.push(1, 8);
-    assert_eq!(rig.take().await, Some(8));
-    rig.push(1, 2);
-    rig.settle().await;
-    let old = rig.slot.replace(model("2", 8)).unwrap();
-    assert_eq!(old.info.version, "1");
-    rig.batcher.finished(8, 1);
-    rig.settle().await;
-    let formed = rig.device.try_recv().unwrap();
-    assert_eq!((formed.model.info.version.as_str(), formed.positions), ("2", 2));
-}
-
-#[tokio::test(start_paused = true)]
 async fn waiting_requests_are_refused_when_the_server_stops() {
-    let mut rig = Rig::new(Duration::ZERO);
+    let mut rig = Rig::new();
     rig.push(1, 8);
     assert_eq!(rig.take().await, Some(8));
     rig.push(2, 3);

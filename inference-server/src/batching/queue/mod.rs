@@ -14,7 +14,7 @@ use std::{
 use tokio::time::Instant;
 
 use crate::{
-    batching::job::{Job, JobSlice, State},
+    batching::job::{Job, JobSlice},
     intake::{
         refusal::Refusal,
         request::{ClientId, Priority},
@@ -48,15 +48,6 @@ pub struct FormedBatch {
     pub positions: usize,
 }
 
-/// Numbers of requests that were dropped without being computed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
-    /// Requests that nobody waited for any more.
-    pub cancelled: u64,
-    /// Requests whose deadlines had passed.
-    pub late: u64,
-}
-
 /// Length of the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueLength {
@@ -76,7 +67,8 @@ pub struct Queue {
     self_play: RoundRobin,
     /// Number of batches since the last one with self-play, while self-play waited.
     without_self_play: u32,
-    dropped: Dropped,
+    /// Number of requests that were dropped because nobody waited for them any more.
+    cancelled: u64,
 }
 
 /// Round robin over the clients of one priority.
@@ -132,7 +124,7 @@ impl Queue {
             play: RoundRobin::default(),
             self_play: RoundRobin::default(),
             without_self_play: 0,
-            dropped: Dropped::default(),
+            cancelled: 0,
         }
     }
 
@@ -141,19 +133,9 @@ impl Queue {
         self.waiting
     }
 
-    /// Returns the arrival time of the oldest request.
-    pub fn oldest(&self) -> Option<Instant> {
-        [&self.play, &self.self_play]
-            .into_iter()
-            .flat_map(|round| round.clients.values())
-            .filter_map(|line| line.jobs.front())
-            .map(|job| job.queued)
-            .min()
-    }
-
-    /// Returns the numbers of requests dropped since the last call.
-    pub fn take_dropped(&mut self) -> Dropped {
-        std::mem::take(&mut self.dropped)
+    /// Returns the number of requests that were dropped since the last call, because nobody waited for them any more.
+    pub fn take_cancelled(&mut self) -> u64 {
+        std::mem::take(&mut self.cancelled)
     }
 
     /// Adds a request at the end of its client's queue, whole or not at all. Once the queue is half full, no client may hold
@@ -200,7 +182,7 @@ impl Queue {
             let begun = usize::from(line.taken > 0);
             let jobs = std::mem::take(&mut line.jobs);
             for (place, job) in jobs.into_iter().enumerate() {
-                if place < begun || self.dropped.is_wanted(&job, now) {
+                if place < begun || is_wanted(&job, now, &mut self.cancelled) {
                     line.jobs.push_back(job);
                 } else {
                     line.waiting -= job.positions();
@@ -221,23 +203,19 @@ impl Queue {
             now,
             formed: None,
             freed: QueueLength::default(),
-            dropped: &mut self.dropped,
+            cancelled: &mut self.cancelled,
         };
         let is_starved = self.without_self_play >= MOST_WITHOUT_SELF_PLAY;
+        let mut rounds = [&mut self.play, &mut self.self_play];
         if is_starved {
-            cut.fill(&mut self.self_play);
-            cut.fill(&mut self.play);
-        } else {
-            cut.fill(&mut self.play);
-            cut.fill(&mut self.self_play);
+            rounds.reverse();
         }
+        rounds.into_iter().for_each(|round| cut.fill(round));
         let (formed, freed) = (cut.formed, cut.freed);
         self.waiting.positions -= freed.positions;
         self.waiting.requests -= freed.requests;
-        let has_self_play = formed.as_ref().is_some_and(|formed| {
-            let mut slices = formed.slices.iter();
-            slices.any(|slice| slice.job.priority() == Priority::SelfPlay)
-        });
+        let mut slices = formed.iter().flat_map(|formed| &formed.slices);
+        let has_self_play = slices.any(|slice| slice.job.priority() == Priority::SelfPlay);
         self.without_self_play = if has_self_play || self.self_play.clients.is_empty() {
             0
         } else {
@@ -261,15 +239,14 @@ impl Queue {
     }
 }
 
-impl Dropped {
-    fn is_wanted(&mut self, job: &Job, now: Instant) -> bool {
-        match job.state(now) {
-            State::Wanted => return true,
-            State::Over => self.cancelled += 1,
-            State::Late => self.late += 1,
-        }
-        false
+/// True if a job must be computed. Counts it as cancelled if nobody waits for it any more.
+fn is_wanted(job: &Job, now: Instant, cancelled: &mut u64) -> bool {
+    if !job.is_open(now) {
+        return false;
     }
+    let is_abandoned = job.is_abandoned();
+    *cancelled += u64::from(is_abandoned);
+    !is_abandoned
 }
 
 /// A batch that is being put together.
@@ -281,7 +258,7 @@ struct BatchCut<'a> {
     formed: Option<FormedBatch>,
     /// Numbers of requests and positions that were taken or dropped.
     freed: QueueLength,
-    dropped: &'a mut Dropped,
+    cancelled: &'a mut u64,
 }
 
 /// Result of one client's turn.
@@ -344,7 +321,7 @@ impl BatchCut<'_> {
         line.is_in_turn = false;
         loop {
             while let Some(job) = line.jobs.front()
-                && !self.dropped.is_wanted(job, self.now)
+                && !is_wanted(job, self.now, self.cancelled)
             {
                 self.freed.positions += line.drop_front();
                 self.freed.requests += 1;

@@ -5,13 +5,10 @@ use tokio::sync::mpsc;
 
 use super::*;
 use crate::{
-    batching::job::StreamReply,
     intake::request::EvaluationRequest,
     models::table::ModelSlot,
-    testing::{job_with, model, request, slot},
+    tests::{Answers, job_with, model, request, slot},
 };
-
-type Answers = mpsc::UnboundedReceiver<StreamReply>;
 
 /// Jobs are answered by a model with batches of 8.
 struct Rig {
@@ -68,6 +65,13 @@ fn slices(formed: &FormedBatch) -> Vec<(u64, usize, usize)> {
     slices
         .map(|slice| (slice.job.client.0, slice.first, slice.count))
         .collect()
+}
+
+fn play(positions: usize) -> EvaluationRequest {
+    EvaluationRequest {
+        priority: Priority::Play,
+        ..request(positions, 0)
+    }
 }
 
 #[test]
@@ -175,10 +179,6 @@ fn requests_to_several_models_are_not_mixed() {
 #[test]
 fn play_comes_first_and_self_play_is_never_left_out() {
     let mut rig = Rig::with(&[(1, 8); 4]);
-    let play = |positions| EvaluationRequest {
-        priority: Priority::Play,
-        ..request(positions, 0)
-    };
     rig.ask(2, play(3)).unwrap();
     rig.ask(2, play(3)).unwrap();
     rig.push(3, 2).unwrap();
@@ -216,10 +216,6 @@ fn the_limit_counts_positions_and_takes_requests_whole() {
 
 #[test]
 fn self_play_that_fills_the_queue_leaves_room_for_play() {
-    let play = |positions| EvaluationRequest {
-        priority: Priority::Play,
-        ..request(positions, 0)
-    };
     let mut rig = Rig::new(80);
     // So many clients that none exceeds its fair share.
     let filled = (0..).take_while(|&client| rig.push(client, 1).is_ok()).count();
@@ -264,10 +260,9 @@ fn requests_of_clients_that_are_gone_are_not_computed() {
     let mut batches = rig.batches();
     batches.sort();
     assert_eq!(batches, [vec![(2, 0, 4)], vec![(3, 0, 8)], vec![(3, 8, 4)]]);
-    let cancelled = |cancelled| Dropped { cancelled, late: 0 };
     assert_eq!(
-        (rig.queue.waiting(), rig.queue.take_dropped()),
-        (QueueLength::default(), cancelled(2))
+        (rig.queue.waiting(), rig.queue.take_cancelled()),
+        (QueueLength::default(), 2)
     );
 
     // The client of a large request goes in the middle of it: the rest is not computed.
@@ -276,8 +271,8 @@ fn requests_of_clients_that_are_gone_are_not_computed() {
     rig.answers.clear();
     assert!(rig.take().is_none());
     assert_eq!(
-        (rig.queue.waiting(), rig.queue.take_dropped()),
-        (QueueLength::default(), cancelled(1))
+        (rig.queue.waiting(), rig.queue.take_cancelled()),
+        (QueueLength::default(), 1)
     );
 
     // Their places in the queue are free at once.
@@ -287,8 +282,8 @@ fn requests_of_clients_that_are_gone_are_not_computed() {
     rig.answers.remove(0);
     rig.queue.sweep(ClientId(1), Instant::now());
     assert_eq!(
-        (rig.queue.waiting().positions, rig.queue.take_dropped()),
-        (4, cancelled(1))
+        (rig.queue.waiting().positions, rig.queue.take_cancelled()),
+        (4, 1)
     );
     let mut batch = slices(&rig.take().unwrap());
     batch.sort_unstable();
@@ -308,13 +303,10 @@ async fn late_requests_are_not_computed() {
     }
     tokio::time::advance(std::time::Duration::from_millis(10)).await;
     assert_eq!(rig.batches(), [vec![(1, 0, 3)]]);
-    let dropped = Dropped {
-        cancelled: 0,
-        late: 2,
-    };
+    // They are counted as refused when they are answered.
     assert_eq!(
-        (rig.queue.waiting(), rig.queue.take_dropped()),
-        (QueueLength::default(), dropped)
+        (rig.queue.waiting(), rig.queue.take_cancelled()),
+        (QueueLength::default(), 0)
     );
     for (id, answers) in rig.answers.iter_mut().enumerate().skip(1) {
         let reply = answers.try_recv().unwrap();

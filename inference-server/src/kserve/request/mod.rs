@@ -24,10 +24,11 @@ use proto::inference::{
 
 use super::{
     dense,
-    error::InferError,
+    error::{check_number, invalid, unexpected, wrong_number},
     tensor::{self, Input},
 };
 use tokio::time::Instant;
+use tonic::Status;
 
 use crate::{
     batching::job::Evaluation,
@@ -94,12 +95,8 @@ impl InferRequest {
     /// Parses a request for a model of this layout. The numbers are validated later, by [`crate::intake::validate`].
     ///
     /// # Errors
-    /// [`InferError`] naming the tensor.
-    pub fn read(
-        request: ModelInferRequest,
-        layout: &RowLayout,
-        max_request: usize,
-    ) -> Result<Self, InferError> {
+    /// A status that names the tensor.
+    pub fn read(request: ModelInferRequest, layout: &RowLayout, max_request: usize) -> Result<Self, Status> {
         let (deadline, priority) = parameters(&request)?;
         let inputs = tensor::inputs(&request)?;
         let model = &request.model_name;
@@ -108,11 +105,11 @@ impl InferRequest {
             .find(|input| ![ROWS, PLANES, LEGAL].contains(&input.name()))
         {
             let known = "'indices' or 'planes', and 'legal_actions'";
-            return Err(InferError::unexpected("input", other.name(), model, known));
+            return Err(unexpected("input", other.name(), model, known));
         }
         let named = |name: &str| inputs.iter().find(|input| input.name() == name);
         let check = |positions| match positions > max_request {
-            true => Err(InferError::Invalid(too_large(positions, max_request))),
+            true => Err(invalid(too_large(positions, max_request))),
             false => Ok(positions),
         };
         let (positions, (indices, row_lengths)) = match (named(ROWS), named(PLANES)) {
@@ -122,19 +119,15 @@ impl InferRequest {
                 (check(positions)?, read_rows(rows, layout)?)
             }
             (None, Some(planes)) => {
-                let stack = layout
-                    .stack()
-                    .map_err(|error| InferError::Invalid(error.to_string()))?;
+                let stack = layout.stack().map_err(|error| invalid(error.to_string()))?;
                 let positions = planes.positions(&[stack.planes as usize, 8, 8])?;
                 (check(positions)?, (read_planes(planes, stack)?, Vec::new()))
             }
             (None, None) => {
-                return Err(InferError::Invalid(format!(
-                    "model '{model}' needs an input '{ROWS}'"
-                )));
+                return Err(invalid(format!("model '{model}' needs an input '{ROWS}'")));
             }
             (Some(_), Some(_)) => {
-                return Err(InferError::Invalid("give 'indices' or 'planes', not both".into()));
+                return Err(invalid("give 'indices' or 'planes', not both"));
             }
         };
         let mut evaluation = EvaluationRequest {
@@ -168,7 +161,7 @@ impl InferRequest {
 
 /// Parses deadline and priority. The protocol's priority 1, the highest, is that of play; it is the default, because clients of this
 /// protocol are not actors.
-fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority), InferError> {
+fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority), Status> {
     let (mut deadline, mut priority) = (None, Priority::Play);
     for (name, value) in &request.parameters {
         let number = match value.parameter_choice {
@@ -182,18 +175,11 @@ fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority)
             ("timeout", Some(number)) => deadline = Instant::now().checked_add(Duration::from_micros(number)),
             ("priority", Some(_)) => priority = Priority::SelfPlay,
             ("timeout" | "priority", None) => {
-                return Err(InferError::Invalid(format!(
-                    "parameter '{name}' must be a number, 0 or more"
-                )));
+                return Err(invalid(format!("parameter '{name}' must be a number, 0 or more")));
             }
             _ => {
                 let known = "'timeout' (microseconds) and 'priority'";
-                return Err(InferError::unexpected(
-                    "parameter",
-                    name,
-                    &request.model_name,
-                    known,
-                ));
+                return Err(unexpected("parameter", name, &request.model_name, known));
             }
         }
     }
@@ -201,7 +187,7 @@ fn parameters(request: &ModelInferRequest) -> Result<(Option<Instant>, Priority)
 }
 
 /// Returns the rows back to back, without padding, and the length of each row if the layout's rows differ in length.
-fn read_rows(rows: &Input<'_>, layout: &RowLayout) -> Result<(Vec<u32>, Vec<u32>), InferError> {
+fn read_rows(rows: &Input<'_>, layout: &RowLayout) -> Result<(Vec<u32>, Vec<u32>), Status> {
     let width = rows.width();
     let differ = layout.row_len().is_none();
     match rows.datatype() {
@@ -221,7 +207,7 @@ fn read_rows(rows: &Input<'_>, layout: &RowLayout) -> Result<(Vec<u32>, Vec<u32>
                 let length = if differ { filled } else { width };
                 if let Some(at) = row.iter().take(length).position(|&number| number < 0) {
                     let reason = format!("value {at}: {} is negative", row[at]);
-                    return Err(InferError::number(ROWS, position, &reason));
+                    return Err(wrong_number(ROWS, position, &reason));
                 }
                 if differ {
                     lengths.push(length as u32);
@@ -234,12 +220,12 @@ fn read_rows(rows: &Input<'_>, layout: &RowLayout) -> Result<(Vec<u32>, Vec<u32>
     }
 }
 
-fn read_planes(planes: &Input<'_>, stack: &PlaneStack) -> Result<Vec<u32>, InferError> {
+fn read_planes(planes: &Input<'_>, stack: &PlaneStack) -> Result<Vec<u32>, Status> {
     let numbers = planes.read::<f32>()?;
     let mut rows = Vec::with_capacity(numbers.len() / stack.tensor_len() * stack.row_len());
     for (position, planes) in numbers.chunks(stack.tensor_len()).enumerate() {
         dense::collapse(stack, planes, &mut rows)
-            .map_err(|reason| InferError::number(PLANES, position, &reason))?;
+            .map_err(|reason| wrong_number(PLANES, position, &reason))?;
     }
     Ok(rows)
 }
@@ -249,12 +235,12 @@ fn read_legal(
     positions: usize,
     layout: &RowLayout,
     evaluation: &mut EvaluationRequest,
-) -> Result<PolicyOutput, InferError> {
+) -> Result<PolicyOutput, Status> {
     // No position has more legal actions than there are actions.
     let width = legal.width();
     let found = legal.positions(&[width.min(layout.actions as usize)])?;
     if found != positions {
-        return Err(InferError::Invalid(format!(
+        return Err(invalid(format!(
             "input '{LEGAL}' has {found} positions, the request has {positions}"
         )));
     }
@@ -277,48 +263,40 @@ fn read_legal(
     Ok(PolicyOutput::Priors { is_legal, width })
 }
 
-fn outputs(request: &ModelInferRequest, policy: &PolicyOutput) -> Result<Vec<Output>, InferError> {
+fn outputs(request: &ModelInferRequest, policy: &PolicyOutput) -> Result<Vec<Output>, Status> {
     if request.outputs.is_empty() {
         return Ok(vec![Output::Policy, Output::Value]);
     }
-    InferError::check_number("outputs", request.outputs.len(), MOST_OUTPUTS)?;
+    check_number("outputs", request.outputs.len(), MOST_OUTPUTS)?;
     let has_legal = matches!(policy, PolicyOutput::Priors { .. });
     let mut outputs = Vec::with_capacity(request.outputs.len());
     for output in &request.outputs {
         if let Some(parameter) = output.parameters.keys().next() {
-            return Err(InferError::Invalid(format!(
+            return Err(invalid(format!(
                 "output '{}': the parameter '{parameter}' is not supported",
                 output.name
             )));
         }
         let kind = match output.name.as_str() {
             POLICY if has_legal => {
-                return Err(InferError::Invalid(
-                    "with an input 'legal_actions' the policy output is 'priors', not 'policy_logits'".into(),
+                return Err(invalid(
+                    "with an input 'legal_actions' the policy output is 'priors', not 'policy_logits'",
                 ));
             }
             PRIORS if !has_legal => {
-                return Err(InferError::Invalid(
-                    "output 'priors' needs an input 'legal_actions' [n, k]; without one, request 'policy_logits'".into(),
+                return Err(invalid(
+                    "output 'priors' needs an input 'legal_actions' [n, k]; without one, request 'policy_logits'",
                 ));
             }
             POLICY | PRIORS => Output::Policy,
             VALUE => Output::Value,
             other => {
                 let known = "'policy_logits' or 'priors', and 'value'";
-                return Err(InferError::unexpected(
-                    "output",
-                    other,
-                    &request.model_name,
-                    known,
-                ));
+                return Err(unexpected("output", other, &request.model_name, known));
             }
         };
         if outputs.contains(&kind) {
-            return Err(InferError::Invalid(format!(
-                "output '{}' is requested twice",
-                output.name
-            )));
+            return Err(invalid(format!("output '{}' is requested twice", output.name)));
         }
         outputs.push(kind);
     }
@@ -331,8 +309,7 @@ impl Form {
         let Evaluation {
             version,
             values,
-            numbers,
-            ..
+            policy: numbers,
         } = evaluation;
         let (name, width, policy) = match self.policy {
             PolicyOutput::Logits(width) => (POLICY, width, numbers),

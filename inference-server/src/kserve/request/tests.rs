@@ -1,11 +1,10 @@
 //! Tests of parsing a request of the protocol, and of writing its answer in the requested form.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use proptest::prelude::*;
 use proto::inference::model_infer_request::{InferInputTensor, InferRequestedOutputTensor};
 
 use super::*;
-use crate::testing::layout;
+use crate::tests::layout;
 
 fn given(name: &str, shape: &[i64], numbers: &[i32]) -> (InferInputTensor, Bytes) {
     let tensor = InferInputTensor {
@@ -33,7 +32,7 @@ fn rows() -> (InferInputTensor, Bytes) {
     given("indices", &[2, 3], &[5, 130, 50, 3, 3, 0])
 }
 
-fn read(request: ModelInferRequest) -> Result<InferRequest, InferError> {
+fn read(request: ModelInferRequest) -> Result<InferRequest, Status> {
     InferRequest::read(request, &layout(), 8)
 }
 
@@ -48,8 +47,7 @@ fn a_request_without_legal_actions_is_answered_with_logits() {
     let response = question.form.fill(Evaluation {
         version: "v".into(),
         values: vec![0.5, -0.5],
-        numbers: (0..10).map(|number| number as f32).collect(),
-        ..Evaluation::default()
+        policy: (0..10).map(|number| number as f32).collect(),
     });
     assert_eq!(
         (response.id.as_str(), response.model_version.as_str()),
@@ -88,7 +86,7 @@ fn parameters_are_read_and_unknown_ones_refused() {
     assert!(with("priority", ParameterChoice::StringParam("high".into())).is_err());
     let refused = with("sequence_id", ParameterChoice::Int64Param(1)).unwrap_err();
     assert!(
-        refused.to_string().contains("unexpected parameter 'sequence_id'"),
+        refused.message().contains("unexpected parameter 'sequence_id'"),
         "{refused}"
     );
 }
@@ -119,7 +117,7 @@ fn an_output_is_requested_once_and_fits_the_inputs() {
         (false, &["value", "value"], "requested twice"),
         (false, &["moves"], "unexpected output 'moves'"),
     ] {
-        let refused = ask(legal, names).unwrap_err().to_string();
+        let refused = ask(legal, names).unwrap_err().message().to_owned();
         assert!(refused.contains(words), "{refused}");
     }
 }
@@ -141,10 +139,10 @@ proptest! {
         prop_assert_eq!(question.request.wants, Wants::Priors);
         // Each prior is the action's number plus a half.
         let response = question.form.fill(Evaluation {
+            version: "v".into(),
             values: vec![0.0; positions],
-            numbers: actions.iter().map(|&action| action as f32 + 0.5).collect(),
-            ..Evaluation::default()
-        });
+            policy: actions.iter().map(|&action| action as f32 + 0.5).collect(),
+            });
         let expected: Vec<f32> = numbers.iter().map(|&number| if number < 0 { 0.0 } else { number as f32 + 0.5 }).collect();
         prop_assert_eq!(&response.raw_output_contents[0], &bytes_of(&expected));
         prop_assert_eq!(&response.outputs[0].shape, &vec![positions as i64, 4]);

@@ -10,7 +10,7 @@ use anyhow::{Context as _, ensure};
 use config::Provider;
 use games::{Game, registry};
 use network::{
-    LocalNetwork, ModelFile, ModelName, Network as _, client::local::NetworkLoader, file::encoding_of,
+    LocalNetwork, ModelFile, ModelName, Network as _, loader::Loader, file::encoding_of,
 };
 use proto::v1;
 
@@ -123,7 +123,7 @@ impl SearchChecker {
                 url: location.into(),
                 version: Some(version.into()),
             })?;
-            let loader = NetworkLoader::new(&self.runtime, provider, 1, BATCH)?;
+            let loader = Loader::new(&self.runtime, provider, 1, BATCH)?;
             anyhow::Ok(Arc::new(loader.open(&file)?))
         };
         let network = load().map_err(|error| format!("{error:#}"));

@@ -1,7 +1,6 @@
 //! Parts shared by unit tests: a small layout, models without a runtime.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use games::{ConstantPlane, PlaneStack, RowForm, RowLayout};
 use tokio::sync::mpsc;
@@ -9,7 +8,7 @@ use tokio::sync::mpsc;
 use crate::{
     batching::{
         batcher::BatchingPolicy,
-        job::{Job, ReplyTo, StreamReply},
+        job::{Job, JobReply, ReplyTo},
     },
     intake::request::{Caller, ClientId, EvaluationRequest},
     models::{
@@ -53,44 +52,23 @@ pub(crate) const FAILS: u32 = 63;
 
 /// A model without a runtime: the value of a row is its first index / 1000, the logits of its actions are
 /// 0, 1, 2, … times its second index / 100.
-pub(crate) struct FakeRunner;
-
-pub(crate) struct FakeOutputs {
-    logits: Vec<f32>,
-    values: Vec<f32>,
-}
-
-impl Outputs for FakeOutputs {
-    fn logits(&self) -> &[f32] {
-        &self.logits
-    }
-
-    fn values(&self) -> &[f32] {
-        &self.values
-    }
-}
+struct FakeRunner;
 
 impl Runner for FakeRunner {
-    fn run(&mut self, batch: Batch) -> Result<Box<dyn Outputs>, RunError> {
-        let layout = layout();
-        let rows = batch.rows().chunks(layout.row_len().unwrap());
-        if rows.clone().any(|row| row[0] == FAILS as i32) {
-            return Err(RunError("out of memory".into()));
-        }
-        let value = |row: &[i32]| {
-            if row[0] == NOT_FINITE as i32 {
-                f32::NAN
-            } else {
-                row[0] as f32 / 1000.0
+    fn run(&mut self, batch: Batch) -> Result<Outputs, RunError> {
+        let (mut logits, mut values) = (Vec::new(), Vec::new());
+        for row in batch.each() {
+            if row[0] == FAILS as i32 {
+                return Err(RunError("out of memory".into()));
             }
-        };
-        Ok(Box::new(FakeOutputs {
-            logits: rows
-                .clone()
-                .flat_map(|row| (0..layout.actions).map(|action| action as f32 * row[1] as f32 / 100.0))
-                .collect(),
-            values: rows.map(value).collect(),
-        }))
+            values.push(match row[0] == NOT_FINITE as i32 {
+                true => f32::NAN,
+                false => row[0] as f32 / 1000.0,
+            });
+            let logit = |action| action as f32 * row[1] as f32 / 100.0;
+            logits.extend((0..layout().actions).map(logit));
+        }
+        Ok(Outputs::new(logits, values))
     }
 }
 
@@ -113,13 +91,8 @@ pub(crate) fn model_on(threads: usize, version: &str, max_batch: usize) -> Arc<M
         threads,
         speeds: Vec::new(),
     };
-    Arc::new(Model::new(
-        info,
-        Buckets::new(max_batch),
-        (0..threads)
-            .map(|_| Box::new(FakeRunner) as Box<dyn Runner>)
-            .collect(),
-    ))
+    let runners = (0..threads).map(|_| Box::new(FakeRunner) as Box<dyn Runner>);
+    Arc::new(Model::new(info, Buckets::new(max_batch), runners.collect()))
 }
 
 /// Returns the name of the usual default model.
@@ -130,15 +103,6 @@ pub(crate) fn latest() -> ServedName {
     }
 }
 
-/// Returns a client without a connection.
-pub(crate) fn caller(client: u64) -> Caller {
-    Caller {
-        client: ClientId(client),
-        cause: None,
-        peer: None,
-    }
-}
-
 /// Returns a slot that points at `model`.
 pub(crate) fn slot(model: Arc<Model>) -> Arc<ModelSlot> {
     let slot = ModelSlot::new(latest(), true);
@@ -146,13 +110,8 @@ pub(crate) fn slot(model: Arc<Model>) -> Arc<ModelSlot> {
     Arc::new(slot)
 }
 
-/// Returns a policy without waiting.
 pub(crate) fn policy(max_batch: usize, max_queue: usize) -> BatchingPolicy {
-    BatchingPolicy {
-        max_batch,
-        max_wait: Duration::ZERO,
-        max_queue,
-    }
+    BatchingPolicy { max_batch, max_queue }
 }
 
 /// Returns a valid request of `positions` rows that contain `mark`.
@@ -165,7 +124,8 @@ pub(crate) fn request(positions: usize, mark: u32) -> EvaluationRequest {
     }
 }
 
-type Answers = mpsc::UnboundedReceiver<StreamReply>;
+/// Receiver of the answers to a job.
+pub(crate) type Answers = mpsc::UnboundedReceiver<JobReply>;
 
 /// Returns a job of a client for the model of `slot`, and the receiver of its answers.
 pub(crate) fn job_of(slot: &Arc<ModelSlot>, client: u64, id: u64, positions: usize) -> (Arc<Job>, Answers) {
@@ -180,12 +140,17 @@ pub(crate) fn job_with(
     client: u64,
     id: u64,
     request: EvaluationRequest,
-    sender: &mpsc::UnboundedSender<StreamReply>,
+    sender: &mpsc::UnboundedSender<JobReply>,
 ) -> Arc<Job> {
     let named = ResolvedModel {
         model: slot.current().unwrap(),
         slot: Some(slot.clone()),
     };
-    let reply_to = ReplyTo::stream(id, sender.clone(), None);
-    Arc::new(Job::new(named, request, caller(client), reply_to))
+    let caller = Caller {
+        client: ClientId(client),
+        cause: None,
+        peer: None,
+    };
+    let reply_to = ReplyTo::new(id, sender.clone(), None);
+    Arc::new(Job::new(named, request, caller, reply_to))
 }
