@@ -228,7 +228,7 @@ mod tests {
         let places = [(0, 4), (0, 0), (1, 2), (1, 2), (2, 4), (2, 0)];
         assert_eq!(picked, places.map(|(position, action)| place(position, action)));
         assert!(all.logits().iter().all(|logit| logit.abs() <= LOGIT));
-        assert!(all.values.iter().all(|value| value.abs() <= VALUE));
+        assert!(all.values().iter().all(|value| value.abs() <= VALUE));
         let distinct: std::collections::HashSet<u32> =
             all.logits().iter().map(|logit| logit.to_bits()).collect();
         assert_eq!(distinct.len(), 10);

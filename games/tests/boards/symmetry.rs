@@ -21,7 +21,7 @@ struct Image<G> {
     square: fn(usize, u8) -> usize,
 }
 
-fn expand<G: Game<Encoding = ()>>(state: &G, symmetry: Symmetry) -> (Vec<u32>, Vec<f32>) {
+fn expand<G: Game<Encoding: Default>>(state: &G, symmetry: Symmetry) -> (Vec<u32>, Vec<f32>) {
     let layout = G::layout(());
     let (mut row, mut tensor) = (Vec::new(), vec![0.0; layout.stack().unwrap().tensor_len()]);
     state.write_row(Default::default(), symmetry, &mut row);
@@ -30,7 +30,7 @@ fn expand<G: Game<Encoding = ()>>(state: &G, symmetry: Symmetry) -> (Vec<u32>, V
 }
 
 /// Compares one state with its image `other`.
-fn compare<G: Game<Encoding = ()>>(state: &G, other: &G, symmetry: u8, image: &Image<G>) {
+fn compare<G: Game<Encoding: Default>>(state: &G, other: &G, symmetry: u8, image: &Image<G>) {
     assert!(state.allows(Symmetry(symmetry)));
     assert_eq!(other.to_move(), state.to_move());
     assert_eq!(other.outcome(), state.outcome());
@@ -63,7 +63,7 @@ fn compare<G: Game<Encoding = ()>>(state: &G, other: &G, symmetry: u8, image: &I
     }
 }
 
-fn side_by_side<G: Game<Encoding = ()>>(
+fn side_by_side<G: Game<Encoding: Default>>(
     rules: &G::Rules,
     start: Option<&str>,
     choices: &[u16],

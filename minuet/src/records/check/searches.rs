@@ -9,9 +9,7 @@ use actor::check::{
 use anyhow::{Context as _, ensure};
 use config::Provider;
 use games::{Game, registry};
-use network::{
-    LocalNetwork, ModelFile, ModelName, Network as _, loader::Loader, file::encoding_of,
-};
+use network::{LocalNetwork, ModelFile, ModelName, Network as _, file::encoding_of, loader::Loader};
 use proto::v1;
 
 use super::Outcome;
@@ -123,7 +121,7 @@ impl SearchChecker {
                 url: location.into(),
                 version: Some(version.into()),
             })?;
-            let loader = Loader::new(&self.runtime, provider, 1, BATCH)?;
+            let loader = Loader::new(&self.runtime, 1, BATCH, provider)?;
             anyhow::Ok(Arc::new(loader.open(&file)?))
         };
         let network = load().map_err(|error| format!("{error:#}"));
