@@ -22,7 +22,7 @@ struct Image<G> {
 }
 
 fn expand<G: Game<Encoding: Default>>(state: &G, symmetry: Symmetry) -> (Vec<u32>, Vec<f32>) {
-    let layout = G::layout(());
+    let layout = G::layout(Default::default());
     let (mut row, mut tensor) = (Vec::new(), vec![0.0; layout.stack().unwrap().tensor_len()]);
     state.write_row(Default::default(), symmetry, &mut row);
     layout.stack().unwrap().expand(&row, &mut tensor).unwrap();
