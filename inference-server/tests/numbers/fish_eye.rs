@@ -4,7 +4,7 @@ use crate::{common::small, largest_difference, load, run};
 use config::Provider;
 use games::{
     Game as _, RowLayout,
-    generator::{ClanPosition, Encoding, Examples, GeneratorGame, row},
+    generator::{ClanPosition, Encoding, Examples, GeneratorGame},
 };
 use network::model::Model;
 use onnx::{
@@ -66,7 +66,7 @@ fn outputs_equal_the_definition() {
         let rows = rows(&layout, 14, 1.0, 5);
         let (logits, values) = run(&model(&weights, &layout), &rows);
         let (mut large, mut with_examples, mut true_values) = (0, 0, Vec::new());
-        for (row, logits) in row::split(&rows).zip(logits.chunks(layout.actions as usize)) {
+        for (row, logits) in layout.split(&rows).zip(logits.chunks(layout.actions as usize)) {
             let position = ClanPosition::read(row).unwrap();
             let (true_logits, true_value) = recursive::evaluate(&weights, &NetworkInput::of(&position));
             true_values.push(true_value);
@@ -100,7 +100,7 @@ fn a_single_position_gives_bit_for_bit_the_outputs_of_a_batch() {
         let rows = rows(&layout, 30, 1.0, 2);
         let (logits, values) = run(&model, &rows);
         let together = logits.chunks(layout.actions as usize).zip(&values);
-        for (row, (logits, &value)) in row::split(&rows).zip(together) {
+        for (row, (logits, &value)) in layout.split(&rows).zip(together) {
             assert!(run(&model, row) == (logits.to_vec(), vec![value]));
         }
     }
@@ -112,7 +112,7 @@ fn without_its_examples_a_position_has_another_value() {
     let model = model(&FishEyeWeights::random(&shape, 3), &layout);
     let rows = rows(&layout, 16, 1.0, 5);
     let mut bare = Vec::new();
-    for row in row::split(&rows) {
+    for row in layout.split(&rows) {
         let position = ClanPosition {
             examples: Examples::NONE,
             ..ClanPosition::read(row).unwrap()
@@ -120,7 +120,7 @@ fn without_its_examples_a_position_has_another_value() {
         position.write(&mut bare);
     }
     let ((_, values), (_, others)) = (run(&model, &rows), run(&model, &bare));
-    for (row, (value, other)) in row::split(&rows).zip(values.iter().zip(&others)) {
+    for (row, (value, other)) in layout.split(&rows).zip(values.iter().zip(&others)) {
         let is_bare = ClanPosition::read(row).unwrap().examples.is_empty();
         assert_eq!(value == other, is_bare);
     }
