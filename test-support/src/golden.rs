@@ -1,6 +1,7 @@
 //! Golden folders: files of each release, which every later build reads. They are in `tests/golden/<release>/` of a crate.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
@@ -52,4 +53,23 @@ pub fn copy_folder(from: &Path, to: &Path) {
             false => drop(fs::copy(&path, target).expect("a file can be copied")),
         }
     }
+}
+
+/// Returns all files of a folder and their contents; folders have none. Files named `lock` are left out.
+///
+/// # Panics
+/// If the file system fails.
+pub fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).expect("the folder can be listed") {
+        let path = entry.expect("the folder can be listed").path();
+        if path.is_dir() {
+            files.append(&mut snapshot(&path));
+            files.insert(path, Vec::new());
+        } else if path.file_name().is_some_and(|name| name != "lock") {
+            let bytes = fs::read(&path).expect("a file can be read");
+            files.insert(path, bytes);
+        }
+    }
+    files
 }

@@ -14,7 +14,7 @@ mod wait;
 
 pub use disk::SmallDisk;
 pub use fuzz::fuzz;
-pub use golden::{all_golden, copy_folder, new_golden, own_golden};
+pub use golden::{all_golden, copy_folder, new_golden, own_golden, snapshot};
 pub use memory::peak_memory;
 pub use programs::{debian, perf_analyzer, python};
 pub use skip::skip;

@@ -2,12 +2,12 @@
 //! `--repair` repairs.
 
 use std::{
-    collections::BTreeMap,
     fs,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use proto::{ids::hex, v1::Game};
+use test_support::snapshot;
 
 use crate::support::{
     program::{done, minuet},
@@ -40,20 +40,6 @@ fn damaged_run(folder: &Path) -> Vec<Game> {
     fs::write(&log, bytes).unwrap();
     games.swap(0, 7);
     games
-}
-
-/// All files of a folder and their contents. The lock is left out.
-fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.append(&mut snapshot(&path));
-        } else if path.file_name().is_some_and(|name| name != "lock") {
-            files.insert(path.clone(), fs::read(&path).unwrap());
-        }
-    }
-    files
 }
 
 /// Runs `minuet games`, checks its exit status, and returns what it printed to standard output and standard error.
