@@ -1,19 +1,15 @@
 //! [`Error`]: every failure of the model repository.
 
-use crate::version::{NameError, Version};
+use crate::{
+    LATEST,
+    manifest::SCHEMA,
+    version::{NameError, Version},
+};
 
 /// Error: a checkpoint cannot be published, found or trusted, or the store failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The store's address cannot be opened.
-    #[error("cannot open the model store `{location}`: {reason}")]
-    Location {
-        /// Folder or URL as given.
-        location: String,
-        /// Reason.
-        reason: String,
-    },
     /// A version, label or file name has characters that are not allowed.
     #[error(transparent)]
     Name(#[from] NameError),
@@ -24,42 +20,20 @@ pub enum Error {
         name: String,
     },
     /// A newer or foreign program wrote the manifest or label.
-    #[error("`{name}` has schema {found}, this program reads schema {supported}: use a newer build")]
+    #[error("`{name}` has schema {found}, this program reads schema {SCHEMA}: use a newer build")]
     Schema {
         /// The version or label.
         name: String,
         /// Schema number in the manifest or label.
         found: u64,
-        /// Schema number that this program reads.
-        supported: u64,
     },
-    /// A manifest or label cannot be parsed, or contradicts itself.
+    /// A manifest or label cannot be parsed or contradicts itself, or the bytes of a file differ from the published ones.
     #[error("`{name}` is damaged: {reason}")]
     Damaged {
-        /// The version or label.
+        /// The version, label or file.
         name: String,
         /// Reason.
         reason: String,
-    },
-    /// A file's bytes differ from the published ones.
-    #[error("{file} of {version} is damaged: its sha-256 is {found}, {expected} was published")]
-    Digest {
-        /// The version.
-        version: Version,
-        /// The file's name.
-        file: String,
-        /// SHA-256 in the manifest.
-        expected: String,
-        /// SHA-256 of the bytes read.
-        found: String,
-    },
-    /// The version was published before with other contents.
-    #[error("version {version} was published before with other contents of {file}")]
-    Published {
-        /// The version.
-        version: Version,
-        /// The first file that differs.
-        file: String,
     },
     /// Another process is writing the same version with other contents, or died doing so a moment ago.
     #[error(
@@ -73,24 +47,20 @@ pub enum Error {
         /// Seconds without a manifest after which the other process counts as dead.
         retry_seconds: u64,
     },
-    /// The draft or its files do not make a checkpoint.
-    #[error("not a checkpoint: {0}")]
-    Draft(String),
-    /// Another process holds the lease of the label now.
+    /// Another process holds the lease now.
     #[error(
-        "another process has taken over the lease of `{label}` (token {found}; this process had token {token}): this process publishes no more"
+        "another process has taken over the lease of `{LATEST}` (token {found}; this process had token {token}): this process publishes no more"
     )]
     Fenced {
-        /// The label.
-        label: String,
         /// Token of the lease that was lost.
         token: u64,
         /// Token of the present lease; 0 if the lease file was removed.
         found: u64,
     },
-    /// The store lacks a needed operation.
-    #[error("the model store cannot hold leases: {0}")]
-    Unsupported(String),
+    /// The call cannot succeed: the store's address is not valid, the files do not make a checkpoint, the version was published before
+    /// with other contents, or the store lacks a needed operation.
+    #[error("{0}")]
+    Refused(String),
     /// The object store failed. [`Error::is_transient`] tells whether trying again may help.
     #[error("the model store failed: {0}")]
     Store(object_store::Error),
@@ -115,7 +85,7 @@ impl From<std::io::Error> for Error {
 
 impl From<objects::LocationError> for Error {
     fn from(objects::LocationError { location, reason }: objects::LocationError) -> Self {
-        Self::Location { location, reason }
+        Self::Refused(format!("cannot open the model store `{location}`: {reason}"))
     }
 }
 

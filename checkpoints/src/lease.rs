@@ -1,6 +1,6 @@
-//! [`Lease`]: the exclusive right to publish under a label.
+//! [`Lease`]: the exclusive right to publish and to move the label [`LATEST`].
 //!
-//! The lease of a label is the object `leases/<label>.json`. The holder rewrites it every few seconds
+//! The lease is the object `leases/latest.json`. The holder rewrites it every few seconds
 //! ([`LeaseTimes::beat`]). Another process takes it by a conditional write once the holder has released it, or once it has
 //! not changed for [`LeaseTimes::expires`] by the clock of the waiting process. Clocks of two processes are never compared.
 //!
@@ -17,12 +17,13 @@ use serde::{Deserialize, Serialize};
 use tokio::{sync::watch, task::JoinHandle, time::Instant};
 
 use crate::{
-    Draft, Error, Keep, Manifest, Pruned, Repository, Version,
+    Draft, Error, LATEST, Repository, Version,
     manifest::{self, SCHEMA, now_ms},
-    swap::Seen,
+    publish::not_a_checkpoint,
+    swap::{Seen, no_leases},
 };
 
-/// Contents of `leases/<label>.json`.
+/// Contents of `leases/latest.json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Record {
     schema: u64,
@@ -53,7 +54,7 @@ impl Default for LeaseTimes {
     }
 }
 
-/// Exclusive right to publish under a label, until another process takes it over. Dropping the lease stops the rewrites but
+/// Exclusive right to publish, until another process takes it over. Dropping the lease stops the rewrites but
 /// does not release it: other processes then wait until it expires. [`Lease::release`] releases it.
 #[derive(Debug)]
 pub struct Lease {
@@ -65,7 +66,6 @@ pub struct Lease {
 #[derive(Debug)]
 struct HeldLease {
     repository: Repository,
-    label: String,
     path: StorePath,
     holder: String,
     token: u64,
@@ -74,26 +74,24 @@ struct HeldLease {
 }
 
 impl Repository {
-    /// Waits until no other process holds the lease of `label`, and takes it. `holder` identifies the process across
+    /// Waits until no other process holds the lease, and takes it. `holder` identifies the process across
     /// restarts: a lease of the same holder is taken at once. No two running processes may have the same `holder`; the
     /// caller ensures this.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the store has no conditional writes or ignores their conditions; [`Error::Name`],
-    /// [`Error::Schema`]; [`Error::Store`] and [`Error::Io`], after which the call may be repeated.
-    pub async fn lease(&self, label: &str, holder: &str, times: LeaseTimes) -> Result<Lease, Error> {
-        let path = self.lease_path(label)?;
+    /// [`Error::Refused`] if the store has no conditional writes or ignores their conditions; [`Error::Schema`]; [`Error::Store`] and [`Error::Io`], after which the call may be repeated.
+    pub async fn lease(&self, holder: &str, times: LeaseTimes) -> Result<Lease, Error> {
+        let path = self.below("leases").join(format!("{LATEST}.json"));
         // Token and beat of the last read, and the time since which they have not changed.
         let mut still: Option<(u64, u64, Instant)> = None;
         loop {
             let seen = self.look(&path).await?;
-            let record = seen.as_ref().map(|seen| parse(label, seen)).transpose()?;
+            let record = seen.as_ref().map(parse).transpose()?;
             let is_free = record.as_ref().is_none_or(|record| {
                 let same = still.filter(|&(token, beat, _)| (token, beat) == (record.token, record.beat));
                 let since = same.map_or_else(Instant::now, |(.., since)| since);
                 if same.is_none() && !record.is_released && record.holder != holder {
                     tracing::warn!(
-                        label,
                         holder = record.holder,
                         token = record.token,
                         "waiting for the lease of another publisher"
@@ -104,7 +102,7 @@ impl Repository {
             });
             if is_free
                 && let Some(lease) = self
-                    .try_lease(label, holder, record.as_ref(), seen.as_ref(), times)
+                    .try_lease(path.clone(), holder, record.as_ref(), seen.as_ref(), times)
                     .await?
             {
                 return Ok(lease);
@@ -116,7 +114,7 @@ impl Repository {
     /// Takes the lease if it has not changed since `seen` was read; `None` if it has.
     async fn try_lease(
         &self,
-        label: &str,
+        path: StorePath,
         holder: &str,
         record: Option<&Record>,
         seen: Option<&Seen>,
@@ -125,13 +123,12 @@ impl Repository {
         // The label holds a token as well: the lease file may have been removed by hand.
         let token = record
             .map_or(0, |record| record.token)
-            .max(self.label_token(label).await?)
+            .max(self.label_token(LATEST).await?)
             + 1;
         let (lost, lost_receiver) = watch::channel(None);
         let held = Arc::new(HeldLease {
             repository: self.clone(),
-            label: label.to_owned(),
-            path: self.lease_path(label)?,
+            path,
             holder: holder.to_owned(),
             token,
             lost,
@@ -143,15 +140,14 @@ impl Repository {
         // A store that ignores conditions would let two learners publish in turns. Both of these writes must be refused.
         for stale in [None, seen] {
             if self.swap(&held.path, stale, text.clone()).await? {
-                return Err(Error::Unsupported(
-                    "the store accepts conditional writes but ignores their condition (If-None-Match, If-Match)"
-                        .into(),
+                return Err(no_leases(
+                    "the store accepts conditional writes but ignores their condition (If-None-Match, If-Match)",
                 ));
             }
         }
         // After this write no earlier holder can move the label.
-        self.move_label(label, None, Some(token)).await?;
-        tracing::info!(label, token, "took the lease; this process is the publisher now");
+        self.move_label(LATEST, None, Some(token)).await?;
+        tracing::info!(token, "took the lease; this process is the publisher now");
         let keeper = tokio::spawn(keep(held.clone(), times.beat));
         Ok(Some(Lease {
             held,
@@ -159,39 +155,12 @@ impl Repository {
             keeper,
         }))
     }
-
-    fn lease_path(&self, label: &str) -> Result<StorePath, Error> {
-        crate::version::check_name("label", label)?;
-        Ok(self.below("leases").join(format!("{label}.json")))
-    }
 }
 
 impl Lease {
     /// Returns the fencing token, which is higher than that of every earlier holder.
     pub fn token(&self) -> u64 {
         self.held.token
-    }
-
-    /// Returns the label of the lease, which is also the line of its checkpoints.
-    pub fn label(&self) -> &str {
-        &self.held.label
-    }
-
-    /// Finds the newest checkpoint of the lease's line; see [`Repository::newest_of`].
-    ///
-    /// # Errors
-    /// Those of [`Repository::newest_of`].
-    pub async fn newest(&self) -> Result<Option<Manifest>, Error> {
-        self.held.repository.newest_of(&self.held.label).await
-    }
-
-    /// Removes old checkpoints of the lease's line; see [`Repository::prune`].
-    ///
-    /// # Errors
-    /// Those of [`Repository::prune`].
-    pub async fn prune(&self, keep: impl Into<Keep>) -> Result<Pruned, Error> {
-        let line = &self.held.label;
-        self.held.repository.prune_line(line, keep.into()).await
     }
 
     /// Returns the repository that the lease belongs to.
@@ -204,11 +173,11 @@ impl Lease {
     /// # Errors
     /// Those of [`Repository::publish`], and [`Error::Fenced`] if the lease was lost.
     pub async fn publish(&self, draft: Draft, files: Vec<(&str, Bytes)>) -> Result<Version, Error> {
-        self.held.check().await?;
+        self.check().await?;
         self.held.repository.publish_for(draft, files, Some(self)).await
     }
 
-    /// Points the lease's label at a published version.
+    /// Points the label [`LATEST`] at a published version.
     ///
     /// # Errors
     /// Those of [`Repository::set_label`], and [`Error::Fenced`] if the lease was lost.
@@ -216,7 +185,7 @@ impl Lease {
         let held = &self.held;
         let moved = held
             .repository
-            .move_label(&held.label, Some(version), Some(held.token))
+            .move_label(LATEST, Some(version), Some(held.token))
             .await;
         if let Err(Error::Fenced { found, .. }) = &moved {
             held.lost.send_replace(Some(*found));
@@ -229,7 +198,7 @@ impl Lease {
     /// # Errors
     /// [`Error::Fenced`] if the lease was lost, [`Error::Store`] if the store does not answer.
     pub async fn check(&self) -> Result<(), Error> {
-        self.held.check().await
+        self.held.read().await.map(drop)
     }
 
     /// Waits until the lease is lost and returns [`Error::Fenced`]. The loss is noticed within a beat while the store
@@ -280,23 +249,14 @@ impl HeldLease {
             is_released,
             beaten_at_ms: now_ms(),
         };
-        serde_json::to_vec(&record).map_err(|error| Error::Draft(error.to_string()))
-    }
-
-    fn is_mine(&self, record: &Record) -> bool {
-        record.token == self.token && record.holder == self.holder
+        serde_json::to_vec(&record).map_err(not_a_checkpoint)
     }
 
     fn fenced(&self, found: u64) -> Error {
         Error::Fenced {
-            label: self.label.clone(),
             token: self.token,
             found,
         }
-    }
-
-    async fn check(&self) -> Result<(), Error> {
-        self.read().await.map(drop)
     }
 
     /// Reads the lease from the store and verifies that this process holds it.
@@ -306,8 +266,8 @@ impl HeldLease {
         }
         let found = match self.repository.look(&self.path).await? {
             Some(seen) => {
-                let record = parse(&self.label, &seen)?;
-                if self.is_mine(&record) {
+                let record = parse(&seen)?;
+                if record.token == self.token && record.holder == self.holder {
                     return Ok((seen, record));
                 }
                 record.token
@@ -349,6 +309,6 @@ async fn keep(held: Arc<HeldLease>, beat: Duration) {
     }
 }
 
-fn parse(label: &str, seen: &Seen) -> Result<Record, Error> {
-    manifest::parse(&format!("leases/{label}"), &seen.bytes)
+fn parse(seen: &Seen) -> Result<Record, Error> {
+    manifest::parse(&format!("leases/{LATEST}"), &seen.bytes)
 }

@@ -47,11 +47,6 @@
 //! A version is visible once its manifest exists. The manifest is written after all files, by a put that fails if one
 //! exists already, so that a reader never sees half a checkpoint. A visible version never changes. Labels move after that,
 //! by one atomic conditional overwrite.
-//!
-//! # Lines
-//! Several learners may share a store, each under a label of its own: the label's lease makes it the only publisher of that
-//! *line*. A manifest carries the name of its line. Resuming, pruning and listing consider one line only. Names of
-//! versions, and their files, do not depend on the line. The run's own line is [`LATEST`].
 
 pub mod error;
 pub mod lease;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Error, LATEST, Version};
+use crate::{Error, Version};
 
 /// Schema number that this program writes and reads. New fields do not change the number; a change of a field's meaning
 /// does.
@@ -22,24 +22,12 @@ pub struct Manifest {
     pub draft: Draft,
     /// Digest and length of each file.
     pub files: BTreeMap<String, FileEntry>,
-    /// Line of descent: the label under whose lease the checkpoint was published. Manifests of [`LATEST`] leave the field
-    /// out.
-    #[serde(default = "latest", skip_serializing_if = "is_latest")]
-    pub line: String,
     /// Fencing token of the publisher ([`crate::Lease`]). Later publishers have higher tokens. 0: published without a
     /// lease.
     #[serde(default)]
     pub token: u64,
     /// Time of publication, in milliseconds since the Unix epoch.
     pub created_at_ms: u64,
-}
-
-fn latest() -> String {
-    LATEST.to_owned()
-}
-
-fn is_latest(line: &str) -> bool {
-    line == LATEST
 }
 
 /// A file of a checkpoint.
@@ -106,7 +94,6 @@ pub(crate) fn parse<T: DeserializeOwned>(name: &str, bytes: &[u8]) -> Result<T, 
         return Err(Error::Schema {
             name: name.to_owned(),
             found: schema,
-            supported: SCHEMA,
         });
     }
     serde_json::from_slice(bytes).map_err(damaged)
@@ -145,7 +132,6 @@ mod tests {
                     learner_state: serde_json::json!({"progress": {"step": step, "loss": 0.5}}),
                 },
                 files: BTreeMap::from([("model.onnx".to_owned(), FileEntry { sha256: digest, bytes: step })]),
-                line: if step % 3 == 0 { "grown".into() } else { LATEST.into() },
                 token: games,
                 created_at_ms: 1,
             };

@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::{
-    Error, LATEST, Manifest, Repository, Version,
+    Error, Manifest, Repository, Version,
     repository::{MANIFEST, VERSIONS, age, age_order},
 };
 
@@ -22,33 +22,24 @@ const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
 /// Shortest interval between two searches for leftovers. A search lists every object of the store.
 const LEFTOVER_PAUSE: Duration = LEFTOVER_AGE;
 
-/// A checkpoint's line, and its place in the line's order of training: token, step, time of publishing.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
-    line: String,
-    order: (u64, u64, u64),
-}
+/// A checkpoint's place in the order of training: token, step, time of publishing.
+type TrainingOrder = (u64, u64, u64);
 
 /// Manifests of a store that this process has read. A manifest never changes, so pruning reads each of them once.
 #[derive(Default)]
 pub(crate) struct Memory {
     /// Places of the checkpoints that the last call found.
-    places: Mutex<BTreeMap<Version, Place>>,
+    places: Mutex<BTreeMap<Version, TrainingOrder>>,
     /// Time of the last search for leftovers; `None` before the first search.
     looked: Mutex<Option<Instant>>,
 }
 
-impl Place {
-    fn of(manifest: &Manifest) -> Self {
-        let (token, step, created_at_ms, _) = age_order(manifest);
-        Self {
-            line: manifest.line.clone(),
-            order: (token, step, created_at_ms),
-        }
-    }
+fn place(manifest: &Manifest) -> TrainingOrder {
+    let (token, step, created_at_ms, _) = age_order(manifest);
+    (token, step, created_at_ms)
 }
 
-/// Checkpoints of a line that pruning keeps, besides those with a label.
+/// Checkpoints that pruning keeps, besides those with a label.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keep {
     /// Number of newest checkpoints. 0 keeps all.
@@ -78,8 +69,8 @@ pub struct Pruned {
 }
 
 impl Repository {
-    /// Removes all checkpoints of the line [`LATEST`] except those in `keep` (a number keeps that many of the newest ones), and the files
-    /// of publishes that were interrupted more than an hour ago. Other lines are not changed.
+    /// Removes all checkpoints except those in `keep` (a number keeps that many of the newest ones), and the files of publishes that
+    /// were interrupted more than an hour ago.
     ///
     /// The newest checkpoint, from which training resumes, and checkpoints with a label are kept. So are checkpoints that
     /// cannot be read (damaged, or of another schema). The manifest of a checkpoint is removed first, so that a reader sees
@@ -93,14 +84,10 @@ impl Repository {
     /// [`Error::Store`], [`Error::Io`]; [`Error::Damaged`] or [`Error::Schema`] if a label cannot be read. No reader sees a
     /// half-removed checkpoint then, and the next call continues.
     pub async fn prune(&self, keep: impl Into<Keep>) -> Result<Pruned, Error> {
-        self.prune_line(LATEST, keep.into()).await
-    }
-
-    pub(crate) async fn prune_line(&self, line: &str, keep: Keep) -> Result<Pruned, Error> {
         let looked = *self.memory.looked.lock();
         let is_due = looked.is_none_or(|looked| looked.elapsed() >= LEFTOVER_PAUSE);
         let pruned = self
-            .prune_older(line, keep, is_due.then_some(LEFTOVER_AGE))
+            .prune_older(keep.into(), is_due.then_some(LEFTOVER_AGE))
             .await?;
         if is_due {
             *self.memory.looked.lock() = Some(Instant::now());
@@ -109,14 +96,9 @@ impl Repository {
     }
 
     /// Prunes with another age of leftovers than [`LEFTOVER_AGE`]. With `None`, does not search for leftovers.
-    pub(crate) async fn prune_older(
-        &self,
-        line: &str,
-        keep: Keep,
-        leftover_age: Option<Duration>,
-    ) -> Result<Pruned, Error> {
+    async fn prune_older(&self, keep: Keep, leftover_age: Option<Duration>) -> Result<Pruned, Error> {
         let mut pruned = Pruned::default();
-        let mut older = self.versions_to_prune(line, keep).await?;
+        let mut older = self.versions_to_prune(keep).await?;
         if !older.is_empty() {
             let labelled = self.labelled().await?;
             older.retain(|(version, _)| !labelled.contains(version));
@@ -129,7 +111,7 @@ impl Repository {
             self.memory.places.lock().remove(&version);
             // Another process may have removed the checkpoint and published it again, or it may be damaged.
             match self.find_manifest(&version).await {
-                Ok(now) if now.as_ref().is_none_or(|now| Place::of(now) == remembered) => {}
+                Ok(now) if now.as_ref().is_none_or(|now| place(now) == remembered) => {}
                 Err(error) if error.is_transient() => return Err(error),
                 Ok(_) | Err(_) => continue,
             }
@@ -151,8 +133,8 @@ impl Repository {
         Ok(pruned)
     }
 
-    /// Returns the checkpoints of a line that pruning removes, newest first.
-    async fn versions_to_prune(&self, line: &str, keep: Keep) -> Result<Vec<(Version, Place)>, Error> {
+    /// Returns the checkpoints that pruning removes, newest first.
+    async fn versions_to_prune(&self, keep: Keep) -> Result<Vec<(Version, TrainingOrder)>, Error> {
         if keep.newest == 0 {
             return Ok(Vec::new());
         }
@@ -166,21 +148,15 @@ impl Repository {
         for version in unknown {
             match self.find_manifest(&version).await {
                 Ok(Some(manifest)) => {
-                    self.memory.places.lock().insert(version, Place::of(&manifest));
+                    self.memory.places.lock().insert(version, place(&manifest));
                 }
                 Ok(None) => {}
                 Err(error) if error.is_transient() => return Err(error),
                 Err(error) => tracing::warn!(%version, %error, "skipping a checkpoint that cannot be read"),
             }
         }
-        let mut newest: Vec<(Version, Place)> = {
-            let places = self.memory.places.lock();
-            places
-                .iter()
-                .filter(|(_, place)| place.line == line)
-                .map(|(version, place)| (version.clone(), place.clone()))
-                .collect()
-        };
+        let mut newest: Vec<(Version, TrainingOrder)> =
+            self.memory.places.lock().clone().into_iter().collect();
         newest.sort_by(|(left, of_left), (right, of_right)| (of_right, right).cmp(&(of_left, left)));
         let older = newest.iter().skip(keep.newest).take(keep.more);
         let more = older.take_while(|(version, _)| version.step() >= keep.from_step);
@@ -326,16 +302,13 @@ mod tests {
 
         let hour = Duration::from_secs(3600);
         assert_eq!(
-            repository
-                .prune_older(LATEST, 1.into(), Some(hour))
-                .await
-                .unwrap(),
+            repository.prune_older(1.into(), Some(hour)).await.unwrap(),
             Pruned::default()
         );
         assert!(dead.join(MODEL).exists() && staged.exists());
 
         let pruned = repository
-            .prune_older(LATEST, 1.into(), Some(Duration::ZERO))
+            .prune_older(1.into(), Some(Duration::ZERO))
             .await
             .unwrap();
         assert_eq!(pruned.checkpoints, []);

@@ -10,7 +10,7 @@ use object_store::{
 use objects::MULTIPART_BYTES;
 
 use crate::{
-    Draft, Error, FileEntry, LATEST, Lease, MODEL, Manifest, Repository, Version,
+    Draft, Error, FileEntry, Lease, MODEL, Manifest, Repository, Version,
     manifest::{SCHEMA, now_ms},
     repository::{MANIFEST, age, digest},
     version::check_name,
@@ -33,7 +33,7 @@ impl Repository {
     /// leaves nothing that a reader sees.
     ///
     /// # Errors
-    /// [`Error::Draft`] or [`Error::Name`] if the files do not make a checkpoint; [`Error::Published`] or [`Error::Busy`]
+    /// [`Error::Refused`] or [`Error::Name`] if the files do not make a checkpoint; [`Error::Refused`] or [`Error::Busy`]
     /// if the version's name is taken; [`Error::Store`].
     pub async fn publish(&self, draft: Draft, files: Vec<(&str, Bytes)>) -> Result<Version, Error> {
         self.publish_for(draft, files, None).await
@@ -47,7 +47,7 @@ impl Repository {
     ) -> Result<Version, Error> {
         let entries = describe(&files).await?;
         let Some(model) = entries.get(MODEL) else {
-            return Err(Error::Draft(format!("{MODEL} is missing")));
+            return Err(not_a_checkpoint(format!("{MODEL} is missing")));
         };
         let version = Version::new(draft.step, &model.sha256)?;
         if let Some(published) = self.find_manifest(&version).await? {
@@ -69,11 +69,10 @@ impl Repository {
             version: version.clone(),
             draft,
             files: entries,
-            line: lease.map_or(LATEST, Lease::label).to_owned(),
             token: lease.map_or(0, Lease::token),
             created_at_ms: now_ms(),
         };
-        let text = serde_json::to_vec_pretty(&manifest).map_err(|error| Error::Draft(error.to_string()))?;
+        let text = serde_json::to_vec_pretty(&manifest).map_err(not_a_checkpoint)?;
         let path = self.file_path(&version, MANIFEST);
         if let Some(lease) = lease {
             lease.check().await?;
@@ -150,13 +149,10 @@ impl Repository {
     /// Checks that an existing file with other contents was left by a dead publisher.
     ///
     /// # Errors
-    /// [`Error::Published`] if the version is visible, [`Error::Busy`] if its publisher may be alive.
+    /// [`Error::Refused`] if the version is visible, [`Error::Busy`] if its publisher may be alive.
     async fn may_replace(&self, version: &Version, name: &str, meta: &ObjectMeta) -> Result<(), Error> {
         if self.find_manifest(version).await?.is_some() {
-            return Err(Error::Published {
-                version: version.clone(),
-                file: name.to_owned(),
-            });
+            return Err(published_before(version, name));
         }
         if age(meta) < PUBLISH_GRACE {
             return Err(busy(version, name));
@@ -164,6 +160,17 @@ impl Repository {
         tracing::warn!(%version, file = name, "replacing a file that an interrupted publish left");
         Ok(())
     }
+}
+
+/// Returns the error for a draft or files that do not make a checkpoint.
+pub(crate) fn not_a_checkpoint(reason: impl std::fmt::Display) -> Error {
+    Error::Refused(format!("not a checkpoint: {reason}"))
+}
+
+fn published_before(version: &Version, file: &str) -> Error {
+    Error::Refused(format!(
+        "version {version} was published before with other contents of {file}"
+    ))
 }
 
 fn busy(version: &Version, file: &str) -> Error {
@@ -179,7 +186,9 @@ async fn describe(files: &[(&str, Bytes)]) -> Result<BTreeMap<String, FileEntry>
     for (name, bytes) in files {
         check_name("file name", name)?;
         if *name == MANIFEST {
-            return Err(Error::Draft(format!("{MANIFEST} is written by the repository")));
+            return Err(not_a_checkpoint(format!(
+                "{MANIFEST} is written by the repository"
+            )));
         }
         let (sha256, bytes) = digest(bytes.clone()).await?;
         let entry = FileEntry {
@@ -187,7 +196,7 @@ async fn describe(files: &[(&str, Bytes)]) -> Result<BTreeMap<String, FileEntry>
             bytes: bytes.len() as u64,
         };
         if entries.insert((*name).to_owned(), entry).is_some() {
-            return Err(Error::Draft(format!("{name} occurs twice")));
+            return Err(not_a_checkpoint(format!("{name} occurs twice")));
         }
     }
     Ok(entries)
@@ -200,9 +209,6 @@ fn same_contents(published: &Manifest, files: &BTreeMap<String, FileEntry>) -> R
         .find(|name| files.get(*name) != published.files.get(*name));
     match differing {
         None => Ok(()),
-        Some(file) => Err(Error::Published {
-            version: published.version.clone(),
-            file: file.clone(),
-        }),
+        Some(file) => Err(published_before(&published.version, file)),
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     Error, LATEST, Manifest, Version,
     manifest::{self, Label, SCHEMA, now_ms},
     prune::Memory,
+    publish::not_a_checkpoint,
     version::{check_name, sha256_hex},
 };
 
@@ -42,7 +43,7 @@ impl Repository {
     /// `s3://bucket/prefix?endpoint=http://host:9000&allow_http=true`. No request is sent to the store yet.
     ///
     /// # Errors
-    /// [`Error::Location`] with the reason.
+    /// [`Error::Refused`] with the reason.
     pub fn open(store: &str) -> Result<Self, Error> {
         Self::open_with(store, objects::environment())
     }
@@ -50,7 +51,7 @@ impl Repository {
     /// Opens a store as [`Repository::open`] does, with `variables` in place of the environment.
     ///
     /// # Errors
-    /// [`Error::Location`] with the reason.
+    /// [`Error::Refused`] with the reason.
     pub fn open_with(
         store: &str,
         variables: impl IntoIterator<Item = (String, String)>,
@@ -78,7 +79,7 @@ impl Repository {
     /// one.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such version, [`Error::Name`], [`Error::Schema`], [`Error::Unsupported`],
+    /// [`Error::NotFound`] if there is no such version, [`Error::Name`], [`Error::Schema`], [`Error::Refused`],
     /// [`Error::Store`].
     pub async fn set_label(&self, label: &str, version: &Version) -> Result<(), Error> {
         self.move_label(label, Some(version), None).await
@@ -140,11 +141,7 @@ impl Repository {
                 return Ok(false);
             }
             if let Some(token) = token.filter(|&token| token < found) {
-                return Err(Error::Fenced {
-                    label: label.to_owned(),
-                    token,
-                    found,
-                });
+                return Err(Error::Fenced { token, found });
             }
             let moved = Label {
                 schema: SCHEMA,
@@ -156,7 +153,7 @@ impl Repository {
             if is_there && moved.version == at && moved.token == found {
                 return Ok(true);
             }
-            let text = serde_json::to_vec(&moved).map_err(|error| Error::Draft(error.to_string()))?;
+            let text = serde_json::to_vec(&moved).map_err(not_a_checkpoint)?;
             if self.swap(&path, seen.as_ref(), text).await? {
                 return Ok(true);
             }
@@ -233,7 +230,7 @@ impl Repository {
     /// Reads a whole file of a checkpoint and verifies it against the manifest.
     ///
     /// # Errors
-    /// [`Error::Digest`] or [`Error::Damaged`] if the bytes differ from those published; [`Error::NotFound`] if the
+    /// [`Error::Damaged`] if the bytes differ from those published; [`Error::NotFound`] if the
     /// manifest has no such file or the file was pruned; [`Error::Store`].
     pub async fn fetch(&self, manifest: &Manifest, file: &str) -> Result<Bytes, Error> {
         let name = format!("{}/{file}", manifest.version);
@@ -256,31 +253,24 @@ impl Repository {
         let bytes = got.bytes().await?;
         let (found, bytes) = digest(bytes).await?;
         if found != entry.sha256 {
-            return Err(Error::Digest {
-                version: manifest.version.clone(),
-                file: file.to_owned(),
-                expected: entry.sha256.clone(),
-                found,
+            return Err(Error::Damaged {
+                name,
+                reason: format!("its sha-256 is {found}, {} was published", entry.sha256),
             });
         }
         Ok(bytes)
     }
 
-    /// Lists the published checkpoints of the line [`LATEST`] in the order of training. A checkpoint that cannot be read
+    /// Lists the published checkpoints in the order of training. A checkpoint that cannot be read
     /// (damaged, or of another schema) is left out with a warning. Interrupted publishes are not listed.
     ///
     /// # Errors
     /// [`Error::Store`].
     pub async fn list(&self) -> Result<Vec<Manifest>, Error> {
-        self.list_line(LATEST).await
-    }
-
-    /// Lists the published checkpoints of a line, as [`Repository::list`] does.
-    pub(crate) async fn list_line(&self, line: &str) -> Result<Vec<Manifest>, Error> {
         let mut manifests = Vec::new();
         for version in self.version_folders().await? {
             match self.find_manifest(&version).await {
-                Ok(manifest) => manifests.extend(manifest.filter(|manifest| manifest.line == line)),
+                Ok(manifest) => manifests.extend(manifest),
                 Err(error) if error.is_transient() => return Err(error),
                 Err(error) => tracing::warn!(%version, %error, "skipping a checkpoint that cannot be read"),
             }
@@ -289,31 +279,22 @@ impl Repository {
         Ok(manifests)
     }
 
-    /// Finds the newest checkpoint of the line [`LATEST`]; see [`Repository::newest_of`].
-    ///
-    /// # Errors
-    /// Those of [`Repository::newest_of`].
-    pub async fn newest(&self) -> Result<Option<Manifest>, Error> {
-        self.newest_of(LATEST).await
-    }
-
-    /// Finds the checkpoint from which training of a line resumes: the one of the last publisher with the highest step (of
+    /// Finds the checkpoint from which training resumes: the one of the last publisher with the highest step (of
     /// several, the youngest). A checkpoint that a publisher made visible after it had lost its lease does not count.
     ///
     /// # Errors
     /// Those of [`Repository::resolve`]. It is an error if the newest checkpoint cannot be read, so that training never
     /// resumes silently from an older one.
-    pub async fn newest_of(&self, line: &str) -> Result<Option<Manifest>, Error> {
+    pub async fn newest(&self) -> Result<Option<Manifest>, Error> {
         // A publisher continues from the label's step or a later one, so no checkpoint below that step is newer.
-        let labelled = self.label(line).await?.map(|version| version.step());
+        let labelled = self.label(LATEST).await?.map(|version| version.step());
         let mut newest: Option<Manifest> = None;
         for version in self.version_folders().await?.into_iter().rev() {
             let found = newest.as_ref().map(|newest| newest.draft.step);
             if found.is_some_and(|found| version.step() < found.min(labelled.unwrap_or(0))) {
                 break;
             }
-            let manifest = self.find_manifest(&version).await?;
-            let Some(manifest) = manifest.filter(|manifest| manifest.line == line) else {
+            let Some(manifest) = self.find_manifest(&version).await? else {
                 continue;
             };
             if newest

@@ -72,7 +72,7 @@ impl Repository {
         match self.store.put_opts(path, text.into(), mode.into()).await {
             Ok(_) => Ok(true),
             Err(StoreError::AlreadyExists { .. } | StoreError::Precondition { .. }) => Ok(false),
-            Err(StoreError::NotImplemented { operation, .. }) => Err(Error::Unsupported(format!(
+            Err(StoreError::NotImplemented { operation, .. }) => Err(no_leases(format!(
                 "the store has no conditional writes ({operation})"
             ))),
             Err(error) => Err(error.into()),
@@ -82,7 +82,7 @@ impl Repository {
     /// Writes, reads and removes a small object, and checks that conditional writes are refused if their condition is false.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the store ignores the condition of a write; [`Error::Store`] or [`Error::Io`] if the store does
+    /// [`Error::Refused`] if the store ignores the condition of a write; [`Error::Store`] or [`Error::Io`] if the store does
     /// not answer or refuses.
     pub async fn probe(&self) -> Result<(), Error> {
         let name = format!("{}-{}", std::process::id(), now_ms());
@@ -94,28 +94,29 @@ impl Repository {
     }
 
     async fn try_out(&self, path: &StorePath) -> Result<(), Error> {
-        let ignores = |header: &str| Err(Error::Unsupported(format!("the store ignores {header}")));
+        let ignores = |header: &str| Err(no_leases(format!("the store ignores {header}")));
         if !self.swap(path, None, b"first".to_vec()).await? {
-            return Err(Error::Unsupported("the store refuses a new object".into()));
+            return Err(no_leases("the store refuses a new object"));
         }
         if self.swap(path, None, b"again".to_vec()).await? {
             return ignores("If-None-Match");
         }
         let Some(seen) = self.look(path).await? else {
-            return Err(Error::Unsupported(
-                "an object is not found after it was written".into(),
-            ));
+            return Err(no_leases("an object is not found after it was written"));
         };
         if !self.swap(path, Some(&seen), b"second".to_vec()).await? {
-            return Err(Error::Unsupported(
-                "the store refuses to replace an unchanged object".into(),
-            ));
+            return Err(no_leases("the store refuses to replace an unchanged object"));
         }
         if self.swap(path, Some(&seen), b"third".to_vec()).await? {
             return ignores("If-Match");
         }
         Ok(())
     }
+}
+
+/// Returns the error for a store that lacks an operation which leases need.
+pub(crate) fn no_leases(reason: impl std::fmt::Display) -> Error {
+    Error::Refused(format!("the model store cannot hold leases: {reason}"))
 }
 
 async fn swap_in_folder(

@@ -2,8 +2,8 @@
 
 use std::{sync::atomic::Ordering, time::Duration};
 
-use crate::common::{Faulty, draft, files, scenarios};
-use checkpoints::{Error, LATEST, LeaseTimes, Manifest, Repository};
+use crate::common::{Faulty, draft, files, folder, scenarios};
+use checkpoints::{Error, LATEST, LeaseTimes, Repository};
 use object_store::{memory::InMemory, path::Path};
 use tokio::time::Instant;
 
@@ -19,12 +19,6 @@ const QUICK: LeaseTimes = LeaseTimes {
 
 fn in_memory() -> Repository {
     Repository::with_store(Faulty::new(InMemory::new()), Path::default())
-}
-
-fn folder() -> (tempfile::TempDir, Repository) {
-    let home = tempfile::tempdir().unwrap();
-    let repository = Repository::open(home.path().join("store").to_str().unwrap()).unwrap();
-    (home, repository)
 }
 
 #[tokio::test(start_paused = true)]
@@ -54,10 +48,10 @@ async fn competing_publishers_leave_one_line_of_descent_in_a_folder() {
 #[tokio::test(start_paused = true)]
 async fn a_second_learner_waits_while_the_first_lives_and_takes_over_when_it_is_gone() {
     let repository = in_memory();
-    let first = repository.lease(LATEST, "one", TIMES).await.unwrap();
+    let first = repository.lease("one", TIMES).await.unwrap();
     let waiting = tokio::spawn({
         let repository = repository.clone();
-        async move { repository.lease(LATEST, "two", TIMES).await.unwrap() }
+        async move { repository.lease("two", TIMES).await.unwrap() }
     });
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert!(!waiting.is_finished(), "the first holder is alive");
@@ -79,7 +73,7 @@ async fn a_second_learner_waits_while_the_first_lives_and_takes_over_when_it_is_
 async fn a_holder_cut_off_from_the_store_keeps_its_lease_until_another_process_takes_it() {
     let store = Faulty::new(InMemory::new());
     let cut_off = Repository::with_store(store.clone(), Path::default());
-    let lease = cut_off.lease(LATEST, "one", TIMES).await.unwrap();
+    let lease = cut_off.lease("one", TIMES).await.unwrap();
     store.is_down.store(true, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_secs(600)).await;
     assert!(lease.is_lost().is_none());
@@ -93,7 +87,7 @@ async fn a_holder_cut_off_from_the_store_keeps_its_lease_until_another_process_t
 async fn training_does_not_resume_from_a_checkpoint_published_after_the_lease_was_lost() {
     let store = Faulty::new(InMemory::new());
     let repository = Repository::with_store(store.clone(), Path::default());
-    let slow = repository.lease(LATEST, "one", TIMES).await.unwrap();
+    let slow = repository.lease("one", TIMES).await.unwrap();
     let first = slow.publish(draft(10), files(1)).await.unwrap();
     slow.set_label(&first).await.unwrap();
 
@@ -105,7 +99,7 @@ async fn training_does_not_resume_from_a_checkpoint_published_after_the_lease_wa
     store.puts_left.store(usize::MAX, Ordering::SeqCst);
     drop(slow);
 
-    let next = repository.lease(LATEST, "two", TIMES).await.unwrap();
+    let next = repository.lease("two", TIMES).await.unwrap();
     assert_eq!(repository.newest().await.unwrap().unwrap().version, first);
     let second = next.publish(draft(11), files(2)).await.unwrap();
     // The stalled write arrives now: a manifest of the old token, of a later step.
@@ -136,10 +130,10 @@ async fn training_does_not_resume_from_a_checkpoint_published_after_the_lease_wa
 #[tokio::test(start_paused = true)]
 async fn tokens_rise_even_if_the_lease_file_was_removed() {
     let (home, repository) = folder();
-    let first = repository.lease(LATEST, "one", TIMES).await.unwrap();
+    let first = repository.lease("one", TIMES).await.unwrap();
     std::fs::remove_file(home.path().join("store/leases/latest.json")).unwrap();
     assert!(matches!(first.check().await, Err(Error::Fenced { found: 0, .. })));
-    let second = repository.lease(LATEST, "two", TIMES).await.unwrap();
+    let second = repository.lease("two", TIMES).await.unwrap();
     assert_eq!(second.token(), 2);
 }
 
@@ -150,8 +144,8 @@ async fn a_lease_is_refused_on_a_store_without_conditional_writes() {
         store.ignores_conditions.store(ignores, Ordering::SeqCst);
         store.has_no_conditions.store(!ignores, Ordering::SeqCst);
         let repository = Repository::with_store(store, Path::default());
-        let error = repository.lease(LATEST, "one", TIMES).await.unwrap_err();
-        assert!(matches!(error, Error::Unsupported(_)), "{error}");
+        let error = repository.lease("one", TIMES).await.unwrap_err();
+        assert!(matches!(error, Error::Refused(_)), "{error}");
         assert!(!error.is_transient());
     }
 }
@@ -159,54 +153,9 @@ async fn a_lease_is_refused_on_a_store_without_conditional_writes() {
 #[tokio::test(start_paused = true)]
 async fn a_label_with_a_token_only_resolves_to_nothing() {
     let repository = in_memory();
-    let _lease = repository.lease(LATEST, "one", TIMES).await.unwrap();
+    let _lease = repository.lease("one", TIMES).await.unwrap();
     assert_eq!(repository.label(LATEST).await.unwrap(), None);
     assert!(repository.labels().await.unwrap().is_empty());
     assert!(repository.newest().await.unwrap().is_none());
     assert!(repository.prune(1).await.unwrap().checkpoints.is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn two_lines_of_one_store_are_independent() {
-    let repository = in_memory();
-    let run = repository.lease(LATEST, "one", TIMES).await.unwrap();
-    let second = repository.lease("grown", "two", TIMES).await.unwrap();
-    let mut of_run = Vec::new();
-    let mut of_second = Vec::new();
-    for step in [10, 20, 30] {
-        of_run.push(run.publish(draft(step), files(step as u8)).await.unwrap());
-        of_second.push(
-            second
-                .publish(draft(2 * step), files(100 + step as u8))
-                .await
-                .unwrap(),
-        );
-    }
-    run.set_label(&of_run[2]).await.unwrap();
-    second.set_label(&of_second[2]).await.unwrap();
-    let newest = |found: Option<Manifest>| found.unwrap().version;
-    assert_eq!(newest(repository.newest().await.unwrap()), of_run[2]);
-    assert_eq!(newest(second.newest().await.unwrap()), of_second[2]);
-    assert_eq!(second.newest().await.unwrap().unwrap().line, "grown");
-
-    // Each publisher prunes its own line. A checkpoint with any label is kept.
-    repository.set_label("best", &of_second[0]).await.unwrap();
-    assert_eq!(second.prune(1).await.unwrap().checkpoints, [of_second[1].clone()]);
-    assert_eq!(repository.list().await.unwrap().len(), 3);
-    assert_eq!(
-        repository.prune(2).await.unwrap().checkpoints,
-        [of_run[0].clone()]
-    );
-}
-
-#[tokio::test]
-async fn manifests_of_the_usual_line_have_no_line_field() {
-    let (home, repository) = folder();
-    let version = repository.publish(draft(10), files(1)).await.unwrap();
-    let path = home
-        .path()
-        .join(format!("store/versions/{version}/manifest.json"));
-    let text = std::fs::read_to_string(path).unwrap();
-    assert!(!text.contains("\"line\""), "{text}");
-    assert_eq!(repository.manifest(&version).await.unwrap().line, LATEST);
 }

@@ -3,13 +3,12 @@
 //! `cargo test -p checkpoints --test repository write_a_golden_folder -- --ignored` writes the folder of this release.
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
 };
 
 use checkpoints::{Error, LATEST, LeaseTimes, MODEL, OPTIMIZER, Repository, Version, WEIGHTS};
-use test_support::{all_golden, copy_folder, new_golden};
+use test_support::{all_golden, copy_folder, new_golden, snapshot};
 
 use crate::common::{draft, files};
 
@@ -23,7 +22,7 @@ fn open(folder: &Path) -> Repository {
 async fn publish(folder: &Path) -> [Version; 2] {
     let repository = open(folder);
     let lease = repository
-        .lease(LATEST, "learner-1", LeaseTimes::default())
+        .lease("learner-1", LeaseTimes::default())
         .await
         .unwrap();
     let mut versions = Vec::new();
@@ -43,20 +42,6 @@ async fn write_a_golden_folder() {
     let folder = new_golden(CRATE, "checkpoints");
     publish(&folder).await;
     fs::remove_file(folder.join("lock")).unwrap();
-}
-
-/// Returns all files of a folder and their contents. The lock is left out.
-fn contents(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.append(&mut contents(&path));
-        } else if path.file_name().is_some_and(|name| name != "lock") {
-            files.insert(path.clone(), fs::read(&path).unwrap());
-        }
-    }
-    files
 }
 
 #[tokio::test]
@@ -92,7 +77,7 @@ async fn every_golden_repository_is_read_and_published_to() {
         assert_eq!(labels["best"], listed[0].version, "{context}");
         // A released lease is taken at once, with a higher token.
         let lease = repository
-            .lease(LATEST, "learner-2", LeaseTimes::default())
+            .lease("learner-2", LeaseTimes::default())
             .await
             .unwrap();
         let version = lease.publish(draft(30), files(30)).await.unwrap();
@@ -119,7 +104,7 @@ async fn what_a_newer_build_wrote_is_refused_and_left_alone() {
         let path = home.path().join(file);
         let older = fs::read(&path).unwrap();
         fs::write(&path, text).unwrap();
-        let before = contents(home.path());
+        let before = snapshot(home.path());
         let repository = open(home.path());
         let is_refused = |error: Error| {
             let message = error.to_string();
@@ -133,15 +118,17 @@ async fn what_a_newer_build_wrote_is_refused_and_left_alone() {
             is_refused(repository.newest().await.unwrap_err());
             is_refused(repository.resolve(LATEST).await.unwrap_err());
             assert!(repository.prune(1).await.unwrap().checkpoints.is_empty());
+            let others = repository.list().await.unwrap();
+            assert_eq!(others.len(), 1, "other checkpoints are still listed");
         } else {
-            let lease = repository.lease(LATEST, "learner-2", LeaseTimes::default());
+            let lease = repository.lease("learner-2", LeaseTimes::default());
             is_refused(lease.await.unwrap_err());
         }
         if file.starts_with("labels") {
             is_refused(repository.set_label(LATEST, &second).await.unwrap_err());
             is_refused(repository.prune(1).await.unwrap_err());
         }
-        assert_eq!(contents(home.path()), before, "{file}");
+        assert_eq!(snapshot(home.path()), before, "{file}");
         fs::write(&path, older).unwrap();
         let repository = open(home.path());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Checkpoints: fetching with their digests checked, and publishing as the learner does: under the label's lease, the manifest
+//! Checkpoints: fetching with their digests checked, and publishing as the learner does: under the store's lease, the manifest
 //! last, the label after that.
 
 use std::{
@@ -16,7 +16,7 @@ fn refused(store: &str, error: &Error) -> PyErr {
     CheckpointError::new_err(format!("{store}: {}", service::chain(error)))
 }
 
-/// Publishes a checkpoint under a label's lease and moves the label to it. Returns its version. `draft` is the description of
+/// Publishes a checkpoint under the store's lease and moves the label `latest` to it. Returns its version. `draft` is the description of
 /// a manifest as JSON.
 #[pyfunction]
 pub fn publish(
@@ -24,7 +24,6 @@ pub fn publish(
     store: &str,
     draft: &str,
     files: HashMap<String, Vec<u8>>,
-    label: &str,
     seconds: f64,
 ) -> PyResult<String> {
     let draft: Draft = serde_json::from_str(draft)
@@ -38,7 +37,7 @@ pub fn publish(
     let holder = format!("python-{}-{}", std::process::id(), since.as_nanos());
     let publishing = async {
         let repository = Repository::open(store)?;
-        let lease = repository.lease(label, &holder, LeaseTimes::default()).await?;
+        let lease = repository.lease(&holder, LeaseTimes::default()).await?;
         let files = files.iter().map(|(name, bytes)| (name.as_str(), bytes.clone()));
         let published = match lease.publish(draft, files.collect()).await {
             Ok(version) => lease.set_label(&version).await.map(|()| version),
@@ -53,7 +52,7 @@ pub fn publish(
     match published {
         Ok(published) => Ok(published.map_err(|error| refused(store, &error))?.to_string()),
         Err(_) => Err(CheckpointError::new_err(format!(
-            "{store}: another learner publishes under the label {label:?}; it held its lease for {seconds} s"
+            "{store}: another learner publishes to it and held its lease for {seconds} s"
         ))),
     }
 }

@@ -15,7 +15,7 @@ use std::{
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use checkpoints::{Draft, MODEL, OPTIMIZER, WEIGHTS};
+use checkpoints::{Draft, MODEL, OPTIMIZER, Repository, WEIGHTS};
 use futures::stream::BoxStream;
 use object_store::{
     CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
@@ -125,6 +125,13 @@ impl<S: ObjectStore> ObjectStore for Faulty<S> {
     async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
         self.inner.copy_opts(from, to, options).await
     }
+}
+
+/// Returns a repository in a folder of its own.
+pub fn folder() -> (tempfile::TempDir, Repository) {
+    let home = tempfile::tempdir().unwrap();
+    let repository = Repository::open(home.path().join("store").to_str().unwrap()).unwrap();
+    (home, repository)
 }
 
 pub fn draft(step: u64) -> Draft {

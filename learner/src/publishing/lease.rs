@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use checkpoints::{LATEST, Lease, LeaseTimes, Repository};
+use checkpoints::{Lease, LeaseTimes, Repository};
 use tokio_util::sync::CancellationToken;
 
 use super::{is_transient, until_answered};
@@ -96,7 +96,7 @@ pub async fn acquire(
     let failure = "cannot acquire the lease of the model store";
     let acquired = tokio::select! {
         acquired = until_answered(failure, shutdown, move || async move {
-            Ok(repository.lease(LATEST, &folder.holder, LeaseTimes::default()).await?)
+            Ok(repository.lease(&folder.holder, LeaseTimes::default()).await?)
         }) => acquired,
         () = shutdown.cancelled() => return Ok(None),
     };

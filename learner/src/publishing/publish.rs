@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use checkpoints::{Draft, LATEST, Lease, MODEL, OPTIMIZER, Version, WEIGHTS, milestones};
+use checkpoints::{Draft, Lease, MODEL, OPTIMIZER, Version, WEIGHTS, milestones};
 use games::RowLayout;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -144,8 +144,8 @@ impl Publisher {
         milestone: Option<&str>,
     ) -> anyhow::Result<Version> {
         let version = self.lease.publish(draft.clone(), files.to_vec()).await?;
-        // Milestones belong to the run's own line, and the first checkpoint that gets one keeps it.
-        if let Some(milestone) = milestone.filter(|_| self.lease.label() == LATEST) {
+        if let Some(milestone) = milestone {
+            // The first checkpoint that gets a milestone keeps it.
             let repository = self.lease.repository();
             repository.swap_label(milestone, None, &version).await?;
         }
@@ -154,7 +154,7 @@ impl Publisher {
     }
 
     async fn prune(&self) {
-        match self.lease.prune(self.retention.keep().await).await {
+        match self.lease.repository().prune(self.retention.keep().await).await {
             Ok(pruned) if pruned.leftovers.is_empty() => {}
             Ok(pruned) => tracing::info!(
                 leftovers = pruned.leftovers.len(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
-use checkpoints::{Lease, Manifest, OPTIMIZER, Version, WEIGHTS};
+use checkpoints::{LATEST, Lease, Manifest, OPTIMIZER, Version, WEIGHTS};
 use games::RowLayout;
 use tokio_util::sync::CancellationToken;
 
@@ -54,7 +54,7 @@ async fn try_newest(
     shape: &NetworkShape,
 ) -> anyhow::Result<Option<Resumed>> {
     let repository = lease.repository();
-    let Some(manifest) = lease.newest().await? else {
+    let Some(manifest) = repository.newest().await? else {
         return Ok(None);
     };
     check(&manifest, layout, shape)?;
@@ -66,8 +66,8 @@ async fn try_newest(
         optimizer: repository.fetch(&manifest, OPTIMIZER).await?,
         state,
     };
-    if repository.label(lease.label()).await?.as_ref() != Some(&version) {
-        tracing::info!(%version, label = lease.label(), "moving the label to the newest checkpoint");
+    if repository.label(LATEST).await?.as_ref() != Some(&version) {
+        tracing::info!(%version, label = LATEST, "moving the label to the newest checkpoint");
         lease.set_label(&version).await?;
     }
     let trained = Duration::from_millis(manifest.draft.trained_ms);

@@ -275,7 +275,7 @@ async fn a_learner_that_lost_its_lease_ends_with_the_reason() {
     // This is the state after the first learner was disconnected until its lease expired, so that another learner holds the lease.
     let name = fs::read_to_string(place.home.path().join("one/learner.lock")).unwrap();
     let times = LeaseTimes::default();
-    let taken = repository.lease(LATEST, &name, times).await.unwrap();
+    let taken = repository.lease(&name, times).await.unwrap();
     place.store.insert(192);
     let reason = learner.fails().await;
     assert!(

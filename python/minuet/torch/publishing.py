@@ -125,14 +125,13 @@ def publish(
     positions_seen: int = 0,
     games_seen: int = 0,
     rows: NDArray[np.uint32] | None = None,
-    label: str = "latest",
     timeout: float = 60.0,
 ) -> str:
-    """Publishes a module as a checkpoint of `store` (a folder or s3://) and points `label` at it. Returns the version.
+    """Publishes a module as a checkpoint of `store` (a folder or s3://) and points the label `latest` at it. Returns the version.
 
     The module takes planes, float32 [n, planes, 8, 8], and gives logits, [n, actions], and values for the player to act, [n] or
     [n, 1], in [-1, 1]. Its ONNX file is first proven on `rows`, by default of random games. The files are written before the
-    manifest, and the label moves last. A learner that runs on the same store holds the label's lease; then CheckpointError after
+    manifest, and the label moves last. A learner that runs on the same store holds the store's lease; then CheckpointError after
     `timeout` seconds.
     """
     model = export(network, game, step)
@@ -150,4 +149,4 @@ def publish(
         "learner_state": None,
     }
     files = {"model.onnx": model, "weights.safetensors": save_tensors(weights)}
-    return publish_files(store, json.dumps(draft), files, label, timeout)
+    return publish_files(store, json.dumps(draft), files, timeout)
