@@ -2,10 +2,7 @@
 //!
 //! `cargo test -p checkpoints --test repository write_a_golden_folder -- --ignored` writes the folder of this release.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use checkpoints::{Error, LATEST, LeaseTimes, MODEL, OPTIMIZER, Repository, Version, WEIGHTS};
 use test_support::{all_golden, copy_folder, new_golden, snapshot};

@@ -32,14 +32,18 @@ pub struct ColumnError {
 /// # Errors
 /// [`ColumnError`] if the column has another length.
 pub fn check_length(column: &'static str, found: usize, expected: usize) -> Result<(), ColumnError> {
-    if found == expected {
-        return Ok(());
+    check_count(column, found as u64, expected as u64)
+}
+
+pub(crate) fn check_count(column: &'static str, found: u64, expected: u64) -> Result<(), ColumnError> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(ColumnError {
+            column,
+            found,
+            expected,
+        }),
     }
-    Err(ColumnError {
-        column,
-        found: found as u64,
-        expected: expected as u64,
-    })
 }
 
 /// Lengths of a ragged column's parts.
@@ -90,14 +94,7 @@ impl<'a> Ragged<'a> {
         lengths: Lengths<'a>,
         parts: usize,
     ) -> Result<Self, ColumnError> {
-        let expected = lengths.total(parts);
-        if values.len() as u64 != expected {
-            return Err(ColumnError {
-                column,
-                found: values.len() as u64,
-                expected,
-            });
-        }
+        check_count(column, values.len() as u64, lengths.total(parts))?;
         Ok(Self {
             values,
             lengths,

@@ -1,11 +1,11 @@
 //! Results of searches ([`v1::Decisions`]): how a recorder writes them, and a view that checks their lengths.
 //!
 //! ```
-//! use proto::{decisions::{Entry, Recorder}, v1::{DecisionKind, Game}};
+//! use proto::{decisions::{DecisionEntry, Recorder}, v1::{DecisionKind, Game}};
 //!
 //! // One position with three legal actions, of which two were visited and the second was played.
 //! let mut recorder = Recorder::default();
-//! recorder.push(&Entry {
+//! recorder.push(&DecisionEntry {
 //!     kind: DecisionKind::Searched,
 //!     visited: &[(0.5, 0.25), (0.25, -1.0)],
 //!     unvisited: &[(7, 0.25)],
@@ -29,7 +29,7 @@
 use half::f16;
 
 use crate::{
-    columns::{ColumnError, Lengths, Ragged, check_length},
+    columns::{ColumnError, Lengths, Ragged, check_count, check_length},
     v1::{self, Batch, DecisionKind, Game},
 };
 
@@ -179,15 +179,11 @@ impl ExactSizeIterator for DecisionColumns<'_> {}
 
 /// Checks that a column has this many numbers.
 fn halves<'a>(column: &'static str, bytes: &'a [u8], expected: u64) -> Result<Halves<'a>, ColumnError> {
-    let found = bytes.len() as u64;
-    let expected = expected.saturating_mul(HALF_BYTES as u64);
-    if found != expected {
-        return Err(ColumnError {
-            column,
-            found,
-            expected,
-        });
-    }
+    check_count(
+        column,
+        bytes.len() as u64,
+        expected.saturating_mul(HALF_BYTES as u64),
+    )?;
     Ok(Halves(bytes))
 }
 
@@ -226,7 +222,7 @@ impl Batch {
 
 /// Results of the search at one position, as a recorder takes them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Entry<'a> {
+pub struct DecisionEntry<'a> {
     /// Kind of the decision.
     pub kind: DecisionKind,
     /// Prior and mean value of each visited action, in the order of `visit_actions`.
@@ -254,7 +250,7 @@ pub struct Recorder {
 
 impl Recorder {
     /// Adds a position. Numbers are rounded to half precision.
-    pub fn push(&mut self, entry: &Entry<'_>) {
+    pub fn push(&mut self, entry: &DecisionEntry<'_>) {
         self.kinds.push(entry.kind as u8);
         self.unvisited_counts.push(entry.unvisited.len() as u32);
         for &(action, prior) in entry.unvisited {
@@ -271,7 +267,7 @@ impl Recorder {
 
     /// Adds a position without a recorded search. `visited` is the number of visited actions in the message.
     pub fn push_unrecorded(&mut self, visited: usize) {
-        self.push(&Entry {
+        self.push(&DecisionEntry {
             kind: DecisionKind::Unrecorded,
             visited: &vec![(0.0, 0.0); visited],
             unvisited: &[],
@@ -336,7 +332,7 @@ mod tests {
     /// Returns a game of two positions: one whose search visited two of four actions, and one without a search.
     fn game() -> Game {
         let mut recorder = Recorder::default();
-        recorder.push(&Entry {
+        recorder.push(&DecisionEntry {
             kind: DecisionKind::Searched,
             visited: &[(0.5, 0.25), (0.125, -1.0)],
             unvisited: &[(7, 0.25), (2, 0.125)],

@@ -17,8 +17,6 @@
 pub mod bounded;
 pub mod columns;
 pub mod decisions;
-#[cfg(test)]
-mod fuzz;
 pub mod ids;
 pub mod priors;
 

@@ -1,8 +1,10 @@
-//! Errors of a store as a whole and of its log. (Errors of one game: [`crate::record::validate::Refusal`].)
+//! Errors and damage of a store as a whole and of its log. (Errors of one game: [`crate::record::validate::Refusal`].)
 
 use std::{io, path::PathBuf};
 
-use crate::damage::Damage;
+use durable::frame::Frame;
+
+use crate::log::frame::Id;
 
 /// A folder that cannot be opened as a replay store.
 #[derive(Debug, thiserror::Error)]
@@ -12,20 +14,6 @@ pub enum OpenError {
     InUse {
         /// The store's folder.
         folder: PathBuf,
-    },
-    /// The folder holds something else.
-    #[error("{folder} holds files but no replay store; choose an empty folder")]
-    Foreign {
-        /// The store's folder.
-        folder: PathBuf,
-    },
-    /// The identity file cannot be read.
-    #[error("{file} is damaged ({problem}); restore it, or move the folder away to start afresh")]
-    Identity {
-        /// The identity file.
-        file: PathBuf,
-        /// The parser's message.
-        problem: String,
     },
     /// A newer build wrote a file of the store. Nothing was changed.
     #[error(
@@ -38,33 +26,13 @@ pub enum OpenError {
         /// Name of the unknown format.
         found: String,
     },
-    /// A build before release 0.1 wrote the folder. Nothing was changed.
-    #[error(
-        "{folder} was written by a build before release 0.1, whose formats this build does not read; nothing was changed. \
-         Begin a new run, or use the build that wrote it"
-    )]
-    Earlier {
-        /// The store's folder.
-        folder: PathBuf,
-    },
     /// The store is damaged and must be repaired first. Nothing was changed.
     #[error("the store is damaged: {0}")]
     Damaged(Damage),
-    /// The folder holds another game.
-    #[error(
-        "{folder} holds games of {stored}, this run plays {requested}; choose another folder for this run"
-    )]
-    OtherGame {
-        /// The store's folder.
-        folder: PathBuf,
-        /// The game and options in it.
-        stored: String,
-        /// The game and options of the run.
-        requested: String,
-    },
-    /// This build has no such game or representation.
-    #[error(transparent)]
-    Layout(#[from] UnknownLayout),
+    /// The folder is not the store of this run: it holds something else, or another game, or its identity file is damaged, or a build
+    /// before release 0.1 wrote it. Or this build has no such game or representation. Nothing was changed.
+    #[error("{0}")]
+    Refused(String),
     /// The archive's location is not valid.
     #[error("replay.archive cannot be used")]
     Archive(#[from] objects::LocationError),
@@ -86,12 +54,15 @@ pub enum OpenError {
     },
 }
 
-/// Error: games of this name and representation cannot be checked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("games cannot be checked: {0}")]
-pub struct UnknownLayout(pub String);
-
 impl OpenError {
+    /// Returns the error for a file with a frame that this build does not know.
+    pub(crate) fn newer_frame(path: impl Into<PathBuf>, found: &Frame<'_>) -> Self {
+        Self::Newer {
+            path: path.into(),
+            found: format!("frame {}", found.name()),
+        }
+    }
+
     /// Returns a converter for `map_err` that adds the path to an error of a file operation.
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
@@ -136,4 +107,45 @@ pub enum ReadError {
 pub struct StoreFailed {
     /// The operation that failed, and its error.
     pub reason: String,
+}
+
+/// A game that was acknowledged and cannot be read any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Sequence number.
+    pub sequence: u64,
+    /// Game id, if the game's name frame is intact.
+    pub id: Option<Id>,
+}
+
+/// Damage of a store that was found when it was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Acknowledged games that cannot be read. Opening a store for writing records them, so that they are found once.
+    pub losses: Vec<Loss>,
+    /// True if no copy of the ledger file is intact. The counts are then those of the log.
+    pub is_ledger_lost: bool,
+}
+
+impl Damage {
+    /// True if nothing is damaged.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl std::fmt::Display for Damage {
+    /// Counts the damage, for example `2 acknowledged games cannot be read`.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut parts = Vec::new();
+        match self.losses.len() {
+            0 => {}
+            1 => parts.push("1 acknowledged game cannot be read".to_owned()),
+            games => parts.push(format!("{games} acknowledged games cannot be read")),
+        }
+        if self.is_ledger_lost {
+            parts.push("the ledger file is damaged".into());
+        }
+        out.write_str(&parts.join(", "))
+    }
 }

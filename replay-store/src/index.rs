@@ -1,84 +1,81 @@
-//! The index of the log: a sled database with what the store keeps in memory of each game, so that it opens without reading its games.
+//! The index of the log: what the store keeps in memory of each game, in files, so that it opens without reading its games.
 //!
-//! The log is authoritative. A thread writes games to the index after they were acknowledged, and records for each volume the position up
-//! to which the index is complete. An index that is missing, damaged, of another version or behind the log is rebuilt or completed from
-//! the log; deleting its folder loses nothing.
+//! The log is authoritative. Games are written to the index after they were acknowledged, with the position in the log up to which the
+//! index is complete then. An index that is missing, damaged, of another version or behind the log is completed from the log; deleting
+//! its folder loses nothing.
 //!
-//! Each volume has a tree of its own, which is dropped with the volume. In one common tree sled would not release the space of deleted
-//! entries, because insertions are at one end and deletions at the other.
+//! Each volume has a file of its own, which is removed with the volume:
 //!
 //! ```text
-//! sequence number (u64, big-endian)         → a group of games that begins with it: a zstd frame of [`StoredRows`]
-//! sequence number · 'd'                     → the game was deleted
-//! sequence number · 'l'                     → the game is lost: its id, or nothing
-//! 'mark'                                    → the part of the log that the tree covers ([`Mark`])
+//! file  = group …
+//! group = frame of kind N: a zstd frame of [`StoredGroup`]
 //! ```
-//!
-//! Games are stored in groups, because sled opens and reads one value for each game more slowly than a scan of the log takes.
-//!
-//! sled 0.34 can panic on damaged files, so a panic in a call of sled is caught and becomes an error. Its background flush is off.
+//! Files are not synced. They survive the end of the process, and a loss of power costs groups, which are read from the log again. A file
+//! is read up to its first group that is damaged or of another version, and continued from there.
 
 use std::{
     collections::BTreeMap,
-    fs, io,
+    io,
     path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    thread::{self, JoinHandle},
-    time::{Duration, Instant},
 };
 
-use parking_lot::{Condvar, Mutex};
-use prost::Message as _;
-use serde::{Deserialize, Serialize};
-use service::contain;
-use sled::{Batch, Db};
+use durable::frame::{self, Frame};
+use parking_lot::Mutex;
+use prost::Message;
 
 use crate::{
     log::{
+        files::Files,
         frame::Id,
         ledger::Ledger,
-        recover::{Indexed, Row},
-        volume::{Extent, Known, Position, Volume},
+        volume::{Extent, Indexed, LogPosition, Row, Volume},
     },
     window::catalog::{Labels, Listed, Texts},
 };
 
-/// Version of the keys and values. An index with another version is rebuilt.
-const FORMAT: u32 = 1;
-
-const MARK: &[u8] = b"mark";
-
-/// Size of sled's segments in bytes. It is small, so that the index of a small store is small.
-const SEGMENT_BYTES: usize = 512 * 1024;
-
-/// Size of sled's page cache in bytes.
-const PAGE_CACHE_BYTES: u64 = 16 * 1024 * 1024;
-
-/// Maximum time that a database which this process has just closed may take to release its lock.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// Number of games after which they are written to the database, and maximum number of games in a group. More frequent writes would gain
-/// nothing, because games that a crash removes from it are read from the log again.
+/// Number of games after which they are written to the file. A crash costs at most the reading of so many games.
 const GROUP_GAMES: usize = 256;
-
 /// Level of the zstd compression.
 const ZSTD_LEVEL: i32 = 3;
+const ENDING: &str = "rows";
 
-/// Time between two flushes of the index to the disk. It limits the part of the log that is read again after a loss of power.
-const FLUSH_INTERVAL: Duration = Duration::from_secs(30);
-
-/// A group of games as it is stored.
-#[derive(Clone, PartialEq, prost::Message)]
-struct StoredRows {
+/// A group as it is stored: the games since the group before it, and the other contents of the volume by then.
+#[derive(Clone, PartialEq, Message)]
+struct StoredGroup {
     #[prost(message, repeated, tag = "1")]
     rows: Vec<StoredRow>,
+    #[prost(message, repeated, tag = "2")]
+    lost: Vec<StoredName>,
+    #[prost(message, repeated, tag = "3")]
+    deleted: Vec<StoredName>,
+    /// Offset and bytes of the [`LogPosition`].
+    #[prost(uint64, tag = "4")]
+    offset: u64,
+    #[prost(bytes = "vec", tag = "5")]
+    check: Vec<u8>,
+    /// The newest sealed ledger, packed.
+    #[prost(bytes = "vec", tag = "6")]
+    ledger: Vec<u8>,
+    /// The groups so far have every game below this sequence number.
+    #[prost(uint64, tag = "7")]
+    next: u64,
+}
+
+/// A game's sequence number, with its id if that is known.
+#[derive(Clone, PartialEq, Message)]
+struct StoredName {
+    #[prost(uint64, tag = "1")]
+    sequence: u64,
+    #[prost(bytes = "vec", tag = "2")]
+    id: Vec<u8>,
 }
 
 /// A row as it is stored.
-#[derive(Clone, PartialEq, prost::Message)]
+#[derive(Clone, PartialEq, Message)]
 struct StoredRow {
     #[prost(bytes = "vec", tag = "1")]
     id: Vec<u8>,
@@ -90,8 +87,6 @@ struct StoredRow {
     trainable: u32,
     #[prost(uint32, tag = "5")]
     bytes: u32,
-    #[prost(bytes = "vec", tag = "6")]
-    replaces: Vec<u8>,
     #[prost(uint64, tag = "7")]
     finished_at_ms: u64,
     #[prost(uint32, tag = "8")]
@@ -117,7 +112,6 @@ fn stored(row: &Row) -> StoredRow {
         length: row.extent.length,
         trainable: row.trainable,
         bytes: row.bytes,
-        replaces: row.replaces.map_or_else(Vec::new, |id| id.to_vec()),
         finished_at_ms: row.listed.finished_at_ms,
         positions: row.listed.positions,
         surprise: row.listed.surprise,
@@ -137,7 +131,6 @@ fn row(stored: StoredRow, labels: &mut Labels) -> Option<Row> {
         },
         trainable: stored.trainable,
         bytes: stored.bytes,
-        replaces: stored.replaces.try_into().ok(),
         listed: Listed {
             finished_at_ms: stored.finished_at_ms,
             positions: stored.positions,
@@ -151,392 +144,208 @@ fn row(stored: StoredRow, labels: &mut Labels) -> Option<Row> {
     })
 }
 
-/// The part of the log that a tree covers. Written together with the last entries of that part.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Mark {
-    /// Version of the index: [`FORMAT`].
-    format: u32,
-    /// The tree covers every sequence number below this one.
-    next: u64,
-    /// Position in the volume's file up to which the tree is complete.
-    position: Position,
-    /// The newest sealed ledger, packed.
-    ledger: Vec<u8>,
-    /// Number of games, and of games that are lost or deleted.
-    games: u64,
-    absent: u64,
+fn stored_names(games: Vec<(u64, Option<Id>)>) -> Vec<StoredName> {
+    let stored = |(sequence, id): (u64, Option<Id>)| StoredName {
+        sequence,
+        id: id.map_or_else(Vec::new, |id| id.to_vec()),
+    };
+    games.into_iter().map(stored).collect()
 }
 
-/// Changes of a volume that are not in the database yet.
+fn names(stored: Vec<StoredName>) -> Vec<(u64, Option<Id>)> {
+    let games = stored.into_iter();
+    games
+        .map(|game| (game.sequence, game.id.try_into().ok()))
+        .collect()
+}
+
+/// The file of a volume that is open.
 #[derive(Debug, Default)]
-struct Pending {
-    batch: Batch,
-    /// Games that are not in `batch` yet.
+struct IndexFile {
+    /// End of the last group.
+    end: u64,
+    /// Games that are not in a group yet.
     rows: Vec<StoredRow>,
-    mark: Mark,
-    /// True if the volume has changed since the last write.
+    /// True if the volume has changed since the last group.
     is_changed: bool,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    /// Volumes by first sequence number. A volume that is not listed has no tree, so that the next opening scans it.
-    volumes: BTreeMap<u64, Pending>,
-    is_closing: bool,
-}
-
-/// Handle of the running thread. Dropping it ends the thread after it has written what is left.
-#[derive(Debug)]
-pub struct Indexing {
-    index: Arc<Index>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Indexing {
-    /// Ends the thread, and waits until it has written what is left.
-    pub fn end(mut self) {
-        let thread = self.thread.take();
-        drop(self);
-        // The panic hook has logged a panic. The next opening completes the index.
-        let _ = thread.map(JoinHandle::join);
-    }
-}
-
-impl Drop for Indexing {
-    fn drop(&mut self) {
-        self.index.state.lock().is_closing = true;
-        self.index.wake.notify_one();
-    }
 }
 
 /// The index of a store that is open for writing.
 #[derive(Debug)]
 pub struct Index {
+    files: Arc<dyn Files>,
     folder: PathBuf,
-    /// `None` after an error of the database. The next opening of the store rebuilds it.
-    database: Mutex<Option<Db>>,
-    state: Mutex<State>,
-    wake: Condvar,
-    /// Number of volumes whose index was discarded.
+    /// Files by the first sequence numbers of their volumes. A volume that is not listed has no file, so that the next opening scans it.
+    volumes: Mutex<BTreeMap<u64, IndexFile>>,
+    /// Number of files that were damaged or could not be written.
     discarded: AtomicU64,
 }
 
 impl Index {
-    /// Opens the index in `folder`, which is created if it does not exist. A damaged index is replaced by an empty one.
+    /// Opens the index in `folder`, which is created if it does not exist. Everything in it that is not the file of one of the volumes
+    /// with these first sequence numbers is removed.
     ///
     /// # Errors
-    /// sled's message.
-    pub fn open(folder: &Path) -> Result<Self, String> {
-        let index = Self {
+    /// The error of the file system.
+    pub fn open(
+        files: Arc<dyn Files>,
+        folder: &Path,
+        volumes: impl IntoIterator<Item = u64>,
+    ) -> io::Result<Self> {
+        let known: Vec<PathBuf> = volumes.into_iter().map(|first| file(folder, first)).collect();
+        files.create_folder(folder)?;
+        for entry in files.list(folder)? {
+            if entry.is_folder {
+                files.remove_folder(&entry.path)?;
+            } else if !known.contains(&entry.path) {
+                files.remove_file(&entry.path)?;
+            }
+        }
+        Ok(Self {
+            files,
             folder: folder.into(),
-            database: Mutex::new(None),
-            state: Mutex::default(),
-            wake: Condvar::new(),
+            volumes: Mutex::default(),
             discarded: AtomicU64::new(0),
-        };
-        let opened = open(folder).or_else(|error| {
-            tracing::warn!(%error, "the index of the replay store cannot be opened and is rebuilt");
-            index.discarded.fetch_add(1, Ordering::SeqCst);
-            let _ = fs::remove_dir_all(folder);
-            open(folder)
-        })?;
-        *index.database.lock() = Some(opened);
-        Ok(index)
+        })
     }
 
     /// Returns the contents of the volume that begins with sequence number `first`, or `None` if they are not in the index, so that the
     /// volume must be scanned.
     pub fn load(&self, first: u64, labels: &mut Labels) -> Option<Indexed> {
-        let database = self.database.lock().clone()?;
-        match contained(|| load(&database, first, labels)) {
-            Ok(found) => found,
-            Err(error) => {
-                tracing::warn!(volume = first, %error, "the index of a volume cannot be used and is rebuilt");
-                self.discarded.fetch_add(1, Ordering::SeqCst);
-                None
-            }
+        let path = file(&self.folder, first);
+        if !self.files.exists(&path) {
+            return None;
         }
+        let bytes = self.files.read(&path);
+        let bytes = bytes.inspect_err(|error| self.discard(first, &error)).ok()?;
+        let mut indexed = Indexed::default();
+        let mut end = 0;
+        for (range, found) in frame::ranges(&bytes) {
+            let group = found.ok().and_then(|found| group(&found));
+            let read = group.and_then(|group| add(group, &mut indexed, labels));
+            if read.is_none() {
+                self.discard(first, &"a part is damaged, or of another version");
+                break;
+            }
+            end = range.end as u64;
+        }
+        self.volumes.lock().entry(first).or_default().end = end;
+        (!indexed.rows.is_empty()).then_some(indexed)
     }
 
-    /// Begins to record the changes of a volume that was opened. The tree has the first `indexed` of its games; 0 empties the tree. `rows`
-    /// are the other ones.
+    /// Begins to record the changes of a volume that was opened. The file has the first `indexed` of its games; with 0 it is written anew.
+    /// `rows` are the other ones.
     pub fn begin(&self, volume: &Volume, indexed: u64, rows: &[Row]) {
-        if indexed == 0 {
-            self.drop_tree(volume.first());
+        {
+            let mut volumes = self.volumes.lock();
+            let file = volumes.entry(volume.first()).or_default();
+            if indexed == 0 {
+                file.end = 0;
+            }
         }
-        let mut pending = Pending::default();
-        pending.mark.games = indexed;
-        self.state.lock().volumes.insert(volume.first(), pending);
         self.record(volume, rows);
     }
 
     /// Records what was committed to a volume: `rows` are its new games.
     pub fn record(&self, volume: &Volume, rows: &[Row]) {
-        let mut state = self.state.lock();
-        let Some(pending) = state.volumes.get_mut(&volume.first()) else {
+        let is_full = match self.volumes.lock().get_mut(&volume.first()) {
+            Some(file) => {
+                file.rows.extend(rows.iter().map(stored));
+                file.is_changed = true;
+                file.rows.len() >= GROUP_GAMES
+            }
+            None => false,
+        };
+        if is_full {
+            self.write(volume);
+        }
+    }
+
+    /// Writes the changes of a volume to its file. After an error the file is no longer continued, and the next opening completes it.
+    pub fn write(&self, volume: &Volume) {
+        let first = volume.first();
+        let mut volumes = self.volumes.lock();
+        let Some(file) = volumes.get_mut(&first).filter(|file| file.is_changed) else {
             return;
         };
-        pending.rows.extend(rows.iter().map(stored));
-        pending.is_changed = true;
-        let absent = volume.count_absent();
-        if absent != pending.mark.absent {
-            let [lost, deleted] = volume.absent();
-            for (sequence, id) in lost {
-                pending.batch.insert(key(sequence, b"l"), id_bytes(id));
-            }
-            for (sequence, id) in deleted {
-                pending.batch.insert(key(sequence, b"d"), id_bytes(id));
-            }
+        if let Err(error) = self.append(volume, file) {
+            volumes.remove(&first);
+            self.discard(first, &error);
         }
-        pending.mark = Mark {
-            format: FORMAT,
+    }
+
+    fn append(&self, volume: &Volume, file: &mut IndexFile) -> io::Result<()> {
+        let [lost, deleted] = volume.absent();
+        let LogPosition { offset, check } = volume.position();
+        let ledger = volume.ledger();
+        let group = StoredGroup {
+            rows: std::mem::take(&mut file.rows),
+            lost: stored_names(lost),
+            deleted: stored_names(deleted),
+            offset,
+            check,
+            ledger: ledger.map_or_else(Vec::new, |ledger| ledger.pack(0).to_vec()),
             next: volume.next(),
-            position: volume.position(),
-            ledger: volume
-                .ledger()
-                .map_or_else(Vec::new, |ledger| ledger.pack(0).to_vec()),
-            games: pending.mark.games + rows.len() as u64,
-            absent,
         };
-        if pending.rows.len() >= GROUP_GAMES {
-            self.wake.notify_one();
+        let packed = zstd::bulk::compress(&group.encode_to_vec(), ZSTD_LEVEL)?;
+        let mut bytes = Vec::with_capacity(frame::HEAD + packed.len());
+        frame::append(b'N', &[&packed], &mut bytes);
+        let path = self::file(&self.folder, volume.first());
+        let out = self.files.open(&path, true)?;
+        // A damaged group may follow the last intact one.
+        out.set_len(file.end)?;
+        out.write_at(&bytes, file.end)?;
+        file.end += bytes.len() as u64;
+        file.is_changed = false;
+        Ok(())
+    }
+
+    /// Removes the file of a volume, because the volume is removed, or because a game in it cannot be read. The next opening of the store
+    /// scans the volume.
+    pub fn forget(&self, first: u64) {
+        self.volumes.lock().remove(&first);
+        let removed = self.files.remove_file(&file(&self.folder, first));
+        if let Err(error) = removed
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            self.discard(first, &error);
         }
     }
 
-    /// Removes the tree of a volume, because the volume is removed, or because a game that the tree has cannot be read. The next opening of
-    /// the store scans the volume.
-    pub fn forget(&self, first: u64) {
-        self.state.lock().volumes.remove(&first);
-        self.drop_tree(first);
-    }
-
-    /// Returns the number of volumes whose index was discarded since the store was opened.
+    /// Returns the number of files that were damaged or could not be written since the store was opened.
     pub fn discarded(&self) -> u64 {
         self.discarded.load(Ordering::SeqCst)
     }
 
-    /// Starts the thread that writes to the database.
-    ///
-    /// # Errors
-    /// The operating system's error.
-    pub fn start(self: &Arc<Self>) -> io::Result<Indexing> {
-        let index = Arc::clone(self);
-        let thread = thread::Builder::new().name("replay-indexer".into());
-        let thread = thread.spawn(move || {
-            index.drop_unknown();
-            let mut flushed = Instant::now();
-            loop {
-                let is_closing = {
-                    let mut state = index.state.lock();
-                    if !state.is_closing {
-                        index.wake.wait_for(&mut state, FLUSH_INTERVAL);
-                    }
-                    state.is_closing
-                };
-                let is_due = is_closing || flushed.elapsed() >= FLUSH_INTERVAL;
-                index.write(is_due);
-                if is_due {
-                    flushed = Instant::now();
-                }
-                if is_closing {
-                    // Releases the lock of the database.
-                    *index.database.lock() = None;
-                    return;
-                }
-            }
-        })?;
-        Ok(Indexing {
-            index: Arc::clone(self),
-            thread: Some(thread),
-        })
-    }
-
-    /// Writes the changes of every volume that has many of them, or with `is_due` of every volume, and flushes them then.
-    fn write(&self, is_due: bool) {
-        let Some(database) = self.database.lock().clone() else {
-            return;
-        };
-        let changes: Vec<(u64, Pending)> = {
-            let mut state = self.state.lock();
-            let volumes = state.volumes.iter_mut();
-            volumes
-                .filter(|(_, pending)| pending.rows.len() >= GROUP_GAMES || is_due && pending.is_changed)
-                .map(|(first, pending)| {
-                    let rest = Pending {
-                        mark: pending.mark.clone(),
-                        ..Pending::default()
-                    };
-                    (*first, std::mem::replace(pending, rest))
-                })
-                .collect()
-        };
-        let written = contained(|| {
-            for (first, changes) in changes {
-                let Pending {
-                    mut batch,
-                    rows,
-                    mark,
-                    ..
-                } = changes;
-                for rows in rows.chunks(GROUP_GAMES) {
-                    let begin = rows.first().map_or(first, |row| row.sequence);
-                    let group = StoredRows { rows: rows.to_vec() }.encode_to_vec();
-                    let value =
-                        zstd::bulk::compress(&group, ZSTD_LEVEL).map_err(|error| error.to_string())?;
-                    batch.insert(key(begin, b""), value);
-                }
-                batch.insert(
-                    MARK,
-                    serde_json::to_vec(&mark).map_err(|error| error.to_string())?,
-                );
-                let tree = database.open_tree(first.to_be_bytes());
-                tree.and_then(|tree| tree.apply_batch(batch))
-                    .map_err(|error| error.to_string())?;
-            }
-            match is_due {
-                true => database.flush().map(drop).map_err(|error| error.to_string()),
-                false => Ok(()),
-            }
-        });
-        if let Err(error) = written {
-            self.discard(&error);
-        }
-    }
-
-    /// Closes the database after an error and removes its files.
-    fn discard(&self, error: &str) {
-        tracing::warn!(%error, "the index of the replay store cannot be written; the next start rebuilds it");
-        *self.database.lock() = None;
+    fn discard(&self, first: u64, error: &dyn std::fmt::Display) {
+        tracing::warn!(volume = first, %error, "the index of a volume cannot be used and is completed from the log");
         self.discarded.fetch_add(1, Ordering::SeqCst);
-        if let Err(error) = fs::remove_dir_all(&self.folder) {
-            tracing::warn!(folder = %self.folder.display(), %error, "cannot remove a damaged index");
-        }
-    }
-
-    fn drop_tree(&self, first: u64) {
-        let Some(database) = self.database.lock().clone() else {
-            return;
-        };
-        if let Err(error) = contained(|| database.drop_tree(first.to_be_bytes())) {
-            self.discard(&error);
-        }
-    }
-
-    /// Removes the trees of volumes that no longer exist.
-    fn drop_unknown(&self) {
-        let Some(database) = self.database.lock().clone() else {
-            return;
-        };
-        let Ok(names) = contained(|| Ok::<_, String>(database.tree_names())) else {
-            return;
-        };
-        for name in names {
-            let first = name.as_ref().try_into().map(u64::from_be_bytes);
-            if let Ok(first) = first
-                && !self.state.lock().volumes.contains_key(&first)
-            {
-                self.drop_tree(first);
-            }
-        }
     }
 }
 
-fn key(sequence: u64, kind: &[u8]) -> Vec<u8> {
-    [&sequence.to_be_bytes()[..], kind].concat()
+/// Returns the file of the volume that begins with sequence number `first`.
+fn file(folder: &Path, first: u64) -> PathBuf {
+    folder.join(format!("{first:020}.{ENDING}"))
 }
 
-fn id_bytes(id: Option<Id>) -> Vec<u8> {
-    id.map_or_else(Vec::new, |id| id.to_vec())
+/// Unpacks a group. Returns `None` if it is damaged or of another version.
+fn group(found: &Frame<'_>) -> Option<StoredGroup> {
+    let group = zstd::stream::decode_all(found.of_kind(b'N')?).ok()?;
+    StoredGroup::decode(group.as_slice()).ok()
 }
 
-fn open(folder: &Path) -> Result<Db, String> {
-    let config = sled::Config::new()
-        .path(folder)
-        .flush_every_ms(None)
-        .use_compression(false)
-        .segment_size(SEGMENT_BYTES)
-        .cache_capacity(PAGE_CACHE_BYTES);
-    let began = Instant::now();
-    loop {
-        match contained(|| config.open()) {
-            Err(reason) if reason.contains("could not acquire lock") && began.elapsed() < LOCK_TIMEOUT => {
-                thread::sleep(Duration::from_millis(20));
-            }
-            opened => return opened,
-        }
-    }
-}
-
-/// Reads the tree of a volume. Returns `None` if it is new.
-///
-/// # Errors
-/// A text that says why the tree cannot be used.
-fn load(database: &Db, first: u64, labels: &mut Labels) -> Result<Option<Indexed>, String> {
-    let sled = |error: sled::Error| error.to_string();
-    let tree = database.open_tree(first.to_be_bytes()).map_err(sled)?;
-    let Some(mark) = tree.get(MARK).map_err(sled)? else {
-        return Ok(None);
+/// Adds a group to the contents of a volume. Returns `None` if a game of the group is damaged.
+fn add(group: StoredGroup, indexed: &mut Indexed, labels: &mut Labels) -> Option<()> {
+    let rows = group.rows.into_iter().map(|stored| row(stored, labels));
+    let rows: Vec<Row> = rows.collect::<Option<_>>()?;
+    indexed.rows.extend(rows);
+    indexed.position = LogPosition {
+        offset: group.offset,
+        check: group.check,
     };
-    let mark: Mark = serde_json::from_slice(&mark).map_err(|error| error.to_string())?;
-    if mark.format != FORMAT {
-        return Err(format!("it has format {}", mark.format));
-    }
-    let (mut rows, mut lost, mut deleted) = (Vec::new(), Vec::new(), Vec::new());
-    for entry in &tree {
-        let (key, value) = entry.map_err(sled)?;
-        if key.as_ref() == MARK {
-            continue;
-        }
-        let (sequence, kind) = key.split_first_chunk::<8>().ok_or("it has an unknown key")?;
-        let sequence = u64::from_be_bytes(*sequence);
-        let id = || Id::try_from(value.as_ref()).ok();
-        match kind {
-            b"" => {
-                let group = zstd::stream::decode_all(value.as_ref()).map_err(|error| error.to_string())?;
-                let group = StoredRows::decode(group.as_slice()).map_err(|error| error.to_string())?;
-                for stored in group.rows {
-                    rows.push(row(stored, labels).ok_or("a game cannot be read")?);
-                }
-            }
-            b"l" => lost.push((sequence, id())),
-            b"d" => deleted.push((sequence, id())),
-            _ => return Err("it has an unknown key".into()),
-        }
-    }
-    if (rows.len() as u64, (lost.len() + deleted.len()) as u64) != (mark.games, mark.absent) {
-        return Err("games are missing".into());
-    }
-    rows.retain(|row: &Row| {
-        lost.binary_search_by_key(&row.sequence, |(sequence, _)| *sequence)
-            .is_err()
-    });
-    let games = rows
-        .iter()
-        .map(|row| (row.sequence, row.id, row.extent))
-        .collect();
-    rows.retain(|row| {
-        deleted
-            .binary_search_by_key(&row.sequence, |(sequence, _)| *sequence)
-            .is_err()
-    });
-    Ok(Some(Indexed {
-        known: Known {
-            position: mark.position,
-            games,
-            lost,
-            deleted,
-            ledger: Ledger::unpack(&mark.ledger).map(|(ledger, _)| ledger),
-        },
-        survivors: rows,
-        next: mark.next,
-        games: mark.games,
-    }))
-}
-
-/// Calls sled, and turns a panic into an error.
-fn contained<T, E: std::fmt::Display>(call: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
-    match contain(call) {
-        Ok(called) => called.map_err(|error| error.to_string()),
-        Err(panic) => Err(format!("sled panicked: {panic}")),
-    }
+    indexed.lost = names(group.lost);
+    indexed.deleted = names(group.deleted);
+    indexed.ledger = Ledger::unpack(&group.ledger).map(|(ledger, _)| ledger);
+    indexed.next = group.next;
+    Some(())
 }

@@ -11,19 +11,17 @@
 //! | [`rpc`] | the gRPC service |
 //! | [`serve`](mod@serve) | the role: opens, serves, closes |
 //! | [`client`] | clients of a served store, and of the folder of a stopped run |
-//! | [`settings`], [`error`], [`metrics`] | settings and limits, errors, Prometheus metrics |
-//! | [`damage`] | games that were lost, and damaged files |
+//! | [`settings`], [`error`], `metrics` | settings and limits, errors and damage, Prometheus metrics |
 //!
 //! The path of a game: `rpc` reads it from a stream, `record` checks and packs it, `store` commits it with others to the
 //! newest volume of the `log` and flushes, and only then is the game acknowledged and added to the `window`.
 
 pub mod client;
-pub mod damage;
 pub mod error;
 pub mod exchange;
 pub mod index;
 pub mod log;
-pub mod metrics;
+mod metrics;
 pub mod record;
 pub mod rpc;
 pub mod serve;

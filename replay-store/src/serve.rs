@@ -3,7 +3,7 @@
 use std::{
     fs,
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
     time::Duration,
 };
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     rpc::Rpc,
     settings::{MAX_GAME_BYTES, MAX_KNOWN_IDS, Settings},
-    store::{Store, shared::State},
+    store::{Store, shared::StoreState},
 };
 
 /// Full name of the gRPC service, used for health checks and reflection.
@@ -132,34 +132,21 @@ async fn serve_with(
     let store = Arc::new(store);
     store
         .metrics()
-        .disk_limit_changed(store.settings().max_disk_bytes);
+        .disk_limit_bytes
+        .set(store.settings().max_disk_bytes as f64);
     log_opened(&store, address);
 
     let address_file = store.settings().folder.join(ADDRESS_FILE);
-    let address_writer = match fs::write(&address_file, address.to_string()) {
-        Ok(()) => None,
-        Err(error) => {
-            tracing::warn!(
-                file = %address_file.display(),
-                %error,
-                "cannot write the address file, without which `minuet games` does not find the running store; trying again"
-            );
-            let retries = write_address(address_file.clone(), address, shutdown.clone());
-            Some(tokio::spawn(retries))
-        }
+    let writing = async {
+        write_address(&address_file, address, &shutdown).await;
+        std::future::pending().await
     };
-
-    let served = serve_open(
-        connection_policy,
-        probed_at,
-        listener,
-        Arc::clone(&store),
-        shutdown,
-    )
-    .await;
-    if let Some(address_writer) = address_writer {
-        address_writer.abort();
-    }
+    let served = tokio::select! {
+        // The address is written before the store is served.
+        biased;
+        never = writing => never,
+        served = serve_open(connection_policy, probed_at, listener, Arc::clone(&store), shutdown.clone()) => served,
+    };
     // If this fails, `address` finds that no process accepts connections there.
     let _ = fs::remove_file(&address_file);
     let closed = close(store).await;
@@ -192,7 +179,7 @@ async fn serve_open(
         let streams_shutdown = streams_shutdown.clone();
         async move {
             let has_failed = state
-                .wait_for(|state| matches!(state, State::Failed(_)))
+                .wait_for(|state| matches!(state, StoreState::Failed(_)))
                 .await
                 .is_ok();
             if has_failed {
@@ -219,9 +206,20 @@ async fn serve_open(
 
 /// Writes the address file, for commands on this machine, and repeats this until it succeeds. Nothing else depends on the file, so a
 /// full disk does not prevent the store from serving.
-async fn write_address(file: PathBuf, address: SocketAddr, shutdown: CancellationToken) {
+async fn write_address(file: &Path, address: SocketAddr, shutdown: &CancellationToken) {
     let mut backoff = Backoff::for_connections();
-    while backoff.wait(&shutdown).await && fs::write(&file, address.to_string()).is_err() {}
+    while let Err(error) = fs::write(file, address.to_string()) {
+        if backoff.attempts() == 0 {
+            tracing::warn!(
+                file = %file.display(),
+                %error,
+                "cannot write the address file, without which `minuet games` does not find the running store; trying again"
+            );
+        }
+        if !backoff.wait(shutdown).await {
+            return;
+        }
+    }
 }
 
 fn log_opened(store: &Store, address: SocketAddr) {

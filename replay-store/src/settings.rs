@@ -43,8 +43,6 @@ pub struct Settings {
     pub game: String,
     /// Representation options of the rows.
     pub options: u32,
-    /// Folder of the index; `None` to work without an index.
-    pub index: Option<PathBuf>,
     /// Size of the window in trainable positions.
     pub window_positions: u64,
     /// Share of the games that are held out of training.
@@ -68,7 +66,6 @@ impl Settings {
             folder: config.replay.folder.clone(),
             game: config.game.name.clone(),
             options: config.game.options,
-            index: Some(config.replay.folder.join("index")),
             window_positions: config.replay.window_positions,
             held_out: HeldOut::new(config.replay.held_out),
             bounds: Bounds {

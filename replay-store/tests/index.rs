@@ -5,13 +5,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use durable::frame;
 use proto::v1::{Game, GameFilter, GameSort};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use replay_store::{
     record::filter::Filter,
     settings::Settings,
-    store::{Exported, GetError, Store, listing::Listing},
+    store::{Exported, GetError, Listing, Store},
 };
 
 use crate::common::{
@@ -63,7 +64,7 @@ fn all(store: &Store) -> Vec<(u64, Game)> {
     let mut from = 0;
     while let Some(Exported {
         games: stored, next, ..
-    }) = store.export((from, u64::MAX), 64, &Filter::default(), false)
+    }) = store.export((from, u64::MAX), 64, &Filter::default())
     {
         games.extend(
             stored
@@ -113,11 +114,6 @@ fn check_orders(store: &Store, context: &str) {
     }
 }
 
-/// Opens the index of a closed store.
-fn database(settings: &Settings) -> sled::Db {
-    sled::open(settings.folder.join("index")).unwrap()
-}
-
 fn filled(settings: &Settings, count: u64) -> Vec<Game> {
     let games: Vec<Game> = (0..count).map(game).collect();
     let store = open(settings);
@@ -139,8 +135,7 @@ fn every_order_equals_a_sort_of_all_records() {
     }
     store.close().unwrap();
     let volumes = fs::read_dir(settings.folder.join("volumes")).unwrap().count();
-    // sled has a tree of its own for values without a tree.
-    assert_eq!(database(&settings).tree_names().len(), volumes + 1);
+    assert_eq!(files(&settings.folder.join("index")).len(), volumes);
     let store = open(&settings);
     check_orders(&store, "opened again");
     store.close().unwrap();
@@ -289,15 +284,10 @@ fn survives(whole: &Settings, games: &[Game], context: &str, damage: &dyn Fn(&Pa
     }
 }
 
-/// Returns all files below a folder.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        match entry.file_type().unwrap().is_dir() {
-            true => found.extend(files(&entry.path())),
-            false => found.push(entry.path()),
-        }
-    }
+/// Returns the files of an index, in the order of their volumes.
+fn files(index: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(index).unwrap().flatten();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     found.sort();
     found
 }
@@ -311,9 +301,7 @@ fn a_missing_index_is_rebuilt() {
         fs::remove_dir_all(index).unwrap()
     });
     survives(&whole, &games, "no index of one volume", &|index| {
-        let database = sled::open(index).unwrap();
-        assert!(database.drop_tree(1u64.to_be_bytes()).unwrap());
-        database.flush().unwrap();
+        fs::remove_file(&files(index)[0]).unwrap();
     });
 }
 
@@ -360,28 +348,23 @@ fn an_index_of_another_version_or_log_is_rebuilt() {
         fs::remove_dir_all(index).unwrap();
         copy_folder(&other.folder.join("index"), index);
     });
-    let in_each_tree = |index: &Path, change: &dyn Fn(&sled::Tree)| {
-        let database = sled::open(index).unwrap();
-        for name in database.tree_names() {
-            change(&database.open_tree(name).unwrap());
+    let in_each_file = |index: &Path, change: &dyn Fn(&mut Vec<u8>)| {
+        for path in files(index) {
+            let mut bytes = fs::read(&path).unwrap();
+            change(&mut bytes);
+            fs::write(path, bytes).unwrap();
         }
-        database.flush().unwrap();
     };
     survives(&whole, &games, "a newer version", &|index| {
-        in_each_tree(index, &|tree| {
-            if let Some(mark) = tree.get("mark").unwrap() {
-                let mut mark: serde_json::Value = serde_json::from_slice(&mark).unwrap();
-                mark["format"] = 2.into();
-                tree.insert("mark", mark.to_string().into_bytes()).unwrap();
-            }
+        in_each_file(index, &|bytes| {
+            bytes[3] = b'2';
+            let length = u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize;
+            let crc = frame::checksum(&bytes[..8], &bytes[frame::HEAD..][..length]);
+            bytes[8..frame::HEAD].copy_from_slice(&crc.to_le_bytes());
         });
     });
-    survives(&whole, &games, "missing entries", &|index| {
-        in_each_tree(index, &|tree| {
-            for key in tree.iter().keys().take(2) {
-                tree.remove(key.unwrap()).unwrap();
-            }
-        });
+    survives(&whole, &games, "files cut off", &|index| {
+        in_each_file(index, &|bytes| bytes.truncate(bytes.len() / 2));
     });
 }
 

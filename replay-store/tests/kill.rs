@@ -10,12 +10,12 @@ use std::{
     time::Duration,
 };
 
-use crate::common::{Client, append, client, is_stored, stats, synthetic};
+use crate::common::{Client, append, client, export, is_stored, stats, synthetic};
 use proto::v1::{ExportRequest, Game, GameSort, ListGamesRequest, SampleRequest, StatsRequest};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use tokio::sync::Semaphore;
-use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
+use tokio_stream::wrappers::ReceiverStream;
 
 const ROUNDS: u64 = 20;
 const STREAMS: u64 = 4;
@@ -94,18 +94,11 @@ async fn send(mut client: Client, first: u64, count: Arc<Semaphore>) -> (Vec<Gam
     (sending.await.unwrap(), acknowledged)
 }
 
-async fn export(client: &mut Client) -> Vec<(u64, Game)> {
-    client
-        .export(ExportRequest::default())
-        .await
-        .unwrap()
-        .into_inner()
-        .map(|stored| {
-            let stored = stored.unwrap();
-            (stored.sequence, stored.game.unwrap())
-        })
+async fn stored_games(client: &mut Client) -> Vec<(u64, Game)> {
+    let stored = export(client, ExportRequest::default()).await.into_iter();
+    stored
+        .map(|stored| (stored.sequence, stored.game.unwrap()))
         .collect()
-        .await
 }
 
 /// Checks that each order lists each stored game once, whatever state the kill left the index in.
@@ -154,7 +147,7 @@ async fn twenty_kills_lose_no_acknowledged_game() {
         let mut client = client(address);
         ready(&mut client, &mut process).await;
 
-        let stored = export(&mut client).await;
+        let stored = stored_games(&mut client).await;
         let ids: HashSet<Vec<u8>> = stored.iter().map(|(_, game)| game.id.to_vec()).collect();
         assert_eq!(ids.len(), stored.len(), "round {round}: a game is there twice");
         assert!(
@@ -260,7 +253,7 @@ async fn a_failing_disk_stops_the_store_and_loses_no_acknowledged_game() {
     let mut process = Process(command(&path, address).spawn().unwrap());
     let mut client = client(address);
     ready(&mut client, &mut process).await;
-    let stored: HashMap<Vec<u8>, Game> = export(&mut client)
+    let stored: HashMap<Vec<u8>, Game> = stored_games(&mut client)
         .await
         .into_iter()
         .map(|(_, game)| (game.id.to_vec(), game))

@@ -7,12 +7,13 @@ use replay_store::{
     error::OpenError,
     record::filter::Filter,
     settings::Settings,
-    store::{GetError, Opening, Store, listing::Listing},
+    store::{GetError, Listing, Opening, Store},
 };
 use tonic::Code;
 
 use crate::common::{
-    Served, append, close, damage_first_game, id, logs, open, put_all, settings, snapshot, synthetic,
+    Served, append, close, damage_first_game, export, id, logs, only, open, put_all, settings, snapshot,
+    synthetic,
 };
 
 const GAMES: u64 = 20;
@@ -51,9 +52,7 @@ async fn reading_a_damaged_store_reports_the_damage_and_changes_nothing() {
                 Err(error) => assert_eq!((error, id(game)), (GetError::Unknown, lost)),
             }
         }
-        let exported = store
-            .export((0, u64::MAX), 100, &Filter::default(), false)
-            .unwrap();
+        let exported = store.export((0, u64::MAX), 100, &Filter::default()).unwrap();
         assert_eq!((exported.games.len() as u64, exported.unreadable), (GAMES - 1, 0));
         let listing = Listing {
             sort: GameSort::Time,
@@ -77,18 +76,21 @@ async fn reading_a_damaged_store_reports_the_damage_and_changes_nothing() {
     assert_eq!(snapshot(&settings.folder), before);
 
     // A command that opens the store with `repairs: false` does not repair it either.
-    let whole = Settings {
-        index: None,
-        ..settings.clone()
-    };
-    let opening = Opening {
-        repairs: false,
+    let without_index = |repairs| Opening {
+        repairs,
+        trusts_index: false,
         ..Opening::of(&settings.folder)
     };
-    let error = Store::open_with(whole.clone(), opening).unwrap_err();
+    let contents = || {
+        let mut files = snapshot(&settings.folder);
+        files.retain(|path, _| !path.starts_with(settings.folder.join("index")));
+        files
+    };
+    let before = contents();
+    let error = Store::open_with(settings.clone(), without_index(false)).unwrap_err();
     assert!(matches!(error, OpenError::Damaged(_)), "{error}");
-    assert_eq!(snapshot(&settings.folder), before);
-    let repaired = open(&whole);
+    assert_eq!(contents(), before);
+    let repaired = Store::open_with(settings.clone(), without_index(true)).unwrap();
     assert_eq!(repaired.losses().len(), 1);
     close(repaired);
     let store = Store::open_to_read(settings.clone()).unwrap();
@@ -127,10 +129,7 @@ async fn a_store_that_is_open_for_reading_refuses_changes() {
         Some(Code::FailedPrecondition)
     );
     let mut delete = DeleteGamesRequest {
-        filter: Some(proto::v1::GameFilter {
-            ids: vec![games[0].id.clone()],
-            ..Default::default()
-        }),
+        filter: only(&games[0]),
         dry_run: false,
     };
     let deleted = client.delete_games(delete.clone()).await;
@@ -150,13 +149,8 @@ async fn an_export_of_a_running_store_ends_with_the_number_of_unreadable_games()
     let games: Vec<Game> = (0..GAMES).map(|number| synthetic::game(number, 20)).collect();
     append(&mut client, games).await;
     for expected in [0, 1] {
-        let mut stream = client
-            .export(ExportRequest::default())
-            .await
-            .unwrap()
-            .into_inner();
         let (mut games, mut unreadable) = (0, 0);
-        while let Some(stored) = stream.message().await.unwrap() {
+        for stored in export(&mut client, ExportRequest::default()).await {
             assert_eq!(unreadable, 0, "the number ends the stream");
             games += u64::from(stored.game.is_some());
             unreadable += stored.unreadable;

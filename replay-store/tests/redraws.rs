@@ -1,8 +1,8 @@
 //! A learner that resumes requests batches that it was given before: it gets equal positions while their games are stored.
 
-use proto::v1::{Batch, DeleteGamesRequest, ExportRequest, Game, GameFilter, Redraw, SampleRequest};
+use proto::v1::{Batch, DeleteGamesRequest, ExportRequest, Game, Redraw, SampleRequest};
 
-use crate::common::{Client, Served, append, is_stored, settings, stats, synthetic};
+use crate::common::{Client, Served, append, export, is_stored, only, sample, settings, stats, synthetic};
 
 const LINE: u64 = 5;
 
@@ -15,15 +15,6 @@ fn request(line: u64, first_batch: u64, batches: u32) -> SampleRequest {
         line,
         ..SampleRequest::default()
     }
-}
-
-async fn sample(client: &mut Client, request: SampleRequest) -> Vec<Batch> {
-    let mut stream = client.sample(request).await.unwrap().into_inner();
-    let mut batches = Vec::new();
-    while let Some(batch) = stream.message().await.unwrap() {
-        batches.push(batch);
-    }
-    batches
 }
 
 /// Returns the batches without the fields that depend on when a batch was drawn.
@@ -91,24 +82,18 @@ async fn batches_are_given_again_while_games_keep_coming() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_whose_games_are_gone_is_drawn_anew_and_marked() {
-    let folder = tempfile::tempdir().unwrap();
-    let served = Served::start(settings(folder.path(), 100_000)).await;
-    let mut client = served.client();
+    let (_folder, served, mut client) = Served::new(100_000).await;
     put(&mut client, games(0, 30)).await;
     let first = sample(&mut client, request(LINE, 0, 1)).await;
     let gone = first[0].game_sequences[0];
-    let export = ExportRequest {
+    let one = ExportRequest {
         from_sequence: gone,
         to_sequence: gone,
         ..ExportRequest::default()
     };
-    let mut stream = client.export(export).await.unwrap().into_inner();
-    let id = stream.message().await.unwrap().unwrap().game.unwrap().id;
+    let found = export(&mut client, one).await;
     let delete = DeleteGamesRequest {
-        filter: Some(GameFilter {
-            ids: vec![id],
-            ..GameFilter::default()
-        }),
+        filter: only(found[0].game.as_ref().unwrap()),
         dry_run: false,
     };
     assert_eq!(client.delete_games(delete).await.unwrap().into_inner().games, 1);

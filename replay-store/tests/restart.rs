@@ -1,7 +1,6 @@
 //! Restarts, retirement of games, and refusals for lack of disk space.
 
 use std::{
-    collections::BTreeSet,
     io,
     path::Path,
     sync::{
@@ -13,7 +12,6 @@ use std::{
 use crate::common::{close, id, open, put_all, settings, synthetic};
 use proto::v1::Game;
 use replay_store::{
-    error::OpenError,
     log::room::{Probe, Space},
     record::filter::Filter,
     store::append::Verdict,
@@ -22,54 +20,6 @@ use replay_store::{
 
 pub fn volumes(folder: &Path) -> usize {
     std::fs::read_dir(folder.join("replay/volumes")).unwrap().count()
-}
-
-/// A shorter solution names the game that it replaces. The log is the truth, so the index may be missing.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replaced_game_is_kept_and_no_batch_is_drawn_from_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let settings = settings(folder.path(), 2_000);
-    let mut games: Vec<Game> = (0..4).map(|number| synthetic::game(number, 20)).collect();
-    games[2].replaces = games[1].id.clone();
-    // A game that this store does not have, e.g. because its volume has been removed.
-    games[3].replaces = vec![7; 16].into();
-    let trainable = |game: &Game| game.visit_counts.iter().filter(|&&count| count > 0).count();
-    let drawn_from: usize = [0, 2, 3].map(|number| trainable(&games[number])).iter().sum();
-    let mut store = open(&settings);
-    put_all(&store, &games[..2]).await;
-    let seen = store.batch(1, 1, 500).unwrap().game_sequences;
-    assert!(seen.contains(&1) && seen.contains(&2));
-    put_all(&store, &games[2..]).await;
-    for restart in 0..3 {
-        let sequences = store.batch(2, restart, 500).unwrap().game_sequences;
-        let seen: BTreeSet<u64> = sequences.into_iter().collect();
-        assert_eq!(seen, BTreeSet::from([1, 3, 4]), "restart {restart}");
-        assert_eq!(store.stats().window_positions, drawn_from as u64);
-        assert_eq!(store.stats().games, 4);
-        let exported = |drawn_from| {
-            let part = store.export((0, u64::MAX), 9, &Filter::default(), drawn_from);
-            let games = part.unwrap().games.into_iter();
-            games.map(|stored| stored.sequence).collect::<Vec<_>>()
-        };
-        assert_eq!(
-            (exported(false), exported(true)),
-            (vec![1, 2, 3, 4], vec![1, 3, 4])
-        );
-        assert_eq!(store.get(&id(&games[1])).unwrap(), games[1]);
-        close(store);
-        if restart == 1 {
-            std::fs::remove_dir_all(folder.path().join("replay/index")).unwrap();
-        }
-        store = open(&settings);
-    }
-    for wrong in [vec![1; 15], games[0].id.to_vec()] {
-        let refused = Game {
-            replaces: wrong.into(),
-            ..games[0].clone()
-        };
-        assert_eq!(store.check(&refused).unwrap_err().field, "replaces");
-    }
-    close(store);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,18 +81,21 @@ async fn restarts_do_not_change_a_sliding_window() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn batches_of_a_seed_are_equal_after_a_restart() {
+async fn batches_of_a_seed_are_equal_after_a_restart_and_without_a_cache() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = settings(folder.path(), 2_000);
+    let mut settings = settings(folder.path(), 2_000);
     let store = open(&settings);
     assert_eq!(store.batch(1, 1, 5), Err(SampleError::Empty));
     let games: Vec<Game> = (0..150).map(|number| synthetic::game(number, 20)).collect();
     put_all(&store, &games).await;
     let batch = store.batch(3, 9, 500).unwrap();
     close(store);
-    let store = open(&settings);
-    assert_eq!(store.batch(3, 9, 500).unwrap(), batch);
-    close(store);
+    for cache_bytes in [settings.cache_bytes, 0] {
+        settings.cache_bytes = cache_bytes;
+        let store = open(&settings);
+        assert_eq!(store.batch(3, 9, 500).unwrap(), batch);
+        close(store);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -183,20 +136,6 @@ async fn games_without_targets_are_retired_too() {
     assert_eq!((stats.games, stats.window_positions), (100, 0));
     assert_eq!(store.batch(1, 1, 1), Err(SampleError::Empty));
     close(store);
-}
-
-#[test]
-fn a_folder_in_use_and_one_of_another_game_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let settings = settings(folder.path(), 100);
-    let store = open(&settings);
-    let error = Store::open(settings.clone()).unwrap_err();
-    assert!(matches!(error, OpenError::InUse { .. }), "{error}");
-    store.close().unwrap();
-    let mut other = settings;
-    other.options = 3;
-    let error = Store::open(other).unwrap_err();
-    assert!(matches!(error, OpenError::OtherGame { .. }), "{error}");
 }
 
 /// A disk whose free space is set by the test.
@@ -259,20 +198,5 @@ async fn a_full_disk_refuses_games_serves_samples_and_recovers() {
             tokio::task::yield_now().await;
         }
     }
-    close(store);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn batches_do_not_depend_on_the_cache() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut settings = settings(folder.path(), 2_000);
-    let games: Vec<Game> = (0..60).map(|number| synthetic::game(number, 20)).collect();
-    let store = open(&settings);
-    put_all(&store, &games).await;
-    let batch = store.batch(3, 9, 200).unwrap();
-    close(store);
-    settings.cache_bytes = 0;
-    let store = open(&settings);
-    assert_eq!(store.batch(3, 9, 200).unwrap(), batch);
     close(store);
 }

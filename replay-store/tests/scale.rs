@@ -11,10 +11,10 @@ use replay_store::{
         files::Real,
         frame::Id,
         ledger::Ledger,
-        volume::{Commit, Entry, Volume},
+        volume::{Commit, NewGame, Volume},
     },
     record::{self, filter::Filter},
-    store::listing::Listing,
+    store::Listing,
     window::catalog::Place,
 };
 
@@ -111,7 +111,7 @@ fn write_volumes(folder: &std::path::Path, games: u64) {
         let surprise = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         game.policy_surprises = vec![surprise as f32 / 1e7; 10];
         let record = record::encode(game).unwrap();
-        entries.push(Entry {
+        entries.push(NewGame {
             sequence: number,
             id,
             record,

@@ -4,7 +4,7 @@
 use crate::common::{open, settings};
 use games::{Action, Game as _, Outcome, Player, Symmetry, paco_sako::PacoSako};
 use proto::{
-    decisions::{Entry, Recorder},
+    decisions::{DecisionEntry, Recorder},
     v1::{DecisionKind, Game, GameResult},
 };
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
@@ -58,7 +58,7 @@ fn random_game(number: u64) -> Game {
             }
         }
         game.visit_counts.push(visited.len() as u32);
-        recorder.push(&Entry {
+        recorder.push(&DecisionEntry {
             kind: DecisionKind::Searched,
             visited: &visited,
             unvisited: &unvisited,

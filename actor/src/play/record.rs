@@ -8,7 +8,7 @@ use std::{
 use anyhow::Context as _;
 use games::{Action, Drawn, Game, MoverValue, Outcome, Symmetry};
 use proto::{
-    decisions::{Entry, Recorder},
+    decisions::{DecisionEntry, Recorder},
     endings,
     v1::{self, DecisionKind, GameResult, VisitTotals},
 };
@@ -334,7 +334,7 @@ pub fn record_search(
         .iter()
         .map(|&(action, _)| action)
         .chain(others.iter().map(|&(action, _)| action));
-    recorder.push(&Entry {
+    recorder.push(&DecisionEntry {
         kind: match decision.solution {
             Some(_) => DecisionKind::Solved,
             None => DecisionKind::Searched,

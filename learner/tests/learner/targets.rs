@@ -4,7 +4,7 @@ use crate::common::{layout, packer, wire_batch};
 use games::{Game as _, RowSymmetries, Symmetry, connect_four::ConnectFour};
 use learner::data::{batches::BatchError, packer::Packer, policies};
 use proto::{
-    decisions::{DecisionColumns, Entry, Recorder},
+    decisions::{DecisionColumns, DecisionEntry, Recorder},
     v1::{Batch, DecisionKind, Decisions},
 };
 use search::CompletedQ;
@@ -20,7 +20,7 @@ type Search<'a> = (&'a [(f32, f32)], &'a [(u32, f32)], f32);
 fn columns(kind: DecisionKind, searches: &[Search<'_>]) -> Decisions {
     let mut recorder = Recorder::default();
     for &(visited, unvisited, evaluation) in searches {
-        recorder.push(&Entry {
+        recorder.push(&DecisionEntry {
             kind,
             visited,
             unvisited,

@@ -11,8 +11,7 @@ use proto::{
 };
 use replay_store::{
     client::{self, Client, Order, PrivateStore},
-    damage::{Damage as StoreDamage, Loss},
-    error::OpenError,
+    error::{Damage as StoreDamage, Loss, OpenError},
     settings::{MAX_LISTED, Settings},
     store::{Opening, Store},
 };
@@ -170,11 +169,11 @@ fn open(settings: Settings, access: Access, repair: bool) -> anyhow::Result<Stor
 
 /// Repairs a store. Every game is read, since the index may name games that are damaged.
 fn repaired(settings: &Settings) -> anyhow::Result<StoreDamage> {
-    let settings = Settings {
-        index: None,
-        ..settings.clone()
+    let opening = Opening {
+        trusts_index: false,
+        ..Opening::of(&settings.folder)
     };
-    let store = Store::open(settings).context("cannot open the replay store")?;
+    let store = Store::open_with(settings.clone(), opening).context("cannot open the replay store")?;
     let damage = store.damage().clone();
     store.close()?;
     Ok(damage)

@@ -10,7 +10,7 @@
 
 use std::io::{self, BufReader, Read, Write};
 
-use durable::frame;
+use durable::frame::{self, Frame};
 use prost::Message as _;
 use proto::v1::Game;
 use serde::{Deserialize, Serialize};
@@ -39,24 +39,24 @@ pub enum ArchiveError {
     /// Error of the file system, or of zstd for damaged bytes.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The file is not an archive.
-    #[error("the file is not an archive of games")]
-    Foreign,
-    /// A newer build wrote a part of the archive: the name of its frame.
-    #[error("the archive holds frame {0}, which this build does not know; a newer build wrote it")]
-    Newer(String),
-    /// The header is damaged.
-    #[error("the archive's header is damaged: {0}")]
-    Header(String),
-    /// A game is damaged; those before it are intact. Games are counted from 1.
-    #[error("game {0} of the archive is damaged")]
-    Game(u64),
-    /// The archive is cut off after this many intact games.
-    #[error("the archive is cut off after game {0}")]
-    Short(u64),
-    /// A game is longer than a store accepts.
-    #[error("a game of {0} bytes is too long")]
-    TooLong(usize),
+    /// The file is not an archive of this version, or a part of it is damaged: the reason, with the number of the game.
+    #[error("{0}")]
+    Refused(String),
+}
+
+fn refused(reason: impl Into<String>) -> ArchiveError {
+    ArchiveError::Refused(reason.into())
+}
+
+fn foreign() -> ArchiveError {
+    refused("the file is not an archive of games")
+}
+
+fn newer(found: &Frame<'_>) -> ArchiveError {
+    refused(format!(
+        "the archive holds frame {}, which this build does not know; a newer build wrote it",
+        found.name()
+    ))
 }
 
 /// Writer of an archive.
@@ -74,7 +74,7 @@ impl<W: Write> Writer<W> {
     pub fn new(out: W, header: &Header) -> Result<Self, ArchiveError> {
         let mut out = zstd::Encoder::new(out, LEVEL)?;
         out.include_checksum(true)?;
-        let header = serde_json::to_vec(header).map_err(|error| ArchiveError::Header(error.to_string()))?;
+        let header = serde_json::to_vec(header).map_err(io::Error::from)?;
         let mut writer = Self {
             out,
             games: 0,
@@ -87,11 +87,11 @@ impl<W: Write> Writer<W> {
     /// Adds a game.
     ///
     /// # Errors
-    /// The error of the output, and [`ArchiveError::TooLong`].
+    /// The error of the output, or the game is longer than a store accepts.
     pub fn add(&mut self, game: &Game) -> Result<(), ArchiveError> {
         let message = game.encode_to_vec();
         if message.len() > MAX_GAME_BYTES {
-            return Err(ArchiveError::TooLong(message.len()));
+            return Err(refused(format!("a game of {} bytes is too long", message.len())));
         }
         self.put(b'P', &message)?;
         self.games += 1;
@@ -133,15 +133,15 @@ impl<R: Read> Reader<R> {
         let mut buffer = Vec::new();
         let first =
             frame::read_from(&mut plain, MAX_HEADER, &mut buffer).map_err(|error| match error.kind() {
-                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => ArchiveError::Foreign,
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => foreign(),
                 _ => error.into(),
             })?;
         let header = match first.of_kind(b'A') {
             Some(header) => serde_json::from_slice(header),
-            None if first.kind == b'A' => return Err(ArchiveError::Newer(first.name())),
-            None => return Err(ArchiveError::Foreign),
+            None if first.kind == b'A' => return Err(newer(&first)),
+            None => return Err(foreign()),
         };
-        let header = header.map_err(|error| ArchiveError::Header(error.to_string()))?;
+        let header = header.map_err(|error| refused(format!("the archive's header is damaged: {error}")))?;
         Ok(Self {
             plain,
             header,
@@ -158,24 +158,26 @@ impl<R: Read> Reader<R> {
 
     fn read(&mut self) -> Result<Option<Game>, ArchiveError> {
         let games = self.games;
+        // Games are counted from 1. Those before a damaged one are intact.
+        let damaged = || refused(format!("game {} of the archive is damaged", games + 1));
         let found = frame::read_from(&mut self.plain, MAX_GAME_BYTES, &mut self.buffer);
         let found = found.map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => ArchiveError::Short(games),
-            io::ErrorKind::InvalidData => ArchiveError::Game(games + 1),
+            io::ErrorKind::UnexpectedEof => refused(format!("the archive is cut off after game {games}")),
+            io::ErrorKind::InvalidData => damaged(),
             _ => error.into(),
         })?;
         if let Some(message) = found.of_kind(b'P') {
-            let game = Game::decode(message).map_err(|_| ArchiveError::Game(games + 1))?;
+            let game = Game::decode(message).map_err(|_| damaged())?;
             self.games += 1;
             return Ok(Some(game));
         }
         let Some(count) = found.of_kind(b'E') else {
-            return Err(ArchiveError::Newer(found.name()));
+            return Err(newer(&found));
         };
         // zstd verifies its checksum at the end of the frame.
         let more = self.plain.read(&mut [0; 1])?;
         if *count != games.to_le_bytes() || more > 0 {
-            return Err(ArchiveError::Game(games + 1));
+            return Err(damaged());
         }
         Ok(None)
     }
@@ -255,16 +257,14 @@ mod tests {
             // zstd's checksum is at the very end.
             assert!(is_damaged || read(&bytes).is_err(), "byte {at}");
         }
-        assert!(matches!(
-            read(b"something else entirely"),
-            Err(ArchiveError::Foreign | ArchiveError::Io(_))
-        ));
+        assert!(read(b"something else entirely").is_err());
         let mut frames = Vec::new();
         frame::append(b'A', &[b"{}"], &mut frames);
         frames[3] = b'2';
         let crc = frame::checksum(&frames[..8], &frames[frame::HEAD..]);
         frames[8..frame::HEAD].copy_from_slice(&crc.to_le_bytes());
         let other = zstd::encode_all(frames.as_slice(), 1).unwrap();
-        assert!(matches!(read(&other), Err(ArchiveError::Newer(name)) if name == "MnA2"));
+        let error = read(&other).unwrap_err().to_string();
+        assert!(error.contains("MnA2"), "{error}");
     }
 }

@@ -20,78 +20,72 @@ const FORMAT: u32 = 1;
 /// Length of the header of an array in bytes, after which the data begins. The format requires a multiple of 64.
 const DATA_OFFSET: u64 = 128;
 
-/// An array: name, NumPy's name of the type, meaning.
-type Description = (&'static str, &'static str, &'static str);
-
-const ROWS: Description = ("rows", "<u4", "input rows of the network, described by `layout`");
-const ROW_STARTS: Description = (
-    "row_starts",
-    "<u8",
-    "offset of each position's row in the flattened `rows`, and the total length",
-);
-const VISIT_STARTS: Description = (
-    "visit_starts",
-    "<u8",
-    "offset of each position's entries in `visit_actions` and `visits`, and the total length",
-);
-const VISIT_ACTIONS: Description = ("visit_actions", "<u4", "policy indices of the visited actions");
-const VISITS: Description = (
-    "visits",
-    "<u4",
-    "visit counts of these actions; a position without visits is not a training target",
-);
-const RESULTS: Description = (
-    "results",
-    "<f4",
-    "the game's result for the player to act: 1, 0, -1, or a score; not discounted",
-);
-const ROOT_VALUES: Description = (
-    "root_values",
-    "<f4",
-    "root value after the search, for the player to act; discounted by the search",
-);
-const SURPRISES: Description = (
-    "policy_surprises",
-    "<f4",
-    "divergence of the visits from the network's priors, in nats; NaN where not measured",
-);
-const ACTIONS: Description = (
-    "actions",
-    "<u4",
-    "id of the action played, independent of the player",
-);
-const MOVERS: Description = ("movers", "|u1", "player who acted: 0 is the first, 1 the second");
-const GAMES: Description = ("games", "<u4", "index of the position's game in the list `games`");
-const PLIES: Description = ("plies", "<u4", "number of actions played before the position");
-
-const ARRAYS: [Description; 12] = [
-    ROWS,
-    ROW_STARTS,
-    VISIT_STARTS,
-    VISIT_ACTIONS,
-    VISITS,
-    RESULTS,
-    ROOT_VALUES,
-    SURPRISES,
-    ACTIONS,
-    MOVERS,
-    GAMES,
-    PLIES,
+/// Each array: its name, NumPy's name of the type, and its meaning.
+const ARRAYS: [(&str, &str, &str); 12] = [
+    (ROWS, "<u4", "input rows of the network, described by `layout`"),
+    (
+        "row_starts",
+        "<u8",
+        "offset of each position's row in the flattened `rows`, and the total length",
+    ),
+    (
+        "visit_starts",
+        "<u8",
+        "offset of each position's entries in `visit_actions` and `visits`, and the total length",
+    ),
+    ("visit_actions", "<u4", "policy indices of the visited actions"),
+    (
+        "visits",
+        "<u4",
+        "visit counts of these actions; a position without visits is not a training target",
+    ),
+    (
+        "results",
+        "<f4",
+        "the game's result for the player to act: 1, 0, -1, or a score; not discounted",
+    ),
+    (
+        "root_values",
+        "<f4",
+        "root value after the search, for the player to act; discounted by the search",
+    ),
+    (
+        "policy_surprises",
+        "<f4",
+        "divergence of the visits from the network's priors, in nats; NaN where not measured",
+    ),
+    (
+        "actions",
+        "<u4",
+        "id of the action played, independent of the player",
+    ),
+    ("movers", "|u1", "player who acted: 0 is the first, 1 the second"),
+    ("games", "<u4", "index of the position's game in the list `games`"),
+    ("plies", "<u4", "number of actions played before the position"),
 ];
+
+const ROWS: &str = "rows";
 
 /// A file with one array.
 struct Array {
-    description: Description,
+    name: &'static str,
+    dtype: &'static str,
+    meaning: &'static str,
     file: BufWriter<File>,
     bytes: u64,
 }
 
 impl Array {
-    fn create(folder: &Path, description: Description) -> io::Result<Self> {
-        let mut file = BufWriter::new(File::create(folder.join(format!("{}.npy", description.0)))?);
+    fn create(
+        folder: &Path,
+        (name, dtype, meaning): (&'static str, &'static str, &'static str),
+    ) -> io::Result<Self> {
+        let mut file = BufWriter::new(File::create(folder.join(format!("{name}.npy")))?);
         file.write_all(&[0; DATA_OFFSET as usize])?;
         Ok(Self {
-            description,
+            name,
+            dtype,
+            meaning,
             file,
             bytes: 0,
         })
@@ -112,7 +106,9 @@ impl Array {
     /// Finishes the file and returns its entry in `games.json`. The array has rows of `width` numbers, or one dimension if `width` is
     /// `None`.
     fn finish(self, width: Option<u64>) -> io::Result<(String, Value)> {
-        let (name, dtype, meaning) = self.description;
+        let Self {
+            name, dtype, meaning, ..
+        } = self;
         let each = u64::from(dtype.as_bytes().last().map_or(1, |digit| digit - b'0'));
         let count = self.bytes / each;
         let shape = match width {
@@ -145,7 +141,6 @@ impl Array {
 /// Writer of a folder of arrays.
 pub struct Writer {
     folder: PathBuf,
-    /// In the order of [`ARRAYS`].
     arrays: Vec<Array>,
     games: Vec<Value>,
     positions: u64,
@@ -176,17 +171,17 @@ impl Writer {
             visit_entries: 0,
             width: None,
         };
-        writer.extend(ROW_STARTS, [0u64.to_le_bytes()])?;
-        writer.extend(VISIT_STARTS, [0u64.to_le_bytes()])?;
+        writer.extend("row_starts", [0u64.to_le_bytes()])?;
+        writer.extend("visit_starts", [0u64.to_le_bytes()])?;
         Ok(writer)
     }
 
     fn extend<const BYTES: usize>(
         &mut self,
-        array: Description,
+        array: &str,
         numbers: impl IntoIterator<Item = [u8; BYTES]>,
     ) -> io::Result<()> {
-        let found = self.arrays.iter_mut().find(|found| found.description == array);
+        let found = self.arrays.iter_mut().find(|found| found.name == array);
         found.map_or(Ok(()), |found| found.extend(numbers))
     }
 
@@ -203,8 +198,8 @@ impl Writer {
             let length = row.len() as u64;
             self.row_values += length;
             self.visit_entries += entries.len() as u64;
-            self.extend(ROW_STARTS, [self.row_values.to_le_bytes()])?;
-            self.extend(VISIT_STARTS, [self.visit_entries.to_le_bytes()])?;
+            self.extend("row_starts", [self.row_values.to_le_bytes()])?;
+            self.extend("visit_starts", [self.visit_entries.to_le_bytes()])?;
             // 0 after two rows of different lengths.
             self.width = match self.width {
                 None => Some(length),
@@ -219,20 +214,23 @@ impl Writer {
                 .collect::<Vec<_>>()
         };
         self.extend(ROWS, bytes(&game.rows))?;
-        self.extend(VISIT_ACTIONS, bytes(&game.visit_actions))?;
-        self.extend(VISITS, bytes(&game.visits))?;
-        self.extend(ACTIONS, bytes(&game.actions))?;
+        self.extend("visit_actions", bytes(&game.visit_actions))?;
+        self.extend("visits", bytes(&game.visits))?;
+        self.extend("actions", bytes(&game.actions))?;
         let sign = |&mover: &u8| if mover == 1 { -game.score } else { game.score };
-        self.extend(RESULTS, game.movers.iter().map(sign).map(f32::to_le_bytes))?;
+        self.extend("results", game.movers.iter().map(sign).map(f32::to_le_bytes))?;
         self.extend(
-            ROOT_VALUES,
+            "root_values",
             game.root_values.iter().map(|value| value.to_le_bytes()),
         )?;
         let surprise = |ply| game.policy_surprises.get(ply).copied().unwrap_or(f32::NAN);
-        self.extend(SURPRISES, (0..positions).map(surprise).map(f32::to_le_bytes))?;
-        self.extend(MOVERS, game.movers.iter().map(|&mover| [mover]))?;
-        self.extend(GAMES, std::iter::repeat_n(number.to_le_bytes(), positions))?;
-        self.extend(PLIES, (0..positions as u32).map(u32::to_le_bytes))?;
+        self.extend(
+            "policy_surprises",
+            (0..positions).map(surprise).map(f32::to_le_bytes),
+        )?;
+        self.extend("movers", game.movers.iter().map(|&mover| [mover]))?;
+        self.extend("games", std::iter::repeat_n(number.to_le_bytes(), positions))?;
+        self.extend("plies", (0..positions as u32).map(u32::to_le_bytes))?;
         let id = proto::ids::hex(&game.id);
         self.games.push(json!({
             "id": id,
@@ -247,7 +245,6 @@ impl Writer {
             "model_providers": game.model_providers,
             "model_of_position": game.model_of_position,
             "provenance": game.provenance,
-            "replaces": proto::ids::hex(&game.replaces),
             "discount": game.discount,
             "run_seed": game.run_seed,
             "game_number": game.game_number,
@@ -268,7 +265,7 @@ impl Writer {
     pub fn finish(self, game: &str, options: u32, layout: &Value) -> io::Result<(usize, u64)> {
         let width = self.width.filter(|&width| width > 0);
         let arrays = self.arrays.into_iter().map(|array| {
-            let width = width.filter(|_| array.description == ROWS);
+            let width = width.filter(|_| array.name == ROWS);
             array.finish(width)
         });
         let count = self.games.len();
@@ -308,7 +305,7 @@ mod tests {
     #[test]
     fn header_has_the_npy_format() {
         let folder = tempfile::tempdir().unwrap();
-        let mut array = Array::create(folder.path(), ROWS).unwrap();
+        let mut array = Array::create(folder.path(), ARRAYS[0]).unwrap();
         array.extend([1u32, 2, 3, 4, 5, 6].map(u32::to_le_bytes)).unwrap();
         let (name, entry) = array.finish(Some(3)).unwrap();
         assert_eq!((name.as_str(), &entry["shape"]), ("rows", &json!([2, 3])));

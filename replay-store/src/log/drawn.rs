@@ -18,7 +18,10 @@ use std::{
 
 use durable::frame::{self, HEAD};
 
-use crate::log::files::{Files, OpenFile};
+use crate::{
+    error::OpenError,
+    log::files::{Files, OpenFile},
+};
 
 /// Length of seed, line and number.
 const KEY: usize = 24;
@@ -43,26 +46,11 @@ pub struct BatchKey {
 
 /// A drawn position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DrawnPosition {
+pub struct Pick {
     /// Sequence number of the game.
     pub sequence: u64,
     /// Number of the trainable position in the game.
     pub position: u32,
-}
-
-/// Error: the folder cannot be read.
-#[derive(Debug)]
-pub enum DrawnError {
-    /// The file system failed.
-    Io(io::Error),
-    /// A newer build wrote this file: the name of its frame.
-    Newer(PathBuf, String),
-}
-
-impl From<io::Error> for DrawnError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
 }
 
 #[derive(Debug)]
@@ -90,8 +78,8 @@ impl DrawnBatches {
     /// Reads the batches in `folder`, and changes nothing.
     ///
     /// # Errors
-    /// [`DrawnError`].
-    pub fn read(files: &Arc<dyn Files>, folder: &Path) -> Result<Self, DrawnError> {
+    /// [`OpenError::Io`], and [`OpenError::Newer`] if a newer build wrote a batch.
+    pub fn read(files: &Arc<dyn Files>, folder: &Path) -> Result<Self, OpenError> {
         let mut drawn = Self {
             files: Arc::clone(files),
             folder: folder.into(),
@@ -102,11 +90,11 @@ impl DrawnBatches {
         if !files.exists(folder) {
             return Ok(drawn);
         }
-        for entry in files.list(folder)? {
+        for entry in files.list(folder).map_err(OpenError::io(folder))? {
             let Some(number) = number(&entry.path) else {
                 continue;
             };
-            let bytes = files.read(&entry.path)?;
+            let bytes = files.read(&entry.path).map_err(OpenError::io(&entry.path))?;
             let mut end = 0;
             for (range, found) in frame::ranges(&bytes) {
                 let Ok(found) = found else {
@@ -118,7 +106,7 @@ impl DrawnBatches {
                     continue;
                 };
                 let Some(key) = found.of_kind(b'B').and_then(key) else {
-                    return Err(DrawnError::Newer(entry.path, found.name()));
+                    return Err(OpenError::newer_frame(entry.path, &found));
                 };
                 let place = (number, (range.start + HEAD) as u64, found.payload.len());
                 drawn.places.insert(key, place);
@@ -135,7 +123,7 @@ impl DrawnBatches {
     }
 
     /// Returns the positions of a batch that was drawn before; `None` if it is not remembered or cannot be read.
-    pub fn find(&mut self, key: &BatchKey) -> Option<Vec<DrawnPosition>> {
+    pub fn find(&mut self, key: &BatchKey) -> Option<Vec<Pick>> {
         let &(number, offset, length) = self.places.get(key)?;
         let kept = self.kept.iter_mut().find(|kept| kept.number == number)?;
         let read =
@@ -154,17 +142,13 @@ impl DrawnBatches {
     ///
     /// # Errors
     /// The error of the file system. The batch is not remembered then.
-    pub fn remember(
-        &mut self,
-        key: BatchKey,
-        positions: impl ExactSizeIterator<Item = DrawnPosition>,
-    ) -> io::Result<()> {
-        let length = KEY + POSITION * positions.len();
+    pub fn remember(&mut self, key: BatchKey, picks: &[Pick]) -> io::Result<()> {
+        let length = KEY + POSITION * picks.len();
         let mut payload = Vec::with_capacity(length);
         for word in [key.seed, key.line, key.number] {
             payload.extend_from_slice(&word.to_le_bytes());
         }
-        for DrawnPosition { sequence, position } in positions {
+        for Pick { sequence, position } in picks {
             payload.extend_from_slice(&sequence.to_le_bytes());
             payload.extend_from_slice(&position.to_le_bytes());
         }
@@ -242,9 +226,9 @@ fn key(payload: &[u8]) -> Option<BatchKey> {
     })
 }
 
-fn position(bytes: &[u8]) -> Option<DrawnPosition> {
+fn position(bytes: &[u8]) -> Option<Pick> {
     let (sequence, rest) = bytes.split_first_chunk::<8>()?;
-    Some(DrawnPosition {
+    Some(Pick {
         sequence: u64::from_le_bytes(*sequence),
         position: u32::from_le_bytes(rest.try_into().ok()?),
     })
@@ -272,33 +256,13 @@ mod tests {
         }
     }
 
-    fn positions(number: u64) -> Vec<DrawnPosition> {
+    fn positions(number: u64) -> Vec<Pick> {
         (0..5 + number % 3)
-            .map(|at| DrawnPosition {
+            .map(|at| Pick {
                 sequence: number * 100 + at,
                 position: at as u32,
             })
             .collect()
-    }
-
-    #[test]
-    fn batches_are_remembered_by_the_next_process() {
-        let folder = tempfile::tempdir().unwrap();
-        for from in [0, 10, 20] {
-            let mut drawn = opened(folder.path());
-            for number in 0..from {
-                assert_eq!(drawn.find(&key(number)), Some(positions(number)));
-            }
-            for number in from..from + 10 {
-                assert_eq!(drawn.find(&key(number)), None);
-                drawn
-                    .remember(key(number), positions(number).into_iter())
-                    .unwrap();
-                assert_eq!(drawn.find(&key(number)), Some(positions(number)));
-            }
-        }
-        let other = BatchKey { line: 8, ..key(3) };
-        assert_eq!(opened(folder.path()).find(&other), None);
     }
 
     #[test]
@@ -307,9 +271,7 @@ mod tests {
         let mut drawn = opened(folder.path());
         drawn.max_file_bytes = 1_000;
         for number in 0..100 {
-            drawn
-                .remember(key(number), positions(number).into_iter())
-                .unwrap();
+            drawn.remember(key(number), &positions(number)).unwrap();
             let files: Vec<u64> = fs::read_dir(folder.path())
                 .unwrap()
                 .map(|file| file.unwrap().metadata().unwrap().len())
@@ -336,9 +298,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut drawn = opened(folder.path());
         for number in 0..3 {
-            drawn
-                .remember(key(number), positions(number).into_iter())
-                .unwrap();
+            drawn.remember(key(number), &positions(number)).unwrap();
         }
         let path = drawn.kept[0].path.clone();
         let whole = fs::read(&path).unwrap();
@@ -348,7 +308,7 @@ mod tests {
         let files: Arc<dyn Files> = Arc::new(Real);
         let error = DrawnBatches::read(&files, folder.path()).unwrap_err();
         assert!(
-            matches!(&error, DrawnError::Newer(_, name) if name == "MnQ1"),
+            matches!(&error, OpenError::Newer { found, .. } if found == "frame MnQ1"),
             "{error:?}"
         );
         bytes = whole;
@@ -357,7 +317,7 @@ mod tests {
         let mut damaged = opened(folder.path());
         assert_eq!(damaged.find(&key(1)), None);
         assert_eq!(damaged.find(&key(2)), Some(positions(2)));
-        damaged.remember(key(5), positions(5).into_iter()).unwrap();
+        damaged.remember(key(5), &positions(5)).unwrap();
         let mut again = opened(folder.path());
         assert_eq!(again.find(&key(5)), Some(positions(5)));
     }
@@ -371,7 +331,7 @@ mod tests {
             let mut drawn = opened(folder.path());
             let mut ends = Vec::new();
             for number in 0..6 {
-                drawn.remember(key(number), positions(number).into_iter()).unwrap();
+                drawn.remember(key(number), &positions(number)).unwrap();
                 ends.push(drawn.kept[0].end as usize);
             }
             let path = drawn.kept[0].path.clone();
@@ -383,7 +343,7 @@ mod tests {
                 let is_whole = ends[number as usize] <= cut;
                 prop_assert_eq!(cut_off.find(&key(number)), is_whole.then(|| positions(number)));
             }
-            cut_off.remember(key(9), positions(9).into_iter()).unwrap();
+            cut_off.remember(key(9), &positions(9)).unwrap();
             prop_assert_eq!(opened(folder.path()).find(&key(9)), Some(positions(9)));
         }
     }

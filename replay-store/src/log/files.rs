@@ -1,5 +1,5 @@
 //! The file system behind the log and the ledger. It is an interface, so that tests can replace it by a disk that loses power, fails or
-//! is full. The index does not use it, because sled opens its files itself.
+//! is full.
 
 use std::{
     fmt::Debug,
@@ -14,9 +14,7 @@ use rustix::io::Errno;
 use crate::error::VolumeError;
 
 /// A lock on a file. Dropping it releases the lock.
-pub trait LockGuard: Debug + Send + Sync {}
-
-impl<T: Debug + Send + Sync> LockGuard for T {}
+pub type LockGuard = Box<dyn Debug + Send + Sync>;
 
 /// A file that is open for reading and writing.
 pub trait OpenFile: Debug + Send + Sync {
@@ -70,7 +68,7 @@ pub trait OpenFile: Debug + Send + Sync {
 
 /// An entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct FolderEntry {
     /// Full path.
     pub path: PathBuf,
     /// True if the entry is a folder.
@@ -98,7 +96,7 @@ pub trait Files: Debug + Send + Sync {
     ///
     /// # Errors
     /// The error of the file system.
-    fn lock_to_read(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+    fn lock_to_read(&self, path: &Path) -> io::Result<Option<LockGuard>> {
         self.lock(path)
     }
 
@@ -106,7 +104,7 @@ pub trait Files: Debug + Send + Sync {
     ///
     /// # Errors
     /// The error of the file system.
-    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>>;
+    fn lock(&self, path: &Path) -> io::Result<Option<LockGuard>>;
 
     /// Creates a folder and all folders above it that do not exist.
     ///
@@ -118,7 +116,7 @@ pub trait Files: Debug + Send + Sync {
     ///
     /// # Errors
     /// The error of the file system.
-    fn list(&self, folder: &Path) -> io::Result<Vec<Entry>>;
+    fn list(&self, folder: &Path) -> io::Result<Vec<FolderEntry>>;
 
     /// True if there is a file or folder at `path`.
     fn exists(&self, path: &Path) -> bool;
@@ -196,13 +194,8 @@ pub fn lacks_descriptor(error: &io::Error) -> bool {
     error.raw_os_error().is_some_and(|code| limits.contains(&code))
 }
 
-/// True if the error is a full disk or a lack of file descriptors. Nothing is broken then, and a later attempt may succeed.
-pub fn is_temporary(error: &io::Error) -> bool {
-    is_full(error) || lacks_descriptor(error)
-}
-
 /// Returns `file` as a guard if `locked` says that its lock was taken; `None` if another process holds the lock.
-fn held(file: File, locked: Result<(), TryLockError>) -> io::Result<Option<Box<dyn LockGuard>>> {
+fn held(file: File, locked: Result<(), TryLockError>) -> io::Result<Option<LockGuard>> {
     match locked {
         Ok(()) => Ok(Some(Box::new(file))),
         Err(TryLockError::WouldBlock) => Ok(None),
@@ -247,13 +240,13 @@ impl Files for Real {
         Ok(Box::new(File::open(path)?))
     }
 
-    fn lock(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+    fn lock(&self, path: &Path) -> io::Result<Option<LockGuard>> {
         let file = File::create(path)?;
         let locked = file.try_lock();
         held(file, locked)
     }
 
-    fn lock_to_read(&self, path: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+    fn lock_to_read(&self, path: &Path) -> io::Result<Option<LockGuard>> {
         let file = File::open(path)?;
         let locked = file.try_lock_shared();
         held(file, locked)
@@ -263,11 +256,11 @@ impl Files for Real {
         fs::create_dir_all(folder)
     }
 
-    fn list(&self, folder: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, folder: &Path) -> io::Result<Vec<FolderEntry>> {
         let mut entries = fs::read_dir(folder)?
             .map(|entry| {
                 let entry = entry?;
-                Ok(Entry {
+                Ok(FolderEntry {
                     path: entry.path(),
                     is_folder: entry.file_type()?.is_dir(),
                 })

@@ -14,9 +14,12 @@ use std::{io, path::Path};
 use durable::frame;
 use parking_lot::Mutex;
 
-use crate::log::{
-    files::{Files, OpenFile},
-    frame::LEDGER_BYTES,
+use crate::{
+    error::OpenError,
+    log::{
+        files::{Files, OpenFile},
+        frame::LEDGER_BYTES,
+    },
 };
 
 /// The durable counts.
@@ -115,60 +118,45 @@ impl Ledger {
     }
 }
 
-/// The ledger file, which holds the second copy.
-#[derive(Debug)]
-pub struct LedgerFile {
-    /// `None` in a store that is open for reading, which writes no ledger.
-    file: Option<Box<dyn OpenFile>>,
-    generation: u64,
-    /// The slot that was synced last. Writes go to the other slot until that one is synced, so that a loss of power leaves one intact.
-    synced: u64,
-}
-
 /// Contents of a ledger file when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LedgerRead {
-    /// The file is new.
-    New,
-    /// The newest intact ledger.
-    Valid {
-        /// The ledger.
-        ledger: Ledger,
-        /// Generation of the ledger.
-        generation: u64,
-        /// Number of its slot: 0 or 1.
-        slot: u64,
-    },
-    /// Neither slot is intact.
-    Damaged,
-    /// A newer build wrote a slot, which is intact: the name of its frame.
-    Newer(String),
+pub struct LedgerRead {
+    /// The newest intact ledger; that of an empty store if there is none.
+    pub ledger: Ledger,
+    /// True if the file has contents and neither slot is intact.
+    pub is_damaged: bool,
+    generation: u64,
+    /// Number of the ledger's slot: 0 or 1.
+    slot: u64,
 }
 
-impl LedgerFile {
-    /// Reads the file without changing anything.
+impl LedgerRead {
+    /// Reads the file without changing anything. A missing file is that of an empty store.
     ///
     /// # Errors
-    /// The error of the file system.
-    pub fn read(files: &dyn Files, path: &Path) -> io::Result<LedgerRead> {
-        if !files.exists(path) {
-            return Ok(LedgerRead::New);
-        }
-        let bytes = files.read(path)?;
-        let mut newest = match bytes.is_empty() {
-            true => LedgerRead::New,
-            false => LedgerRead::Damaged,
+    /// [`OpenError::Io`], and [`OpenError::Newer`] if a newer build wrote a slot.
+    pub fn read(files: &dyn Files, path: &Path) -> Result<Self, OpenError> {
+        let bytes = match files.exists(path) {
+            true => files.read(path).map_err(OpenError::io(path))?,
+            false => Vec::new(),
+        };
+        let mut newest = Self {
+            ledger: Ledger::new(),
+            is_damaged: !bytes.is_empty(),
+            generation: 0,
+            slot: 1,
         };
         for slot in 0..2 {
             let Ok(found) = frame::read(bytes.get((slot * SLOT) as usize..).unwrap_or_default()) else {
                 continue;
             };
             let Some((ledger, generation)) = found.of_kind(b'L').and_then(Ledger::unpack) else {
-                return Ok(LedgerRead::Newer(found.name()));
+                return Err(OpenError::newer_frame(path, &found));
             };
-            if !matches!(newest, LedgerRead::Valid { generation: other, .. } if other > generation) {
-                newest = LedgerRead::Valid {
+            if newest.is_damaged || generation >= newest.generation {
+                newest = Self {
                     ledger,
+                    is_damaged: false,
                     generation,
                     slot,
                 };
@@ -176,29 +164,61 @@ impl LedgerFile {
         }
         Ok(newest)
     }
+}
 
-    /// Opens the file for writing, or creates it. `found` are its contents.
+/// Maximum number of positions of one reservation.
+const MAX_RESERVATION: u64 = 65_536;
+
+/// The ledger of an open store: the counts in memory and the ledger file.
+#[derive(Debug)]
+pub struct LiveLedger {
+    /// `None` in a store that is open for reading, which writes no ledger.
+    file: Option<Box<dyn OpenFile>>,
+    generation: u64,
+    /// The slot that was synced last. Writes go to the other slot until that one is synced, so that a loss of power leaves one intact.
+    synced: u64,
+    durable: Ledger,
+    sampled: u64,
+    used: u64,
+    is_dirty: bool,
+}
+
+impl LiveLedger {
+    /// Opens the file for writing, or creates it, and writes the merged ledger to both slots. `found` are the contents of the file.
     ///
     /// # Errors
     /// The error of the file system.
-    pub fn open(files: &dyn Files, path: &Path, found: &LedgerRead) -> io::Result<Self> {
-        // The slot may not be synced yet; `LiveLedger::new` begins with synced writes.
-        let (generation, synced) = match *found {
-            LedgerRead::Valid { generation, slot, .. } => (generation, slot),
-            _ => (0, 1),
-        };
-        Ok(Self {
+    pub fn open(files: &dyn Files, path: &Path, found: &LedgerRead, ledger: Ledger) -> io::Result<Self> {
+        let mut live = Self {
             file: Some(files.open(path, true)?),
-            generation,
-            synced,
-        })
+            generation: found.generation,
+            synced: found.slot,
+            ..Self::to_read(ledger)
+        };
+        // Both slots are allocated now, so that they can be written when the disk is full.
+        live.write(ledger, true)?;
+        live.write(ledger, true)?;
+        Ok(live)
+    }
+
+    /// Takes the ledger of a store that is only read. Changes of it fail.
+    pub fn to_read(ledger: Ledger) -> Self {
+        Self {
+            file: None,
+            generation: 0,
+            synced: 1,
+            durable: ledger,
+            sampled: ledger.positions_sampled,
+            used: ledger.positions_used,
+            is_dirty: false,
+        }
     }
 
     /// Writes the ledger to a slot. With `sync` the write also survives a loss of power.
     ///
     /// # Errors
     /// The error of the file system. The slot that was synced last is then still intact.
-    pub fn write(&mut self, ledger: &Ledger, sync: bool) -> io::Result<()> {
+    fn write(&mut self, ledger: Ledger, sync: bool) -> io::Result<()> {
         let Some(file) = &self.file else {
             return Err(io::ErrorKind::ReadOnlyFilesystem.into());
         };
@@ -211,53 +231,8 @@ impl LedgerFile {
             file.sync()?;
             self.synced = slot;
         }
+        self.durable = ledger;
         Ok(())
-    }
-}
-
-/// Maximum number of positions of one reservation.
-const MAX_RESERVATION: u64 = 65_536;
-
-/// The ledger of an open store: the counts in memory and the ledger file.
-#[derive(Debug)]
-pub struct LiveLedger {
-    file: LedgerFile,
-    durable: Ledger,
-    sampled: u64,
-    used: u64,
-    is_dirty: bool,
-}
-
-impl LiveLedger {
-    /// Starts from the merged ledger and writes it to both slots.
-    ///
-    /// # Errors
-    /// The error of the file system.
-    pub fn new(mut file: LedgerFile, ledger: Ledger) -> io::Result<Self> {
-        // Both slots are allocated now, so that they can be written when the disk is full.
-        file.write(&ledger, true)?;
-        file.write(&ledger, true)?;
-        Ok(Self::with_file(file, ledger))
-    }
-
-    /// Takes the ledger of a store that is only read. Changes of it fail.
-    pub fn to_read(ledger: Ledger) -> Self {
-        let file = LedgerFile {
-            file: None,
-            generation: 0,
-            synced: 1,
-        };
-        Self::with_file(file, ledger)
-    }
-
-    fn with_file(file: LedgerFile, ledger: Ledger) -> Self {
-        Self {
-            file,
-            durable: ledger,
-            sampled: ledger.positions_sampled,
-            used: ledger.positions_used,
-            is_dirty: false,
-        }
     }
 
     /// Returns the counts without the reservation.
@@ -280,7 +255,7 @@ impl LiveLedger {
     /// The error of the file system.
     pub fn inserted(&mut self, ledger: &Ledger) -> io::Result<()> {
         self.durable = self.durable.merged(*ledger);
-        self.file.write(&self.durable, false)
+        self.write(self.durable, false)
     }
 
     /// Counts a duplicate in memory; [`LiveLedger::save`] writes it.
@@ -295,7 +270,7 @@ impl LiveLedger {
     /// The error of the file system.
     pub fn save(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.is_dirty) {
-            self.file.write(&self.durable, false)?;
+            self.write(self.durable, false)?;
         }
         Ok(())
     }
@@ -314,8 +289,7 @@ impl LiveLedger {
                 positions_used: ahead(used),
                 ..self.durable
             };
-            self.file.write(&reserved, true)?;
-            self.durable = reserved;
+            self.write(reserved, true)?;
         }
         (self.sampled, self.used) = (sampled, used);
         Ok(())
@@ -326,8 +300,7 @@ impl LiveLedger {
     /// # Errors
     /// The error of the file system.
     pub fn close(&mut self) -> io::Result<()> {
-        self.durable = self.now();
-        self.file.write(&self.durable, true)
+        self.write(self.now(), true)
     }
 }
 
@@ -372,81 +345,72 @@ mod tests {
     use crate::log::files::Real;
 
     fn read(path: &Path) -> LedgerRead {
-        LedgerFile::read(&Real, path).unwrap()
+        LedgerRead::read(&Real, path).unwrap()
     }
 
-    fn open(path: &Path) -> LedgerFile {
-        LedgerFile::open(&Real, path, &read(path)).unwrap()
-    }
-
-    fn valid(path: &Path) -> Ledger {
-        match read(path) {
-            LedgerRead::Valid { ledger, .. } => ledger,
-            other => panic!("{other:?}"),
-        }
+    fn reopen(path: &Path) -> LiveLedger {
+        let found = read(path);
+        LiveLedger::open(&Real, path, &found, found.ledger).unwrap()
     }
 
     #[test]
     fn if_a_slot_is_damaged_the_synced_one_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
-        assert_eq!(read(&path), LedgerRead::New);
-        assert!(!path.exists());
-        let mut file = open(&path);
-        assert_eq!(read(&path), LedgerRead::New);
+        let new = read(&path);
+        assert!(new.ledger == Ledger::new() && !new.is_damaged && !path.exists());
+        std::fs::write(&path, "").unwrap();
+        assert_eq!(read(&path), new);
         let numbered = |next_sequence| Ledger {
             next_sequence,
             ..Ledger::new()
         };
-        file.write(&numbered(4), true).unwrap();
-        let synced = std::fs::read(&path).unwrap();
-        file.write(&numbered(5), false).unwrap();
-        file.write(&numbered(6), false).unwrap();
+        let mut live = reopen(&path);
+        live.write(numbered(4), true).unwrap();
+        let synced = read(&path).slot as usize * 4096;
+        let before = std::fs::read(&path).unwrap();
+        live.write(numbered(5), false).unwrap();
+        live.write(numbered(6), false).unwrap();
         // Writes without a sync never touch the synced slot.
-        let bytes = std::fs::read(&path).unwrap();
-        assert_eq!(bytes[..LEDGER_BYTES], synced[..LEDGER_BYTES]);
-        assert_eq!(valid(&path), numbered(6));
         let mut bytes = std::fs::read(&path).unwrap();
-        bytes[4096 + 20] ^= 1;
+        let slot = synced..synced + LEDGER_BYTES;
+        assert_eq!(bytes[slot.clone()], before[slot]);
+        assert_eq!(read(&path).ledger, numbered(6));
+        bytes[4096 - synced + 20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(valid(&path), numbered(4));
-        bytes[20] ^= 1;
+        assert_eq!(read(&path).ledger, numbered(4));
+        bytes[synced + 20] ^= 1;
         std::fs::write(&path, &bytes).unwrap();
-        assert_eq!(read(&path), LedgerRead::Damaged);
+        assert!(read(&path).is_damaged);
     }
 
     #[test]
     fn after_a_kill_samples_are_not_undercounted() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("ledger");
-        let reopen = || {
-            let ledger = match read(&path) {
-                LedgerRead::Valid { ledger, .. } => ledger,
-                _ => Ledger::new(),
-            };
-            LiveLedger::new(open(&path), ledger).unwrap()
-        };
-        let mut live = reopen();
+        let mut live = reopen(&path);
         let (mut sampled, mut used) = (0, 0);
         for round in 0..300 {
             live.sampled(256, 44).unwrap();
             sampled += 256;
             used += 300;
-            assert_eq!(live.now().positions_sampled, sampled);
-            assert_eq!(live.now().positions_used, used);
+            assert_eq!(
+                (live.now().positions_sampled, live.now().positions_used),
+                (sampled, used)
+            );
             if round % 50 == 49 {
-                let killed = reopen();
-                let counted = killed.now().positions_sampled;
-                assert!(counted >= sampled && counted <= sampled + sampled / 128);
-                sampled = counted;
-                let counted = killed.now().positions_used;
-                assert!(counted >= used && counted <= used + used / 128);
-                used = counted;
-                live = killed;
+                live = reopen(&path);
+                for (exact, counted) in [
+                    (&mut sampled, live.now().positions_sampled),
+                    (&mut used, live.now().positions_used),
+                ] {
+                    assert!((*exact..=*exact + *exact / 128).contains(&counted));
+                    *exact = counted;
+                }
             }
         }
         live.close().unwrap();
-        let now = reopen().now();
+        let now = reopen(&path).now();
         assert_eq!((now.positions_sampled, now.positions_used), (sampled, used));
     }
 
@@ -485,15 +449,11 @@ mod tests {
     fn counts_are_read_while_the_disk_is_slow() {
         let (begun, begins) = mpsc::sync_channel(1);
         let (permit, permitted) = mpsc::channel();
-        let file = LedgerFile {
-            file: Some(Box::new(SlowFile {
-                begun,
-                permitted: Mutex::new(permitted),
-            })),
-            generation: 0,
-            synced: 1,
-        };
-        let ledger = Arc::new(SharedLedger::new(LiveLedger::with_file(file, Ledger::new())));
+        let permitted = Mutex::new(permitted);
+        let ledger = Arc::new(SharedLedger::new(LiveLedger {
+            file: Some(Box::new(SlowFile { begun, permitted })),
+            ..LiveLedger::to_read(Ledger::new())
+        }));
         let sampling = std::thread::spawn({
             let ledger = Arc::clone(&ledger);
             move || ledger.change(|live| live.sampled(100, 0)).unwrap()

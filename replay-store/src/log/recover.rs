@@ -13,36 +13,16 @@ use std::{collections::BTreeSet, io, path::Path};
 use durable::frame;
 
 use crate::{
-    damage::Loss,
-    error::{OpenError, VolumeError},
+    error::{Loss, OpenError, VolumeError},
     log::{
-        files::Files,
+        files::{self, Files},
         frame::{Content, Id},
         ledger::Ledger,
-        volume::{self, Commit, Extent, Known, Volume},
+        volume::{self, Commit, Indexed, Row, Volume},
     },
     record,
-    window::catalog::{Labels, Listed},
+    window::catalog::Labels,
 };
-
-/// Values of a whole game that the store keeps in memory and in its index.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// Sequence number.
-    pub sequence: u64,
-    /// Game id.
-    pub id: Id,
-    /// Place in the volume.
-    pub extent: Extent,
-    /// Number of positions with visit counts.
-    pub trainable: u32,
-    /// Length of the record in bytes.
-    pub bytes: u32,
-    /// Id of the game that this one replaces, if any.
-    pub replaces: Option<Id>,
-    /// Values by which the game is listed.
-    pub listed: Listed,
-}
 
 /// A volume that was read. Nothing is changed on the disk before [`Found::repair`].
 #[derive(Debug)]
@@ -61,19 +41,6 @@ pub struct Found {
     pub indexed_to: u64,
     /// Sequence numbers of an interrupted commit, which was never acknowledged.
     passed_over: std::ops::Range<u64>,
-}
-
-/// Contents of a volume as its index recorded them.
-#[derive(Debug, Default)]
-pub struct Indexed {
-    /// Places of the games.
-    pub known: Known,
-    /// Games that are neither lost nor deleted, ascending by sequence number.
-    pub survivors: Vec<Row>,
-    /// Sequence number below which the index has all games.
-    pub next: u64,
-    /// Number of games in the index, deleted ones included.
-    pub games: u64,
 }
 
 fn failed(folder: &Path) -> impl FnOnce(VolumeError) -> OpenError {
@@ -99,22 +66,12 @@ pub fn read(
     indexed: Option<Indexed>,
     labels: &mut Labels,
 ) -> Result<Found, OpenError> {
-    let Indexed {
-        known,
-        survivors: trusted,
-        next,
-        games,
-    } = indexed.unwrap_or_default();
-    let known = (games > 0).then_some(known);
-    let (volume, is_known) = Volume::read_only(files, folder, first, known).map_err(failed(folder))?;
+    let (volume, indexed) = Volume::read_only(files, folder, first, indexed).map_err(failed(folder))?;
     if let Some(inside) = volume.ledger() {
         *ledger = ledger.merged(inside);
     }
     let acknowledged = end.unwrap_or(ledger.next_sequence).max(first);
-    let (trusted, indexed, indexed_to) = match is_known {
-        true => (trusted, games, next),
-        false => (Vec::new(), 0, first),
-    };
+    let (trusted, indexed_to) = indexed.map_or((Vec::new(), first), |indexed| (indexed.rows, indexed.next));
     let passed_over = match end {
         None => acknowledged..volume.next(),
         Some(_) => 0..0,
@@ -124,7 +81,7 @@ pub fn read(
         survivors: Vec::new(),
         losses: Vec::new(),
         deleted: Vec::new(),
-        indexed,
+        indexed: trusted.len() as u64,
         indexed_to,
         passed_over,
     };
@@ -142,7 +99,8 @@ impl Found {
     /// [`OpenError`] if the file system fails.
     pub fn repair(&mut self, files: &dyn Files, ledger: &mut Ledger) -> Result<(), OpenError> {
         let folder = self.volume.folder().to_path_buf();
-        self.volume.make_writable(files).map_err(failed(&folder))?;
+        let writable = self.volume.make_writable(files).map_err(files::volume_error);
+        writable.map_err(failed(&folder))?;
         let losses = self.losses.iter().map(|loss| (loss.sequence, loss.id));
         let passed_over = self.passed_over.clone().map(|sequence| (sequence, None));
         let lost: Vec<(u64, Option<Id>)> = losses.chain(passed_over).collect();
@@ -229,7 +187,6 @@ fn row(volume: &Volume, sequence: u64, labels: &mut Labels) -> Result<Option<Row
         extent,
         trainable: summary.trainable,
         bytes: record.len() as u32,
-        replaces: summary.replaces(),
         listed: labels.listed(&summary.game, summary.positions),
     }))
 }

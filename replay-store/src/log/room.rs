@@ -13,27 +13,6 @@ const FRESH: Duration = Duration::from_millis(250);
 /// Number of bytes written after which a measurement is no longer valid.
 const FRESH_BYTES: u64 = 4 << 20;
 
-/// Reason why no more games may be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoRoom {
-    /// The store has reached its own limit (`replay.max_disk_mib`).
-    #[error("the store takes {used} MiB of the {limit} MiB it may (replay.max_disk_mib)")]
-    Limit {
-        /// Size of the store in MiB.
-        used: u64,
-        /// Largest size that is allowed, in MiB.
-        limit: u64,
-    },
-    /// The file system has too little free space (`replay.min_free_mib`).
-    #[error("{free} MiB are free on the store's disk, {needed} MiB must stay (replay.min_free_mib)")]
-    Disk {
-        /// Free space in MiB.
-        free: u64,
-        /// Space that must stay free, in MiB.
-        needed: u64,
-    },
-}
-
 /// Result of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
@@ -54,24 +33,13 @@ pub trait Probe: Send {
 
 /// Measures a folder on the operating system's file system.
 #[derive(Debug)]
-pub struct FileSystem {
-    folder: PathBuf,
-}
-
-impl FileSystem {
-    /// Returns a probe for the store in `folder`.
-    pub fn new(folder: &Path) -> Self {
-        Self {
-            folder: folder.into(),
-        }
-    }
-}
+pub struct FileSystem(pub PathBuf);
 
 impl Probe for FileSystem {
     fn space(&mut self) -> io::Result<Space> {
-        let file_system = rustix::fs::statvfs(&self.folder)?;
+        let file_system = rustix::fs::statvfs(&self.0)?;
         Ok(Space {
-            used: taken(&self.folder)?,
+            used: taken(&self.0)?,
             free: file_system.f_bavail * file_system.f_frsize,
         })
     }
@@ -125,24 +93,26 @@ impl Room {
     /// measurement. If the disk could never be measured, the write is permitted.
     ///
     /// # Errors
-    /// [`NoRoom`]. A later call may succeed.
-    pub fn check(&mut self, bytes: u64) -> Result<(), NoRoom> {
+    /// The reason, with the setting that it depends on. A later call may succeed.
+    pub fn check(&mut self, bytes: u64) -> Result<(), String> {
         self.since += bytes;
         let Some(space) = self.measured() else {
             return Ok(());
         };
-        const MIB: u64 = 1 << 20;
+        let mib = |bytes: u64| bytes >> 20;
         if space.used > self.limit {
-            return Err(NoRoom::Limit {
-                used: space.used / MIB,
-                limit: self.limit / MIB,
-            });
+            return Err(format!(
+                "the store takes {} MiB of the {} MiB it may (replay.max_disk_mib)",
+                mib(space.used),
+                mib(self.limit)
+            ));
         }
         if space.free < self.needed {
-            return Err(NoRoom::Disk {
-                free: space.free / MIB,
-                needed: self.needed / MIB,
-            });
+            return Err(format!(
+                "{} MiB are free on the store's disk, {} MiB must stay (replay.min_free_mib)",
+                mib(space.free),
+                mib(self.needed)
+            ));
         }
         Ok(())
     }
@@ -187,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_disk_or_the_limit_ends_first() {
-        let room = Room::new(Box::new(FileSystem::new(Path::new("/"))), 100, 10);
+        let room = Room::new(Box::new(FileSystem("/".into())), 100, 10);
         let allowed = |used, free| room.allowed(Space { used, free });
         assert_eq!(allowed(20, 1000), 100);
         assert_eq!(allowed(20, 60), 70);

@@ -12,7 +12,7 @@
 //! that the whole commit before it was written: a disk may have kept the end of a commit and lost its beginning, and the games of such a
 //! commit were never acknowledged. If the disk becomes full during a commit, the file is truncated to its length before that commit.
 //!
-//! With a [`Known`] from the index, opening reads only the part of the file after [`Known::position`].
+//! With an [`Indexed`] from the index, opening reads only the part of the file after [`Indexed::position`].
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -23,7 +23,6 @@ use std::{
 
 use durable::frame;
 use parking_lot::{Mutex, RwLock};
-use serde::{Deserialize, Serialize};
 
 use crate::{
     error::{ReadError, VolumeError},
@@ -32,6 +31,7 @@ use crate::{
         frame::{Content, Id, LEDGER_BYTES, append_seal},
         ledger::Ledger,
     },
+    window::catalog::Listed,
 };
 
 /// File name of the segment in the volume's folder.
@@ -42,7 +42,7 @@ const CHECK_BYTES: u64 = 32;
 
 /// A game to be written.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct NewGame {
     /// Sequence number.
     pub sequence: u64,
     /// Game id.
@@ -55,7 +55,7 @@ pub struct Entry {
 #[derive(Clone, Copy, Debug)]
 pub struct Commit<'a> {
     /// Games.
-    pub entries: &'a [Entry],
+    pub entries: &'a [NewGame],
     /// Sequence numbers of lost games, with their ids if these are known.
     pub lost: &'a [(u64, Option<Id>)],
     /// Sequence numbers of deleted games of this volume.
@@ -75,27 +75,46 @@ pub struct Extent {
 
 /// A position at the end of a commit, with the bytes before it. These bytes show whether a file is the one that the position was taken
 /// from.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Position {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogPosition {
     /// Offset in the file, in bytes.
     pub offset: u64,
     /// The bytes right before the position, at most 32.
     pub check: Vec<u8>,
 }
 
+/// Values of a whole game that the store keeps in memory and in its index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Sequence number.
+    pub sequence: u64,
+    /// Game id.
+    pub id: Id,
+    /// Place in the volume.
+    pub extent: Extent,
+    /// Number of positions with visit counts.
+    pub trainable: u32,
+    /// Length of the record in bytes.
+    pub bytes: u32,
+    /// Values by which the game is listed.
+    pub listed: Listed,
+}
+
 /// The contents of a volume up to a position, as its index recorded them.
 #[derive(Debug, Default)]
-pub struct Known {
+pub struct Indexed {
     /// Position up to which the other fields are complete.
-    pub position: Position,
-    /// Whole games by sequence number, ascending.
-    pub games: Vec<(u64, Id, Extent)>,
+    pub position: LogPosition,
+    /// Games, deleted ones included, ascending by sequence number.
+    pub rows: Vec<Row>,
     /// Lost games.
     pub lost: Vec<(u64, Option<Id>)>,
     /// Deleted games, with their ids if these are known.
     pub deleted: Vec<(u64, Option<Id>)>,
     /// The newest sealed ledger.
     pub ledger: Option<Ledger>,
+    /// Sequence number below which the index has all games.
+    pub next: u64,
 }
 
 /// An open volume.
@@ -107,7 +126,7 @@ pub struct Volume {
     file: Option<Box<dyn OpenFile>>,
     contents: RwLock<Contents>,
     /// End of the last commit; locked while the next one is written.
-    end: Mutex<Position>,
+    end: Mutex<LogPosition>,
 }
 
 /// Places of the games in the file, and the other contents of its frames.
@@ -122,27 +141,26 @@ struct Contents {
 }
 
 impl Contents {
-    fn new(first: u64, known: Option<Known>) -> Self {
-        let mut contents = Self {
-            next: first,
-            ..Self::default()
+    fn new(first: u64, indexed: Option<&Indexed>) -> Self {
+        let Some(indexed) = indexed else {
+            return Self {
+                next: first,
+                ..Self::default()
+            };
         };
-        if let Some(known) = known {
-            let games = known.games.iter();
-            contents.names = games.map(|&(sequence, id, _)| (sequence, id)).collect();
-            let games = known.games.into_iter();
-            contents.games = games.map(|(sequence, _, extent)| (sequence, extent)).collect();
-            contents.lost = known.lost.into_iter().collect();
-            for (sequence, id) in known.deleted {
-                contents.deleted.insert(sequence);
-                contents.names.extend(id.map(|id| (sequence, id)));
-            }
-            contents.ledger = known.ledger;
-            let last = contents.names.last_key_value().map(|(sequence, _)| *sequence);
-            let lost = contents.lost.last_key_value().map(|(sequence, _)| *sequence);
-            contents.next = last.max(lost).map_or(first, |sequence| sequence + 1).max(first);
+        let rows = indexed.rows.iter();
+        let names = rows.clone().map(|row| (row.sequence, Some(row.id)));
+        Self {
+            games: rows.map(|row| (row.sequence, row.extent)).collect(),
+            names: names
+                .chain(indexed.deleted.iter().copied())
+                .filter_map(|(sequence, id)| Some((sequence, id?)))
+                .collect(),
+            lost: indexed.lost.iter().copied().collect(),
+            deleted: indexed.deleted.iter().map(|(sequence, _)| *sequence).collect(),
+            ledger: indexed.ledger,
+            next: indexed.next.max(first),
         }
-        contents
     }
 
     /// Reads the frames in `bytes`, which begin at `offset` of the file. Returns the end of the last whole frame, counted from the
@@ -202,12 +220,12 @@ impl Volume {
     /// [`VolumeError`] with the file system's message. A damaged file is not an error and is left unchanged.
     pub fn open(files: &dyn Files, folder: &Path, first: u64) -> Result<Self, VolumeError> {
         let (mut volume, _) = Self::read_only(files, folder, first, None)?;
-        volume.make_writable(files)?;
+        volume.make_writable(files).map_err(files::volume_error)?;
         Ok(volume)
     }
 
-    /// Opens the volume in `folder` without changing anything. A missing file is an empty volume. `known` are the contents that the index
-    /// recorded; they are used if the file still has the bytes at the index's position. The result says whether they were used.
+    /// Opens the volume in `folder` without changing anything. A missing file is an empty volume. `indexed` are the contents that the
+    /// index recorded. They are used, and returned, if the file still has the bytes at the index's position.
     ///
     /// # Errors
     /// [`VolumeError::Newer`] if a newer build wrote to the volume, otherwise the file system's error.
@@ -215,8 +233,8 @@ impl Volume {
         files: &dyn Files,
         folder: &Path,
         first: u64,
-        known: Option<Known>,
-    ) -> Result<(Self, bool), VolumeError> {
+        indexed: Option<Indexed>,
+    ) -> Result<(Self, Option<Indexed>), VolumeError> {
         let file = match files.open_to_read(&folder.join(FILE)) {
             Ok(file) => Some(file),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -228,16 +246,15 @@ impl Volume {
             Some(file) => file.read_range(begin, end).map_err(files::volume_error),
             None => Ok(Vec::new()),
         };
-        let known = match known {
-            Some(known) if known.position.offset <= length => {
-                let Position { offset, check } = &known.position;
-                (read(offset.saturating_sub(CHECK_BYTES), *offset)? == *check).then_some(known)
+        let indexed = match indexed {
+            Some(indexed) if indexed.position.offset <= length => {
+                let LogPosition { offset, check } = &indexed.position;
+                (read(offset.saturating_sub(CHECK_BYTES), *offset)? == *check).then_some(indexed)
             }
             _ => None,
         };
-        let is_known = known.is_some();
-        let start = known.as_ref().map_or(0, |known| known.position.offset);
-        let mut contents = Contents::new(first, known);
+        let start = indexed.as_ref().map_or(0, |indexed| indexed.position.offset);
+        let mut contents = Contents::new(first, indexed.as_ref());
         // The length of a volume is limited (`settings::MAX_VOLUME_BYTES`), and so is the memory of these bytes.
         let end = start + contents.take(&read(start, length)?, start)? as u64;
         let check = read(end.saturating_sub(CHECK_BYTES), end)?;
@@ -246,20 +263,16 @@ impl Volume {
             folder: folder.into(),
             file,
             contents: RwLock::new(contents),
-            end: Mutex::new(Position { offset: end, check }),
+            end: Mutex::new(LogPosition { offset: end, check }),
         };
-        Ok((volume, is_known))
+        Ok((volume, indexed))
     }
 
     /// Opens the file of a volume for writing, or creates it durably.
     ///
     /// # Errors
-    /// [`VolumeError`] with the file system's message.
-    pub fn make_writable(&mut self, files: &dyn Files) -> Result<(), VolumeError> {
-        self.make_file_writable(files).map_err(files::volume_error)
-    }
-
-    fn make_file_writable(&mut self, files: &dyn Files) -> io::Result<()> {
+    /// The file system's error.
+    pub fn make_writable(&mut self, files: &dyn Files) -> io::Result<()> {
         files.create_folder(&self.folder)?;
         let file = files.open(&self.folder.join(FILE), true)?;
         // A killed process may have left bytes that it wrote and did not sync. They are used from here on, so they must be durable.
@@ -307,7 +320,7 @@ impl Volume {
         }
         self.contents.write().take(&bytes, end.offset)?;
         let check = bytes.len().saturating_sub(CHECK_BYTES as usize);
-        *end = Position {
+        *end = LogPosition {
             offset: end.offset + bytes.len() as u64,
             check: bytes[check..].to_vec(),
         };
@@ -370,7 +383,7 @@ impl Volume {
     }
 
     /// Returns the end of the last commit.
-    pub fn position(&self) -> Position {
+    pub fn position(&self) -> LogPosition {
         self.end.lock().clone()
     }
 
@@ -381,12 +394,6 @@ impl Volume {
         let deleted = contents.deleted.iter();
         let deleted = deleted.map(|sequence| (*sequence, contents.names.get(sequence).copied()));
         [lost.collect(), deleted.collect()]
-    }
-
-    /// Returns the number of games that [`Volume::absent`] returns.
-    pub fn count_absent(&self) -> u64 {
-        let contents = self.contents.read();
-        (contents.lost.len() + contents.deleted.len()) as u64
     }
 
     /// Returns the first sequence number that belongs to the volume.
@@ -446,6 +453,11 @@ impl Volumes {
             .collect()
     }
 
+    /// Returns all volumes, oldest first.
+    pub fn all(&self) -> Vec<Arc<Volume>> {
+        self.volumes.read().clone()
+    }
+
     /// Removes the oldest volume from the list. The volume is closed when its last reader has finished.
     pub fn remove_oldest(&self) {
         let mut volumes = self.volumes.write();
@@ -482,10 +494,10 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::log::files::Real;
+    use crate::{log::files::Real, window::catalog::Labels};
 
-    fn entry(sequence: u64, bytes: usize) -> Entry {
-        Entry {
+    fn entry(sequence: u64, bytes: usize) -> NewGame {
+        NewGame {
             sequence,
             id: [sequence as u8; 16],
             record: (0..bytes).map(|at| (at as u64 * sequence) as u8).collect(),
@@ -497,118 +509,75 @@ mod tests {
     }
 
     /// Returns what a scan of the file finds.
-    fn contents(volume: &Volume) -> (Position, u64, Option<Ledger>) {
+    fn contents(volume: &Volume) -> (LogPosition, u64, Option<Ledger>) {
         (volume.position(), volume.next(), volume.ledger())
     }
 
-    fn commit(volume: &Volume, entries: &[Entry]) {
+    fn commit(volume: &Volume, entries: &[NewGame]) {
         let all = Commit {
             entries,
-            lost: &[],
-            deleted: &[],
+            lost: &[(10, None), (11, Some([3; 16]))],
+            deleted: &[2],
             ledger: &Ledger::new(),
         };
         volume.commit(all).unwrap();
     }
 
     #[test]
-    fn committed_games_are_there_after_reopening() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("volume");
-        let ledger = Ledger {
-            games_inserted: 3,
-            ..Ledger::new()
-        };
-        let entries = [entry(7, 100), entry(8, 30_000), entry(9, 0)];
-        let volume = open(&path);
-        assert_eq!(volume.ledger(), None);
-        volume
-            .commit(Commit {
-                entries: &entries,
-                lost: &[(10, None), (11, Some([3; 16]))],
-                deleted: &[8],
-                ledger: &ledger,
-            })
-            .unwrap();
-        let found = contents(&volume);
-        drop(volume);
-        let volume = open(&path);
-        assert_eq!(contents(&volume), found);
-        for entry in &entries {
-            assert_eq!(volume.read(entry.sequence).unwrap(), entry.record);
-            assert_eq!(volume.name(entry.sequence), Some(entry.id));
-            assert_eq!(volume.lost(entry.sequence), None);
-            assert_eq!(volume.deleted(entry.sequence), entry.sequence == 8);
-        }
-        assert_eq!(volume.read(10), Err(ReadError::Missing));
-        assert_eq!(volume.lost(10), Some(None));
-        assert_eq!(volume.lost(11), Some(Some([3; 16])));
-        assert_eq!(volume.ledger(), Some(ledger));
-        assert_eq!(volume.next(), 12);
-    }
-
-    #[test]
-    fn known_contents_replace_the_scan_only_for_the_same_file() {
+    fn indexed_contents_replace_the_scan_only_for_the_same_file() {
         let folder = tempfile::tempdir().unwrap();
         let volume = open(folder.path());
         commit(&volume, &[entry(1, 500), entry(2, 20_000)]);
-        let known = || Known {
-            position: volume.position(),
-            games: (1..4)
-                .filter_map(|sequence| Some((sequence, volume.name(sequence)?, volume.extent(sequence)?)))
-                .collect(),
-            ledger: volume.ledger(),
-            ..Known::default()
+        let indexed = || {
+            let [lost, deleted] = volume.absent();
+            let row = |sequence| {
+                Some(Row {
+                    sequence,
+                    id: volume.name(sequence)?,
+                    extent: volume.extent(sequence)?,
+                    trainable: 1,
+                    bytes: 1,
+                    listed: Labels::default().listed(&Default::default(), 1),
+                })
+            };
+            Indexed {
+                position: volume.position(),
+                rows: (1..4).filter_map(row).collect(),
+                lost,
+                deleted,
+                ledger: volume.ledger(),
+                next: volume.next(),
+            }
         };
-        let early = known();
+        let early = indexed();
         commit(&volume, &[entry(3, 700)]);
-        let late = known();
+        let late = indexed();
         let expected = contents(&volume);
-        drop(volume);
-        for known in [early, late] {
-            let offset = known.position.offset;
-            let (volume, is_used) = Volume::read_only(&Real, folder.path(), 1, Some(known)).unwrap();
-            assert!(is_used, "at {offset}");
-            assert_eq!(contents(&volume), expected, "at {offset}");
+        let whole_file = || Volume::read_only(&Real, folder.path(), 1, None).unwrap().0;
+        for indexed in [Some(early), Some(late), None] {
+            let context = format!("{:?}", indexed.as_ref().map(|indexed| indexed.position.offset));
+            let is_given = indexed.is_some();
+            let (volume, indexed) = Volume::read_only(&Real, folder.path(), 1, indexed).unwrap();
+            assert_eq!(indexed.is_some(), is_given, "{context}");
+            assert_eq!(contents(&volume), expected, "{context}");
+            assert_eq!(volume.absent(), whole_file().absent(), "{context}");
             for (sequence, bytes) in [(1, 500), (2, 20_000), (3, 700)] {
                 assert_eq!(volume.read(sequence).unwrap(), entry(sequence, bytes).record);
+                assert_eq!(volume.name(sequence), Some([sequence as u8; 16]));
             }
+            assert_eq!(volume.read(10), Err(ReadError::Missing));
         }
-        let position = |offset, check: u8| Known {
-            position: Position {
-                offset,
-                check: vec![check; 32],
-            },
-            ..Known::default()
-        };
-        for other in [position(expected.0.offset, 1), position(1 << 30, 0)] {
-            let (volume, is_used) = Volume::read_only(&Real, folder.path(), 1, Some(other)).unwrap();
-            assert!(!is_used);
+        for (offset, check) in [(expected.0.offset, 1), (1 << 30, 0)] {
+            let other = Indexed {
+                position: LogPosition {
+                    offset,
+                    check: vec![check; 32],
+                },
+                ..Indexed::default()
+            };
+            let (volume, indexed) = Volume::read_only(&Real, folder.path(), 1, Some(other)).unwrap();
+            assert!(indexed.is_none());
             assert_eq!(contents(&volume), expected);
-        }
-    }
-
-    #[test]
-    fn a_damaged_byte_costs_only_its_game() {
-        let folder = tempfile::tempdir().unwrap();
-        let volume = open(folder.path());
-        let entries: Vec<Entry> = (1..40).map(|sequence| entry(sequence, 500)).collect();
-        commit(&volume, &entries);
-        // A byte of game 17, found by its frame.
-        let path = folder.path().join(FILE);
-        let bytes = fs::read(&path).unwrap();
-        let mut frame = Vec::new();
-        Content::Game(17, &entries[16].record).append(&mut frame);
-        let at = memchr::memmem::find(&bytes, &frame).unwrap();
-        let file = Real.open(&path, false).unwrap();
-        file.write_at(&[bytes[at + 200] ^ 4], at as u64 + 200).unwrap();
-        assert_eq!(volume.read(17), Err(ReadError::Damaged("a checksum fails")));
-        drop(volume);
-        let volume = open(folder.path());
-        assert!(matches!(volume.read(17), Err(ReadError::Damaged(_))));
-        assert_eq!(volume.name(17), Some([17; 16]));
-        for entry in entries.iter().filter(|entry| entry.sequence != 17) {
-            assert_eq!(volume.read(entry.sequence).unwrap(), entry.record);
         }
     }
 

@@ -18,7 +18,7 @@ use super::{
     decoded::Numbers,
     planes,
     sections::{DecodeError, Reader},
-    validate::{Refusal, VALUE_SLACK},
+    validate::VALUE_SLACK,
 };
 
 /// Amount by which the sum of a position's priors may exceed 1. Actors accept replies whose sum is within 0.01 of 1, and rounding adds to
@@ -26,13 +26,15 @@ use super::{
 const SUM_SLACK: f32 = 0.02;
 
 /// Checks the results of one search. `visited` is the number of visited actions, `least` the lowest value that a position can have.
-pub(super) fn check(ply: u32, decision: &Decision<'_>, visited: usize, least: f32) -> Result<(), Refusal> {
-    let refuse = |field, problem| {
-        Err(Refusal {
-            field,
-            problem: format!("position {ply} {problem}"),
-        })
-    };
+///
+/// # Errors
+/// The column that is wrong, and what its position has.
+pub(super) fn check(
+    decision: &Decision<'_>,
+    visited: usize,
+    least: f32,
+) -> Result<(), (&'static str, String)> {
+    let refuse = |field, problem| Err((field, problem));
     let is_value = |value: f32| (least - VALUE_SLACK..=1.0 + VALUE_SLACK).contains(&value);
     if DecisionKind::try_from(i32::from(decision.kind)).is_err() {
         let problem = format!("has kind {}, which is unknown to this build", decision.kind);
@@ -138,7 +140,7 @@ fn take_halves(section: &mut Reader<'_>, count: usize) -> Result<Bytes, DecodeEr
 
 /// Decisions of a game's trainable positions, in flat arrays.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct KeptDecisions {
     kinds: Box<[u8]>,
     /// End of each position's unvisited actions.
     ends: Box<[u32]>,
@@ -149,7 +151,7 @@ pub(super) struct Kept {
     evaluations: Box<[f32]>,
 }
 
-impl Kept {
+impl KeptDecisions {
     /// Copies the decisions.
     pub fn new<'a>(decisions: impl Iterator<Item = Decision<'a>>) -> Self {
         let (mut kinds, mut ends, mut evaluations) = (Vec::new(), Vec::new(), Vec::new());

@@ -6,7 +6,7 @@ use proto::{
     v1::{Batch, Game},
 };
 
-use crate::record::decisions::Kept;
+use crate::record::decisions::KeptDecisions;
 
 /// A column of numbers, which take two bytes each if all of them fit, and otherwise four.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub struct Decoded {
     /// True if the game has no result.
     is_undecided: bool,
     /// Search results, if they are recorded.
-    decisions: Option<Kept>,
+    decisions: Option<KeptDecisions>,
 }
 
 impl Decoded {
@@ -116,7 +116,7 @@ impl Decoded {
         let decisions = game.decision_columns()?.map(|found| {
             let is_trainable = |ply: usize| game.visit_counts.get(ply).is_some_and(|&count| count > 0);
             let found = found.enumerate().filter(|&(ply, _)| is_trainable(ply));
-            Kept::new(found.map(|(_, decision)| decision))
+            KeptDecisions::new(found.map(|(_, decision)| decision))
         });
         Ok(Self {
             positions: positions.into(),
@@ -141,7 +141,7 @@ impl Decoded {
             + self.rows.bytes()
             + self.visit_actions.bytes()
             + self.visits.bytes()
-            + self.decisions.as_ref().map_or(0, Kept::bytes)
+            + self.decisions.as_ref().map_or(0, KeptDecisions::bytes)
     }
 
     /// Returns the numbers of row values and of visit entries of a position, so that space can be reserved.

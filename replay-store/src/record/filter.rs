@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use proto::v1::{Game, GameFilter};
 
-use crate::window::catalog::{Listed, Texts};
+use crate::window::catalog::{Labels, Listed, Texts};
 
 /// A filter, which is applied to the head of every game.
 #[derive(Clone, Debug, Default)]
@@ -74,21 +74,12 @@ impl Filter {
     pub fn fits(&self, id: &[u8], positions: u32, game: &Game) -> bool {
         let Self(filter) = self;
         let (version, _) = game.build.split_once('+').unwrap_or((&game.build, ""));
-        (filter.ids.is_empty()
-            || filter
-                .ids
-                .binary_search_by(|wanted| wanted.as_ref().cmp(id))
-                .is_ok())
-            && among(&filter.model_versions, |wanted| {
-                game.model_versions.contains(wanted)
-            })
+        let ids = &filter.ids;
+        (ids.is_empty() || ids.binary_search_by(|wanted| wanted.as_ref().cmp(id)).is_ok())
             && among(&filter.builds, |wanted| {
                 *wanted == game.build || wanted == version
             })
-            && among(&filter.actors, |wanted| *wanted == game.actor)
-            && among(&filter.endings, |wanted| *wanted == game.ending)
-            && within(self.positions(), positions.into())
-            && within(self.finished(), game.finished_at_ms)
+            && self.fits_listed(&Labels::default().listed(game, positions))
     }
 }
 

@@ -25,10 +25,7 @@ mod sections;
 pub mod validate;
 
 use prost::Message as _;
-use proto::{
-    columns::Lengths,
-    v1::{Decisions, Game},
-};
+use proto::{columns::Lengths, v1::Game};
 
 pub use sections::{DecodeError, MAX_POSITIONS, MAX_VALUES};
 use sections::{Reader, put_varint};
@@ -49,16 +46,8 @@ pub struct Summary {
     pub game: Game,
 }
 
-impl Summary {
-    /// Returns the id of the game that this one replaces, if any.
-    pub fn replaces(&self) -> Option<[u8; 16]> {
-        self.game.replaces.as_ref().try_into().ok()
-    }
-}
-
-/// Lengths of the columns.
-#[derive(Clone, Copy, Debug)]
-struct Counts {
+/// A head that was read: the lengths of the columns, and the message without them.
+struct Head {
     positions: usize,
     trainable: usize,
     row_values: usize,
@@ -67,11 +56,6 @@ struct Counts {
     /// Number of unvisited actions of all positions, if the game has search results.
     unvisited_entries: Option<usize>,
     varying_rows: bool,
-}
-
-/// A head that was read.
-struct Head {
-    counts: Counts,
     game: Game,
 }
 
@@ -79,42 +63,27 @@ const VARYING_ROWS: u8 = 1;
 const HAS_MODELS: u8 = 2;
 const HAS_DECISIONS: u8 = 4;
 
-/// The columns of a game, without its other fields.
-struct Columns {
-    actions: Vec<u32>,
-    movers: bytes::Bytes,
-    rows: Vec<u32>,
-    row_lengths: Vec<u32>,
-    visit_counts: Vec<u32>,
-    visit_actions: Vec<u32>,
-    visits: Vec<u32>,
-    root_values: Vec<f32>,
-    model_of_position: Vec<u32>,
-    decisions: Option<Decisions>,
-}
+/// Removes the columns from a message and returns them as another message, which has nothing else.
+fn take_columns(game: &mut Game) -> Game {
+    use std::mem::take;
 
-impl Columns {
-    /// Removes the columns from a message and returns them.
-    fn take(game: &mut Game) -> Self {
-        use std::mem::take;
-
-        Self {
-            actions: take(&mut game.actions),
-            movers: take(&mut game.movers),
-            rows: take(&mut game.rows),
-            row_lengths: take(&mut game.row_lengths),
-            visit_counts: take(&mut game.visit_counts),
-            visit_actions: take(&mut game.visit_actions),
-            visits: take(&mut game.visits),
-            root_values: take(&mut game.root_values),
-            model_of_position: take(&mut game.model_of_position),
-            decisions: take(&mut game.decisions),
-        }
+    Game {
+        actions: take(&mut game.actions),
+        movers: take(&mut game.movers),
+        rows: take(&mut game.rows),
+        row_lengths: take(&mut game.row_lengths),
+        visit_counts: take(&mut game.visit_counts),
+        visit_actions: take(&mut game.visit_actions),
+        visits: take(&mut game.visits),
+        root_values: take(&mut game.root_values),
+        model_of_position: take(&mut game.model_of_position),
+        decisions: take(&mut game.decisions),
+        ..Game::default()
     }
 }
 
 /// Appends the head of a game whose columns and id were removed.
-fn put_head(rest: &Game, columns: &Columns, out: &mut Vec<u8>) {
+fn put_head(rest: &Game, columns: &Game, out: &mut Vec<u8>) {
     let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
     out.push(
         flag(!columns.row_lengths.is_empty(), VARYING_ROWS)
@@ -141,7 +110,7 @@ fn take_head(plain: &[u8]) -> Result<Head, DecodeError> {
     let mut reader = Reader::new(plain);
     let flags = reader.byte()?;
     let positions = reader.count(MAX_POSITIONS)?;
-    let counts = Counts {
+    Ok(Head {
         positions,
         trainable: reader.count(positions)?,
         row_values: reader.count(MAX_VALUES)?,
@@ -152,10 +121,9 @@ fn take_head(plain: &[u8]) -> Result<Head, DecodeError> {
         },
         models_of_position: if flags & HAS_MODELS == 0 { 0 } else { positions },
         varying_rows: flags & VARYING_ROWS != 0,
-    };
-    let game = Game::decode(reader.rest())
-        .map_err(|_| DecodeError::Damaged("the head of the record is not valid protobuf"))?;
-    Ok(Head { counts, game })
+        game: Game::decode(reader.rest())
+            .map_err(|_| DecodeError::Damaged("the head of the record is not valid protobuf"))?,
+    })
 }
 
 /// Packs a game that [`crate::record::validate::check`] has accepted.
@@ -164,7 +132,7 @@ fn take_head(plain: &[u8]) -> Result<Head, DecodeError> {
 /// The error of zstd. The buffers are large enough, so this can only be a lack of memory.
 pub fn encode(mut game: Game) -> std::io::Result<Vec<u8>> {
     let id = std::mem::take(&mut game.id);
-    let columns = Columns::take(&mut game);
+    let columns = take_columns(&mut game);
     let mut record = Vec::with_capacity(256 + 64 * columns.actions.len());
     record.push(VERSION);
     record.extend((0..16).map(|at| id.get(at).copied().unwrap_or(0)));
@@ -193,7 +161,7 @@ pub fn encode(mut game: Game) -> std::io::Result<Vec<u8>> {
     Ok(record)
 }
 
-fn put_rows(columns: &Columns, plain: &mut Vec<u8>) {
+fn put_rows(columns: &Game, plain: &mut Vec<u8>) {
     let lengths = if columns.row_lengths.is_empty() {
         Lengths::Fixed(columns.rows.len() / columns.actions.len().max(1))
     } else {
@@ -208,48 +176,47 @@ fn put_rows(columns: &Columns, plain: &mut Vec<u8>) {
 /// # Errors
 /// [`DecodeError`] if the bytes are not a record.
 pub fn decode(record: &[u8]) -> Result<Game, DecodeError> {
-    let (mut reader, mut unpacker, id, head) = open(record)?;
-    let counts = head.counts;
-    let mut game = head.game;
+    let (mut reader, mut unpacker, id, mut head) = open(record)?;
+    let mut game = std::mem::take(&mut head.game);
     game.id = id.to_vec().into();
 
     unpacker.section(&mut reader, |section| {
-        game.movers = section.take(counts.positions)?.to_vec().into();
-        game.actions = planes::take(section, counts.positions)?;
-        game.model_of_position = planes::take(section, counts.models_of_position)?;
+        game.movers = section.take(head.positions)?.to_vec().into();
+        game.actions = planes::take(section, head.positions)?;
+        game.model_of_position = planes::take(section, head.models_of_position)?;
         Ok(())
     })?;
     unpacker.section(&mut reader, |section| {
-        if counts.varying_rows {
-            game.row_lengths = planes::take(section, counts.positions)?;
+        if head.varying_rows {
+            game.row_lengths = planes::take(section, head.positions)?;
         }
-        game.rows = take_rows(section, &game, counts.row_values)?;
+        game.rows = take_rows(section, &game, head.row_values)?;
         Ok(())
     })?;
     unpacker.section(&mut reader, |section| {
-        game.visit_counts = planes::take(section, counts.positions)?;
-        game.visit_actions = planes::take(section, counts.visit_entries)?;
+        game.visit_counts = planes::take(section, head.positions)?;
+        game.visit_actions = planes::take(section, head.visit_entries)?;
         Ok(())
     })?;
-    game.visits = unpacker.section(&mut reader, |section| planes::take(section, counts.visit_entries))?;
+    game.visits = unpacker.section(&mut reader, |section| planes::take(section, head.visit_entries))?;
     game.root_values = unpacker.section(&mut reader, |section| {
-        planes::take_floats(section, counts.positions)
+        planes::take_floats(section, head.positions)
     })?;
-    if let Some(unvisited) = counts.unvisited_entries {
+    if let Some(unvisited) = head.unvisited_entries {
         let mut found = unpacker.section(&mut reader, |section| {
-            decisions::take_names(section, counts.positions, unvisited)
+            decisions::take_names(section, head.positions, unvisited)
         })?;
         unpacker.section(&mut reader, |section| {
-            decisions::take_numbers(section, &mut found, counts.visit_entries)
+            decisions::take_numbers(section, &mut found, head.visit_entries)
         })?;
-        if Lengths::Varying(&found.unvisited_counts).total(counts.positions) != unvisited as u64 {
+        if Lengths::Varying(&found.unvisited_counts).total(head.positions) != unvisited as u64 {
             return Err(DecodeError::NUMBER);
         }
         game.decisions = Some(found);
     }
 
     reader.end()?;
-    if Lengths::Varying(&game.visit_counts).total(counts.positions) != counts.visit_entries as u64 {
+    if Lengths::Varying(&game.visit_counts).total(head.positions) != head.visit_entries as u64 {
         return Err(DecodeError::NUMBER);
     }
     Ok(game)
@@ -276,8 +243,8 @@ pub fn summary(record: &[u8]) -> Result<Summary, DecodeError> {
     let (_, _, id, head) = open(record)?;
     Ok(Summary {
         id,
-        positions: head.counts.positions as u32,
-        trainable: head.counts.trainable as u32,
+        positions: head.positions as u32,
+        trainable: head.trainable as u32,
         game: head.game,
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! A row is a sorted list of piece entries and a few constants, and one action moves one or two pieces. So nearly all values of a row
 //! occur in an earlier row, at slightly different places. If rows are seen from the side of the player to act, the earlier row must be
-//! one of the same player; [`Reference`] names the choice. The code does not depend on a game: any lists of numbers are reproduced
+//! one of the same player; a byte says which was chosen. The code does not depend on a game: any lists of numbers are reproduced
 //! exactly.
 
 use proto::columns::Lengths;
@@ -15,33 +15,9 @@ use super::{
 /// Maximum distance at which a value is searched for in the reference row.
 const REACH: usize = 12;
 
-/// Choice of the earlier row that a row is edited from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reference {
-    /// The row before it.
-    Previous,
-    /// The latest row in which the same player acted.
-    SameMover,
-}
-
-impl Reference {
-    /// Returns the number by which the choice is stored.
-    pub fn code(self) -> u8 {
-        match self {
-            Self::Previous => 0,
-            Self::SameMover => 1,
-        }
-    }
-
-    /// Returns the choice with this number.
-    pub fn from_code(code: u8) -> Result<Self, DecodeError> {
-        match code {
-            0 => Ok(Self::Previous),
-            1 => Ok(Self::SameMover),
-            _ => Err(DecodeError::NUMBER),
-        }
-    }
-}
+/// The earlier row that a row is edited from is the row before it, or the latest row in which the same player acted.
+const PREVIOUS: u8 = 0;
+const SAME_MOVER: u8 = 1;
 
 /// The edits of many rows, as one column for each kind of number.
 #[derive(Default)]
@@ -54,12 +30,12 @@ struct Edits {
 
 /// Tracks where the last row of each player is; `None` before the first one.
 struct Tracker {
-    reference: Reference,
+    reference: u8,
     last: [Option<(usize, usize)>; 2],
 }
 
 impl Tracker {
-    fn new(reference: Reference) -> Self {
+    fn new(reference: u8) -> Self {
         Self {
             reference,
             last: [None; 2],
@@ -68,10 +44,7 @@ impl Tracker {
 
     /// Returns the span of the earlier row for a row of `mover`, and records the row's own `span`.
     fn next(&mut self, mover: u8, span: (usize, usize)) -> (usize, usize) {
-        let slot = match self.reference {
-            Reference::Previous => 0,
-            Reference::SameMover => usize::from(mover & 1),
-        };
+        let slot = usize::from(self.reference & mover & 1);
         let other = self.last[1 - slot];
         let found = self.last[slot].or(other).unwrap_or((0, 0));
         self.last[slot] = Some(span);
@@ -81,15 +54,15 @@ impl Tracker {
 
 /// Appends the rows (one for each of `movers`) with the reference that gives the shorter edits.
 pub(crate) fn put(rows: &[u32], lengths: &Lengths<'_>, movers: &[u8], out: &mut Vec<u8>) {
-    let previous = edits(rows, lengths, movers, Reference::Previous);
-    let same = edits(rows, lengths, movers, Reference::SameMover);
+    let previous = edits(rows, lengths, movers, PREVIOUS);
+    let same = edits(rows, lengths, movers, SAME_MOVER);
     let weight = |edits: &Edits| 2 * edits.copies.len() + 2 * edits.literals.len();
     let (reference, chosen) = if weight(&same) < weight(&previous) {
-        (Reference::SameMover, same)
+        (SAME_MOVER, same)
     } else {
-        (Reference::Previous, previous)
+        (PREVIOUS, previous)
     };
-    out.push(reference.code());
+    out.push(reference);
     put_varint(chosen.copies.len() as u64, out);
     put_varint(chosen.literals.len() as u64, out);
     planes::put(&chosen.copies, out);
@@ -98,7 +71,7 @@ pub(crate) fn put(rows: &[u32], lengths: &Lengths<'_>, movers: &[u8], out: &mut 
     planes::put(&chosen.literals, out);
 }
 
-fn edits(rows: &[u32], lengths: &Lengths<'_>, movers: &[u8], reference: Reference) -> Edits {
+fn edits(rows: &[u32], lengths: &Lengths<'_>, movers: &[u8], reference: u8) -> Edits {
     let mut edits = Edits::default();
     let mut tracker = Tracker::new(reference);
     let mut begin = 0;
@@ -146,7 +119,10 @@ pub(crate) fn take(
     movers: &[u8],
     total: usize,
 ) -> Result<Vec<u32>, DecodeError> {
-    let reference = Reference::from_code(reader.byte()?)?;
+    let reference = reader.byte()?;
+    if reference > SAME_MOVER {
+        return Err(DecodeError::NUMBER);
+    }
     let steps = reader.count(total)?;
     let literals = reader.count(total)?;
     let copies = planes::take(reader, steps)?;

@@ -4,6 +4,8 @@
 
 use std::{cell::RefCell, io};
 
+use prost::encoding::decode_varint;
+pub(super) use prost::encoding::encode_varint as put_varint;
 use zstd::bulk::{Compressor, Decompressor};
 
 /// Maximum number of positions of a game.
@@ -159,16 +161,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a LEB128 number.
-    pub fn varint(&mut self) -> Result<u64, DecodeError> {
-        let mut value = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte & 0x80 == 0 {
-                return Ok(value);
-            }
-        }
-        Err(DecodeError::NUMBER)
+    fn varint(&mut self) -> Result<u64, DecodeError> {
+        decode_varint(&mut self.rest).map_err(|_| DecodeError::NUMBER)
     }
 
     /// Reads a count of at most `limit`.
@@ -191,41 +185,5 @@ impl<'a> Reader<'a> {
         } else {
             Err(DecodeError::TRAILING)
         }
-    }
-}
-
-/// Appends a LEB128 number.
-pub(crate) fn put_varint(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn numbers_come_back(values in prop::collection::vec(any::<u64>(), 0..20)) {
-            let mut bytes = Vec::new();
-            for &value in &values {
-                put_varint(value, &mut bytes);
-            }
-            let mut reader = Reader::new(&bytes);
-            for &value in &values {
-                prop_assert_eq!(reader.varint().unwrap(), value);
-            }
-            prop_assert!(reader.end().is_ok());
-        }
-    }
-
-    #[test]
-    fn a_number_without_end_is_an_error() {
-        assert!(Reader::new(&[0xff; 20]).varint().is_err());
-        assert!(Reader::new(&[0x80]).varint().is_err());
     }
 }

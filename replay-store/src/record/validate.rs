@@ -7,7 +7,7 @@ use proto::{
 };
 
 use crate::{
-    error::UnknownLayout,
+    error::OpenError,
     record::{MAX_POSITIONS, MAX_VALUES, decisions},
     window::catalog::{Labels, Listed},
 };
@@ -36,12 +36,8 @@ pub struct Refusal {
 pub struct Checked {
     /// Id of the game.
     pub id: [u8; 16],
-    /// Number of positions.
-    pub positions: u32,
     /// Number of positions with visit counts, which are the ones that can be sampled.
     pub trainable: u32,
-    /// Id of the game that this one replaces, if any.
-    pub replaces: Option<[u8; 16]>,
     /// Values by which the game is listed.
     pub listed: Listed,
 }
@@ -58,12 +54,14 @@ impl Validator {
     /// Returns the validator of a game's representation.
     ///
     /// # Errors
-    /// [`UnknownLayout`] if this build has no such game or representation.
-    pub fn new(name: &str, options: u32) -> Result<Self, UnknownLayout> {
-        let game = registry::find(name).map_err(|error| UnknownLayout(error.to_string()))?;
+    /// [`OpenError::Refused`] if this build has no such game or representation.
+    pub fn new(name: &str, options: u32) -> Result<Self, OpenError> {
+        let refused =
+            |error: &dyn std::fmt::Display| OpenError::Refused(format!("games cannot be checked: {error}"));
+        let game = registry::find(name).map_err(|error| refused(&error))?;
         let layout = game.layout(options);
         Ok(Self {
-            layout: layout.map_err(|error| UnknownLayout(error.to_string()))?,
+            layout: layout.map_err(|error| refused(&error))?,
             players: game.players,
         })
     }
@@ -76,14 +74,8 @@ impl Validator {
         let RowLayout {
             game: name, options, ..
         } = &self.layout;
-        let id = id("id", &game.id)?;
-        let replaces = match game.replaces.as_ref() {
-            [] => None,
-            replaces => Some(self::id("replaces", replaces)?),
-        };
-        require(replaces != Some(id), "replaces", || {
-            "a game cannot replace itself".into()
-        })?;
+        let wrong_id = |_| Refusal::new("id", format!("{} bytes, 16 expected", game.id.len()));
+        let id = game.id.as_ref().try_into().map_err(wrong_id)?;
         require(game.game == *name, "game", || {
             format!("`{:.40}`, this store is for `{name}`", game.game)
         })?;
@@ -100,9 +92,7 @@ impl Validator {
         values(game, self.players, self.layout.codec().lowest_value())?;
         Ok(Checked {
             id,
-            positions: positions as u32,
             trainable,
-            replaces,
             listed: Labels::default().listed(game, positions as u32),
         })
     }
@@ -110,17 +100,13 @@ impl Validator {
     /// Checks the rows and the visits, and counts the positions that have visits.
     fn positions(&self, game: &Game) -> Result<u32, Refusal> {
         let entries = Lengths::Varying(&game.visit_counts).total(game.actions.len());
-        require(entries <= MAX_VALUES as u64, "visit_counts", || {
-            format!("{entries} entries, at most {MAX_VALUES} are taken")
-        })?;
+        within_limit("visit_counts", entries)?;
         let mut searches = column(game.decision_columns())?;
-        let unvisited = game
-            .decisions
-            .as_ref()
-            .map_or(0, |found| found.unvisited_actions.len());
-        require(unvisited <= MAX_VALUES, "decisions.unvisited_actions", || {
-            format!("{unvisited} entries, at most {MAX_VALUES} are taken")
-        })?;
+        let unvisited = game.decisions.as_ref().map(|found| &found.unvisited_actions);
+        within_limit(
+            "decisions.unvisited_actions",
+            unvisited.map_or(0, Vec::len) as u64,
+        )?;
         let rows = column(game.row_columns())?;
         let policies = column(game.policy_columns())?;
         let (codec, actions) = (self.layout.codec(), self.layout.actions);
@@ -137,10 +123,7 @@ impl Validator {
                     expander.push(row)
                 }
             }
-            .map_err(|error| Refusal {
-                field: "rows",
-                problem: format!("position {ply}: {error}"),
-            })?;
+            .map_err(|error| Refusal::new("rows", format!("position {ply}: {error}")))?;
             let search = searches.as_mut().and_then(Iterator::next);
             let unvisited = search.as_ref().map_or(&[][..], |search| search.unvisited);
             let has_actions = !visit_actions.is_empty() || !unvisited.is_empty();
@@ -156,24 +139,22 @@ impl Validator {
                 let is_possible = candidates
                     .as_ref()
                     .is_none_or(|candidates| candidates.place(action).is_some());
-                match named.get_mut(action as usize).filter(|_| is_possible) {
-                    None => {
-                        return Err(Refusal {
-                            field,
-                            problem: format!("position {ply} has no policy index {action}"),
-                        });
-                    }
+                let problem = match named.get_mut(action as usize).filter(|_| is_possible) {
+                    None => format!("position {ply} has no policy index {action}"),
                     Some(mark) if *mark == ply + 1 => {
-                        return Err(Refusal {
-                            field,
-                            problem: format!("duplicate policy index {action} at position {ply}"),
-                        });
+                        format!("duplicate policy index {action} at position {ply}")
                     }
-                    Some(mark) => *mark = ply + 1,
-                }
+                    Some(mark) => {
+                        *mark = ply + 1;
+                        continue;
+                    }
+                };
+                return Err(Refusal::new(field, problem));
             }
             if let Some(search) = &search {
-                decisions::check(ply, search, visit_actions.len(), codec.lowest_value())?;
+                let checked = decisions::check(search, visit_actions.len(), codec.lowest_value());
+                checked
+                    .map_err(|(field, problem)| Refusal::new(field, format!("position {ply} {problem}")))?;
             }
             if visit_actions.is_empty() {
                 continue;
@@ -188,21 +169,19 @@ impl Validator {
     }
 }
 
-fn id(field: &'static str, bytes: &[u8]) -> Result<[u8; 16], Refusal> {
-    bytes.try_into().map_err(|_| Refusal {
-        field,
-        problem: format!("{} bytes, 16 expected", bytes.len()),
-    })
+impl Refusal {
+    fn new(field: &'static str, problem: impl Into<String>) -> Self {
+        Self {
+            field,
+            problem: problem.into(),
+        }
+    }
 }
 
 fn require(holds: bool, field: &'static str, problem: impl FnOnce() -> String) -> Result<(), Refusal> {
-    if holds {
-        Ok(())
-    } else {
-        Err(Refusal {
-            field,
-            problem: problem(),
-        })
+    match holds {
+        true => Ok(()),
+        false => Err(Refusal::new(field, problem())),
     }
 }
 
@@ -212,16 +191,22 @@ fn equal(field: &'static str, found: usize, expected: usize) -> Result<(), Refus
     })
 }
 
+fn within_limit(field: &'static str, values: u64) -> Result<(), Refusal> {
+    require(values <= MAX_VALUES as u64, field, || {
+        format!("{values} values, at most {MAX_VALUES} are taken")
+    })
+}
+
 /// Turns the error of a view of the game's columns into a refusal.
 fn column<T>(view: Result<T, ColumnError>) -> Result<T, Refusal> {
-    view.map_err(|error| Refusal {
-        field: error.column,
-        problem: format!("{} entries, {} expected", error.found, error.expected),
+    view.map_err(|error| {
+        let problem = format!("{} entries, {} expected", error.found, error.expected);
+        Refusal::new(error.column, problem)
     })
 }
 
 fn texts(game: &Game) -> Result<(), Refusal> {
-    let limited = [
+    for (field, text, limit) in [
         ("rules_json", &game.rules_json, MAX_LONG_TEXT),
         ("start", &game.start, MAX_LONG_TEXT),
         ("search_json", &game.search_json, MAX_LONG_TEXT),
@@ -229,116 +214,101 @@ fn texts(game: &Game) -> Result<(), Refusal> {
         ("actor", &game.actor, MAX_TEXT),
         ("build", &game.build, MAX_TEXT),
         ("provenance", &game.provenance, MAX_TEXT),
-    ];
-    for (field, text, limit) in limited {
+    ] {
         require(text.len() <= limit, field, || {
             format!("{} bytes, at most {limit} are taken", text.len())
         })?;
     }
-    require(
-        game.model_providers
-            .iter()
-            .all(|provider| provider.len() <= MAX_TEXT),
-        "model_providers",
-        || format!("one of more than {MAX_TEXT} bytes"),
-    )?;
-    require(
-        game.model_versions.len() <= MAX_VERSIONS
-            && game
-                .model_versions
-                .iter()
-                .all(|version| version.len() <= MAX_TEXT),
-        "model_versions",
-        || format!("more than {MAX_VERSIONS}, or one of more than {MAX_TEXT} bytes"),
-    )
+    for (field, texts) in [
+        ("model_providers", &game.model_providers),
+        ("model_versions", &game.model_versions),
+    ] {
+        let are_short = texts.iter().all(|text| text.len() <= MAX_TEXT);
+        require(texts.len() <= MAX_VERSIONS && are_short, field, || {
+            format!("more than {MAX_VERSIONS}, or one of more than {MAX_TEXT} bytes")
+        })?;
+    }
+    Ok(())
 }
 
-/// Checks the columns with one entry for each position. Returns the number of positions.
+/// Checks the columns with one entry for each position, and those that name models. Returns the number of positions.
 fn lengths(game: &Game) -> Result<usize, Refusal> {
     let positions = game.actions.len();
     require((1..=MAX_POSITIONS).contains(&positions), "actions", || {
         format!("{positions} positions, 1 to {MAX_POSITIONS} are possible")
     })?;
-    equal("movers", game.movers.len(), positions)?;
+    let models = game.model_versions.len();
+    let optional = |found: usize, expected: usize| if found == 0 { 0 } else { expected };
+    for (field, found, expected) in [
+        ("movers", game.movers.len(), positions),
+        ("visit_counts", game.visit_counts.len(), positions),
+        ("root_values", game.root_values.len(), positions),
+        (
+            "model_of_position",
+            game.model_of_position.len(),
+            optional(models + game.model_of_position.len(), positions),
+        ),
+        (
+            "model_providers",
+            game.model_providers.len(),
+            optional(game.model_providers.len(), models),
+        ),
+        (
+            "evaluation_counts",
+            game.evaluation_counts.len(),
+            game.evaluation_models.len(),
+        ),
+        (
+            "policy_surprises",
+            game.policy_surprises.len(),
+            optional(game.policy_surprises.len(), positions),
+        ),
+    ] {
+        equal(field, found, expected)?;
+    }
     require(game.movers.iter().all(|&mover| mover <= 1), "movers", || {
         "0 and 1 are possible".into()
     })?;
-    equal("visit_counts", game.visit_counts.len(), positions)?;
-    equal("root_values", game.root_values.len(), positions)?;
-    if !game.model_versions.is_empty() || !game.model_of_position.is_empty() {
-        equal("model_of_position", game.model_of_position.len(), positions)?;
-        let known = game.model_versions.len();
-        require(
-            game.model_of_position
-                .iter()
-                .all(|&model| (model as usize) < known),
-            "model_of_position",
-            || format!("a model beyond the {known} in model_versions"),
-        )?;
+    for (field, column) in [
+        ("model_of_position", &game.model_of_position),
+        ("evaluation_models", &game.evaluation_models),
+    ] {
+        let are_known = column.iter().all(|&model| (model as usize) < models);
+        require(are_known, field, || {
+            format!("a model beyond the {models} in model_versions")
+        })?;
     }
-    let providers = game.model_providers.len();
-    if providers > 0 {
-        equal("model_providers", providers, game.model_versions.len())?;
-    }
-    let runs = game.evaluation_models.len();
-    equal("evaluation_counts", game.evaluation_counts.len(), runs)?;
-    let known = game.model_versions.len();
-    require(
-        game.evaluation_models
-            .iter()
-            .all(|&model| (model as usize) < known),
-        "evaluation_models",
-        || format!("a model beyond the {known} in model_versions"),
-    )?;
-    let surprises = game.policy_surprises.len();
-    if surprises > 0 {
-        equal("policy_surprises", surprises, positions)?;
-    }
-    let is_surprise = |surprise: f32| surprise >= 0.0 && surprise.is_finite();
-    require(
-        game.policy_surprises
-            .iter()
-            .all(|&surprise| is_surprise(surprise)),
-        "policy_surprises",
-        || "a number that is negative or not finite".into(),
-    )?;
+    let mut surprises = game.policy_surprises.iter();
+    let are_surprises = surprises.all(|&surprise| surprise >= 0.0 && surprise.is_finite());
+    require(are_surprises, "policy_surprises", || {
+        "a number that is negative or not finite".into()
+    })?;
     Ok(positions)
 }
 
 /// Checks the lengths of the rows. `length` is the length of every row; `None` if rows differ in length.
 fn row_lengths(game: &Game, positions: usize, length: Option<usize>) -> Result<(), Refusal> {
     let values = game.rows.len();
-    require(values <= MAX_VALUES, "rows", || {
-        format!("{values} values, at most {MAX_VALUES} are taken")
+    within_limit("rows", values as u64)?;
+    let Some(length) = length else {
+        equal("row_lengths", game.row_lengths.len(), positions)?;
+        let have_values = game.row_lengths.iter().all(|&length| length > 0);
+        return require(have_values, "row_lengths", || "an empty row".into());
+    };
+    require(game.row_lengths.is_empty(), "row_lengths", || {
+        format!("none are expected, since every row has {length} values")
     })?;
-    match length {
-        Some(length) => {
-            require(game.row_lengths.is_empty(), "row_lengths", || {
-                format!("none are expected, since every row has {length} values")
-            })?;
-            require(values == positions * length, "rows", || {
-                format!("{values} values, {positions} rows of {length} values are expected")
-            })
-        }
-        None => {
-            equal("row_lengths", game.row_lengths.len(), positions)?;
-            require(
-                game.row_lengths.iter().all(|&length| length > 0),
-                "row_lengths",
-                || "an empty row".into(),
-            )
-        }
-    }
+    require(values == positions * length, "rows", || {
+        format!("{values} values, {positions} rows of {length} values are expected")
+    })
 }
 
 /// Checks the values and the result. `least` is the lowest value that a position can have.
 fn values(game: &Game, players: u8, least: f32) -> Result<(), Refusal> {
     let is_value = |value: f32| (least - VALUE_SLACK..=1.0 + VALUE_SLACK).contains(&value);
     if let Some(ply) = game.root_values.iter().position(|&value| !is_value(value)) {
-        return Err(Refusal {
-            field: "root_values",
-            problem: format!("position {ply} has no value in [{least}, 1]"),
-        });
+        let problem = format!("position {ply} has no value in [{least}, 1]");
+        return Err(Refusal::new("root_values", problem));
     }
     require(is_value(game.score), "score", || {
         format!("{} is not in [{least}, 1]", game.score)
@@ -352,10 +322,7 @@ fn values(game: &Game, players: u8, least: f32) -> Result<(), Refusal> {
         Ok(GameResult::Draw) => Some(0.0),
         Ok(GameResult::Scored) => None,
         Ok(GameResult::Unspecified) | Err(_) => {
-            return Err(Refusal {
-                field: "result",
-                problem: "not set, or unknown to this build".into(),
-            });
+            return Err(Refusal::new("result", "not set, or unknown to this build"));
         }
     };
     require(decided.is_none() == (players == 1), "result", || {
@@ -374,7 +341,7 @@ fn values(game: &Game, players: u8, least: f32) -> Result<(), Refusal> {
 #[cfg(test)]
 mod tests {
     use proto::{
-        decisions::{Entry, Recorder},
+        decisions::{DecisionEntry, Recorder},
         v1::{DecisionKind, Decisions},
     };
 
@@ -385,22 +352,11 @@ mod tests {
         Validator::new("paco-sako", 1).unwrap()
     }
 
-    fn refused(change: impl FnOnce(&mut Game)) -> &'static str {
-        let mut game = synthetic::game(1, 10);
-        change(&mut game);
-        validator().check(&game).unwrap_err().field
-    }
-
-    #[test]
-    fn a_good_game_passes() {
-        let checked = validator().check(&synthetic::game(1, 10)).unwrap();
-        assert_eq!(checked.positions, 10);
-        assert_eq!(checked.trainable, 10);
-    }
-
     #[test]
     fn positions_without_visits_are_no_training_targets() {
         let mut game = synthetic::game(1, 10);
+        let checked = validator().check(&game).unwrap();
+        assert_eq!((checked.listed.positions, checked.trainable), (10, 10));
         let first = game.visit_counts[0] as usize;
         game.visit_counts[0] = 0;
         game.visit_actions.drain(..first);
@@ -410,162 +366,215 @@ mod tests {
 
     #[test]
     fn the_field_that_is_wrong_is_named() {
-        assert_eq!(refused(|game| game.id = vec![1; 15].into()), "id");
-        assert_eq!(refused(|game| game.game = "chess".into()), "game");
-        assert_eq!(refused(|game| game.options = 2), "options");
-        assert_eq!(refused(|game| game.rules_json = "x".repeat(70_000)), "rules_json");
-        assert_eq!(refused(|game| game.actor = "x".repeat(2_000)), "actor");
-        assert_eq!(refused(|game| game.actions.clear()), "actions");
-        assert_eq!(refused(|game| game.movers = vec![0; 9].into()), "movers");
-        assert_eq!(refused(|game| game.movers = vec![2; 10].into()), "movers");
-        assert_eq!(refused(|game| game.rows.truncate(379)), "rows");
-        assert_eq!(refused(|game| game.rows.clear()), "rows");
-        assert_eq!(refused(|game| game.row_lengths = vec![38; 9]), "row_lengths");
-        assert_eq!(refused(|game| game.row_lengths = vec![38; 10]), "row_lengths");
-        assert_eq!(refused(|game| game.visit_counts.truncate(9)), "visit_counts");
-        assert_eq!(refused(|game| game.visit_counts[0] = u32::MAX), "visit_counts");
-        assert_eq!(refused(|game| game.visit_counts[0] += 1), "visit_actions");
-        assert_eq!(refused(|game| game.visit_actions[0] = u32::MAX), "visit_actions");
-        assert_eq!(
-            refused(|game| game.visit_actions[1] = game.visit_actions[0]),
-            "visit_actions"
-        );
-        assert_eq!(refused(|game| game.visits.push(1)), "visits");
-        assert_eq!(refused(|game| game.visits.fill(0)), "visits");
-        assert_eq!(refused(|game| game.root_values.truncate(9)), "root_values");
-        assert_eq!(refused(|game| game.root_values[3] = f32::NAN), "root_values");
-        assert_eq!(refused(|game| game.root_values[3] = 1.5), "root_values");
-        assert_eq!(refused(|game| game.score = f32::INFINITY), "score");
-        assert_eq!(refused(|game| game.score = 0.5), "score");
-        assert_eq!(refused(|game| game.discount = 1.5), "discount");
-        assert_eq!(refused(|game| game.discount = f32::NAN), "discount");
-        assert_eq!(refused(|game| game.result = 0), "result");
-        assert_eq!(refused(|game| game.result = 77), "result");
-        assert_eq!(refused(|game| game.result = GameResult::Scored.into()), "result");
-        assert_eq!(refused(|game| game.model_of_position[4] = 2), "model_of_position");
-        assert_eq!(refused(|game| game.model_versions.clear()), "model_of_position");
-        assert_eq!(
-            refused(|game| game.evaluation_models = vec![0]),
-            "evaluation_counts"
-        );
-        let with_models = |game: &mut Game| {
-            game.evaluation_models = vec![2];
-            game.evaluation_counts = vec![5];
-        };
-        assert_eq!(refused(with_models), "evaluation_models");
-        assert_eq!(
-            refused(|game| game.model_providers = vec!["cpu".into()]),
-            "model_providers"
-        );
-        assert_eq!(
-            refused(|game| game.policy_surprises = vec![0.5; 9]),
-            "policy_surprises"
-        );
-        assert_eq!(
-            refused(|game| game.policy_surprises = vec![-0.5; 10]),
-            "policy_surprises"
-        );
+        type Change = fn(&mut Game);
+        let cases: &[(&str, &[Change])] = &[
+            ("id", &[|game| game.id = vec![1; 15].into()]),
+            ("game", &[|game| game.game = "chess".into()]),
+            ("options", &[|game| game.options = 2]),
+            ("rules_json", &[|game| game.rules_json = "x".repeat(70_000)]),
+            ("actor", &[|game| game.actor = "x".repeat(2_000)]),
+            ("actions", &[|game| game.actions.clear()]),
+            (
+                "movers",
+                &[
+                    |game| game.movers = vec![0; 9].into(),
+                    |game| game.movers = vec![2; 10].into(),
+                ],
+            ),
+            (
+                "rows",
+                &[
+                    |game| game.rows.truncate(379),
+                    |game| game.rows.truncate(10 * 37),
+                    |game| game.rows.clear(),
+                    // An index of a plane that is not sparse, one beyond all planes, and a constant above its largest value.
+                    |game| game.rows[40] = 25 * 64,
+                    |game| game.rows[40] = 4_000_000_000,
+                    |game| *game.rows.last_mut().unwrap() = 101,
+                ],
+            ),
+            (
+                "row_lengths",
+                &[
+                    |game| game.row_lengths = vec![38; 9],
+                    |game| game.row_lengths = vec![38; 10],
+                ],
+            ),
+            (
+                "visit_counts",
+                &[
+                    |game| game.visit_counts.truncate(9),
+                    |game| game.visit_counts[0] = u32::MAX,
+                ],
+            ),
+            (
+                "visit_actions",
+                &[
+                    |game| game.visit_counts[0] += 1,
+                    |game| game.visit_actions[0] = u32::MAX,
+                    |game| game.visit_actions[0] = 132,
+                    |game| game.visit_actions[1] = game.visit_actions[0],
+                ],
+            ),
+            (
+                "visits",
+                &[|game| game.visits.push(1), |game| game.visits.fill(0)],
+            ),
+            (
+                "root_values",
+                &[
+                    |game| game.root_values.truncate(9),
+                    |game| game.root_values[3] = f32::NAN,
+                    |game| game.root_values[3] = 1.5,
+                    |game| game.root_values[0] = -1.5,
+                ],
+            ),
+            (
+                "score",
+                &[|game| game.score = f32::INFINITY, |game| game.score = 0.5],
+            ),
+            (
+                "discount",
+                &[|game| game.discount = 1.5, |game| game.discount = f32::NAN],
+            ),
+            (
+                "result",
+                &[
+                    |game| game.result = 0,
+                    |game| game.result = 77,
+                    |game| game.result = GameResult::Scored.into(),
+                ],
+            ),
+            (
+                "model_of_position",
+                &[
+                    |game| game.model_of_position[4] = 2,
+                    |game| game.model_versions.clear(),
+                ],
+            ),
+            ("evaluation_counts", &[|game| game.evaluation_models = vec![0]]),
+            (
+                "evaluation_models",
+                &[|game| {
+                    game.evaluation_models = vec![2];
+                    game.evaluation_counts = vec![5];
+                }],
+            ),
+            (
+                "model_providers",
+                &[|game| game.model_providers = vec!["cpu".into()]],
+            ),
+            (
+                "policy_surprises",
+                &[
+                    |game| game.policy_surprises = vec![0.5; 9],
+                    |game| game.policy_surprises = vec![-0.5; 10],
+                ],
+            ),
+        ];
+        for (field, changes) in cases {
+            for (number, change) in changes.iter().enumerate() {
+                let mut game = synthetic::game(1, 10);
+                change(&mut game);
+                let found = validator().check(&game).unwrap_err().field;
+                assert_eq!(found, *field, "change {number}");
+            }
+        }
+        let mut rounded = synthetic::game(1, 10);
+        rounded.root_values[0] = 1.000_001;
+        validator().check(&rounded).unwrap();
+        let error = Validator::new("gomok", 0).unwrap_err().to_string();
+        assert!(error.contains("did you mean gomoku"), "{error}");
+        assert!(Validator::new("paco-sako", 8).is_err());
+    }
+
+    /// Changes the first number of a column of halves.
+    fn first(column: &mut bytes::Bytes, value: f32) {
+        let mut numbers = column.to_vec();
+        numbers[..2].copy_from_slice(&half::f16::from_f32(value).to_le_bytes());
+        *column = numbers.into();
+    }
+
+    fn kind(columns: &mut Decisions, kind: u8) {
+        let mut kinds = columns.kinds.to_vec();
+        kinds[0] = kind;
+        columns.kinds = kinds.into();
     }
 
     #[test]
     fn search_results_are_checked() {
-        let whole = || synthetic::with_decisions(synthetic::game(1, 10));
-        let found = validator().check(&whole()).unwrap();
-        assert_eq!((found.positions, found.trainable), (10, 10));
-        let refused = |change: &dyn Fn(&mut Game)| {
-            let mut game = whole();
-            change(&mut game);
-            validator().check(&game).unwrap_err()
-        };
-        let columns = |change: &dyn Fn(&mut Decisions)| {
-            refused(&|game| change(game.decisions.as_mut().unwrap()))
-                .field
-                .strip_prefix("decisions.")
-                .unwrap()
-                .to_owned()
-        };
-        let first = |column: &mut bytes::Bytes, value: f32| {
-            let mut numbers = column.to_vec();
-            numbers[..2].copy_from_slice(&half::f16::from_f32(value).to_le_bytes());
-            *column = numbers.into();
-        };
-        let kind = |columns: &mut Decisions, kind| {
-            let mut kinds = columns.kinds.to_vec();
-            kinds[0] = kind;
-            columns.kinds = kinds.into();
-        };
-        assert_eq!(columns(&|columns| columns.played.truncate(9)), "played");
-        assert_eq!(columns(&|columns| columns.played[0] = 1_000), "played");
-        assert_eq!(columns(&|columns| kind(columns, 3)), "kinds");
-        // Unvisited actions where nothing is recorded.
-        let named = whole().decisions.unwrap().unvisited_counts[0] > 0;
-        assert!(named, "the first position has unvisited actions");
-        assert_eq!(columns(&|columns| kind(columns, 0)), "unvisited_actions");
-        assert_eq!(
-            columns(&|columns| columns.unvisited_actions[0] = 132),
-            "unvisited_actions"
+        let whole = synthetic::with_decisions(synthetic::game(1, 10));
+        let found = validator().check(&whole).unwrap();
+        assert_eq!((found.listed.positions, found.trainable), (10, 10));
+        let columns = whole.decisions.as_ref().unwrap();
+        assert!(
+            columns.unvisited_counts[0] > 0,
+            "the first position has unvisited actions"
         );
-        let visited = whole().visit_actions[0];
-        assert_eq!(
-            columns(&|columns| columns.unvisited_actions[0] = visited),
-            "unvisited_actions"
-        );
-        assert_eq!(
-            columns(&|columns| columns.unvisited_counts[0] += 1),
-            "unvisited_actions"
-        );
-        for value in [f32::NAN, 1.5, -0.5] {
-            assert_eq!(
-                columns(&|columns| first(&mut columns.visited_priors, value)),
-                "visited_priors"
-            );
-            assert_eq!(
-                columns(&|columns| first(&mut columns.unvisited_priors, value)),
-                "unvisited_priors"
-            );
+        let visited = whole.visit_actions[0];
+        let refused = |change: &dyn Fn(&mut Decisions)| {
+            let mut game = whole.clone();
+            change(game.decisions.as_mut().unwrap());
+            validator().check(&game).unwrap_err().field
+        };
+        let cases: [(&str, &dyn Fn(&mut Decisions)); 10] = [
+            ("played", &|columns| columns.played.truncate(9)),
+            ("played", &|columns| columns.played[0] = 1_000),
+            ("kinds", &|columns| kind(columns, 3)),
+            // Unvisited actions where nothing is recorded.
+            ("unvisited_actions", &|columns| kind(columns, 0)),
+            ("unvisited_actions", &|columns| columns.unvisited_actions[0] = 132),
+            ("unvisited_actions", &|columns| {
+                columns.unvisited_actions[0] = visited
+            }),
+            ("unvisited_actions", &|columns| columns.unvisited_counts[0] += 1),
+            ("values", &|columns| columns.values = columns.values.slice(2..)),
+            // Each prior is a probability, but their sum is above 1.
+            ("visited_priors", &|columns| {
+                first(&mut columns.unvisited_priors, 0.9)
+            }),
+            ("values", &|columns| first(&mut columns.values, f32::INFINITY)),
+        ];
+        for (number, (column, change)) in cases.into_iter().enumerate() {
+            assert_eq!(refused(change), format!("decisions.{column}"), "case {number}");
         }
-        // Each prior is a probability, but their sum is above 1.
-        assert_eq!(
-            columns(&|columns| first(&mut columns.unvisited_priors, 0.9)),
-            "visited_priors"
-        );
+        type Column = fn(&mut Decisions) -> &mut bytes::Bytes;
+        let numbers: [(&str, Column, f32); 4] = [
+            ("visited_priors", |columns| &mut columns.visited_priors, -0.5),
+            ("unvisited_priors", |columns| &mut columns.unvisited_priors, -0.5),
+            ("values", |columns| &mut columns.values, -1.5),
+            ("evaluations", |columns| &mut columns.evaluations, -1.5),
+        ];
+        for (name, column, too_low) in numbers {
+            for value in [f32::NAN, 1.5, too_low] {
+                let found = refused(&|columns| first(column(columns), value));
+                assert_eq!(found, format!("decisions.{name}"), "{value}");
+            }
+        }
         // A refuted action has the prior 0.
-        let mut game = whole();
-        let columns_of = game.decisions.as_mut().unwrap();
-        first(&mut columns_of.unvisited_priors, 0.0);
+        let mut game = whole.clone();
+        first(&mut game.decisions.as_mut().unwrap().unvisited_priors, 0.0);
         validator().check(&game).unwrap();
-        for value in [f32::NAN, 1.5, -1.5, f32::INFINITY] {
-            assert_eq!(columns(&|columns| first(&mut columns.values, value)), "values");
-            assert_eq!(
-                columns(&|columns| first(&mut columns.evaluations, value)),
-                "evaluations"
-            );
-        }
+        game.visit_counts[0] += 1;
         assert_eq!(
-            columns(&|columns| columns.values = columns.values.slice(2..)),
-            "values"
-        );
-        assert_eq!(
-            refused(&|game| game.visit_counts[0] += 1).field,
+            validator().check(&game).unwrap_err().field,
             "decisions.visited_priors"
         );
-        let mut generator = generator();
-        generator.decisions = Some(generator_decisions(-0.5));
-        let error = Validator::new("generator", 0)
-            .unwrap()
-            .check(&generator)
-            .unwrap_err();
+        let one_player = Validator::new("generator", 0).unwrap();
+        let mut game = generator();
+        game.decisions = Some(generator_decisions(-0.5));
+        let error = one_player.check(&game).unwrap_err();
         assert_eq!(
             error.field, "decisions.values",
             "values of one player are in [0, 1]"
         );
-        generator.decisions = Some(generator_decisions(0.5));
-        Validator::new("generator", 0).unwrap().check(&generator).unwrap();
+        game.decisions = Some(generator_decisions(0.5));
+        one_player.check(&game).unwrap();
     }
 
     fn generator_decisions(value: f32) -> Decisions {
         let mut recorder = Recorder::default();
-        recorder.push(&Entry {
+        recorder.push(&DecisionEntry {
             kind: DecisionKind::Searched,
             visited: &[(1.0, value)],
             unvisited: &[],
@@ -573,31 +582,6 @@ mod tests {
             played: 0,
         });
         recorder.finish()
-    }
-
-    #[test]
-    fn what_a_learner_cannot_train_on_is_refused() {
-        let last = |game: &Game| game.rows.len() - 1;
-        // The indices are: one of a plane that is not sparse, and one beyond all planes. The constant is above its largest value.
-        assert_eq!(refused(|game| game.rows[40] = 25 * 64), "rows");
-        assert_eq!(refused(|game| game.rows[40] = 4_000_000_000), "rows");
-        assert_eq!(
-            refused(|game| {
-                let at = last(game);
-                game.rows[at] = 101;
-            }),
-            "rows"
-        );
-        assert_eq!(refused(|game| game.rows.truncate(10 * 37)), "rows");
-        assert_eq!(refused(|game| game.visit_actions[0] = 132), "visit_actions");
-        assert_eq!(refused(|game| game.visit_actions[0] = 1_000_000), "visit_actions");
-        assert_eq!(refused(|game| game.root_values[0] = -1.5), "root_values");
-        let mut rounded = synthetic::game(1, 10);
-        rounded.root_values[0] = 1.000_001;
-        validator().check(&rounded).unwrap();
-        let error = Validator::new("gomok", 0).unwrap_err().to_string();
-        assert!(error.contains("did you mean gomoku"), "{error}");
-        assert!(Validator::new("paco-sako", 8).is_err());
     }
 
     /// Returns a game with one player and rows of varying length.

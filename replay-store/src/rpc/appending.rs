@@ -12,7 +12,7 @@ use tonic::{Status, Streaming};
 use super::shutting_down;
 use crate::{
     error::StoreFailed, record, settings::MAX_UNACKNOWLEDGED, store::Store, store::append::Verdict,
-    store::shared::State,
+    store::shared::StoreState,
 };
 
 /// Maximum number of actions of a game that is packed on the async thread (in less than a millisecond). Longer games are packed on a
@@ -96,12 +96,10 @@ async fn wait_for_uses(store: &Arc<Store>, slot: AckPermit, id: &[u8]) -> Result
     if tokio::time::timeout(MAX_HOLD, freed).await.is_ok() {
         return Ok(slot);
     }
-    store.metrics().held();
-    let refused = Verdict::Refused {
-        reason: "the learner is behind: positions have been used less often than replay.min_uses requires"
-            .into(),
-        retry: true,
-    };
+    store.metrics().held.increment(1);
+    let refused = Verdict::refused_for_now(
+        "the learner is behind: positions have been used less often than replay.min_uses requires",
+    );
     slot.send(Ok(refused.ack(id.to_vec().into())));
     Err(HeldBack)
 }
@@ -133,10 +131,7 @@ async fn queue(store: &Arc<Store>, game: Game, slot: AckPermit) -> Result<(), St
             store.append(checked, record, reply).await
         }
         Err(error) => {
-            let refused = Verdict::Refused {
-                reason: format!("cannot be packed: {error}"),
-                retry: true,
-            };
+            let refused = Verdict::refused_for_now(format!("cannot be packed: {error}"));
             slot.send(Ok(refused.ack(id)));
             Ok(())
         }
@@ -144,9 +139,13 @@ async fn queue(store: &Arc<Store>, game: Game, slot: AckPermit) -> Result<(), St
 }
 
 /// Resolves when the store has failed.
-async fn failure(state: &mut tokio::sync::watch::Receiver<State>) -> Status {
-    match state.wait_for(|state| *state != State::Running).await.as_deref() {
-        Ok(State::Failed(failure)) => Status::unavailable(failure.to_string()),
+async fn failure(state: &mut tokio::sync::watch::Receiver<StoreState>) -> Status {
+    match state
+        .wait_for(|state| *state != StoreState::Running)
+        .await
+        .as_deref()
+    {
+        Ok(StoreState::Failed(failure)) => Status::unavailable(failure.to_string()),
         _ => shutting_down(),
     }
 }

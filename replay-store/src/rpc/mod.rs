@@ -26,7 +26,7 @@ use crate::{
     log::frame::Id,
     record::filter::Filter,
     settings::{MAX_GAME_BYTES, MAX_KNOWN_IDS, MAX_LISTED},
-    store::{DeleteError, GetError, Store, listing::Listing},
+    store::{DeleteError, GetError, Listing, Store},
     window::catalog::{Cursor, Place},
 };
 
@@ -217,10 +217,7 @@ impl ReplayStore for Rpc {
             positions = deleted.positions,
             "games were deleted on request"
         );
-        Ok(Response::new(DeleteGamesReply {
-            games: deleted.games,
-            positions: deleted.positions,
-        }))
+        Ok(Response::new(deleted))
     }
 
     async fn export(&self, request: Request<ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
@@ -228,7 +225,6 @@ impl ReplayStore for Rpc {
             from_sequence,
             to_sequence,
             filter,
-            drawn_from,
         } = request.into_inner();
         let filter = Arc::new(parse_filter(filter)?);
         let to = if to_sequence == 0 { u64::MAX } else { to_sequence };
@@ -240,7 +236,7 @@ impl ReplayStore for Rpc {
             loop {
                 let filter = Arc::clone(&filter);
                 let step = rpc
-                    .blocking(move |store| store.export((from, to), EXPORT_STEP, &filter, drawn_from))
+                    .blocking(move |store| store.export((from, to), EXPORT_STEP, &filter))
                     .await;
                 let step = match step {
                     Ok(Some(step)) => step,

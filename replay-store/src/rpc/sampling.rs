@@ -12,9 +12,8 @@ use super::shutting_down;
 use crate::{
     log::drawn::BatchKey,
     settings::MAX_BATCH_POSITIONS,
-    store::shared::State,
+    store::shared::StoreState,
     store::{SampleError, Store},
-    window::sampler::EvaluationSet,
 };
 
 /// Maximum number of drawn batches that wait for the client.
@@ -61,10 +60,10 @@ pub(super) fn start(
     Ok(ReceiverStream::new(stream))
 }
 
-/// Sends evaluation batches of `set`. Sends none if the set has no positions.
+/// Sends batches on which a network is measured. Sends none if there are no positions of this purpose.
 async fn run_evaluation(
     store: &Arc<Store>,
-    set: EvaluationSet,
+    purpose: Purpose,
     request: &SampleRequest,
     batches: &mpsc::Sender<Result<Batch, Status>>,
 ) -> Result<(), Status> {
@@ -72,7 +71,7 @@ async fn run_evaluation(
         let (drawing, with_decisions) = (Arc::clone(store), request.decisions);
         let (seed, size) = (request.seed, request.batch_size as usize);
         let number = request.first_batch.wrapping_add(at);
-        let draw = move || drawing.evaluation_batch(set, seed, number, size, with_decisions);
+        let draw = move || drawing.evaluation_batch(purpose, seed, number, size, with_decisions);
         let drawn = tokio::task::spawn_blocking(draw)
             .await
             .map_err(|error| Status::internal(error.to_string()))?;
@@ -94,14 +93,9 @@ async fn run(
     request: &SampleRequest,
     batches: &mpsc::Sender<Result<Batch, Status>>,
 ) -> Result<(), Status> {
-    match request.purpose() {
-        Purpose::Training => {}
-        Purpose::HeldOut => {
-            return run_evaluation(store, EvaluationSet::HeldOut, request, batches).await;
-        }
-        Purpose::Trained => {
-            return run_evaluation(store, EvaluationSet::Trained, request, batches).await;
-        }
+    let purpose = request.purpose();
+    if purpose != Purpose::Training {
+        return run_evaluation(store, purpose, request, batches).await;
     }
     let mut positions = store.positions();
     let mut state = store.state();
@@ -116,7 +110,7 @@ async fn run(
                 tokio::select! {
                     changed = positions.changed() => changed.map_err(|_| shutting_down())?,
                     () = tokio::time::sleep(RECHECK_INTERVAL) => {}
-                    _ = state.wait_for(|state| matches!(state, State::Failed(_))) => {
+                    _ = state.wait_for(|state| matches!(state, StoreState::Failed(_))) => {
                         return Err(Status::unavailable("the replay store has failed"));
                     }
                 }

@@ -1,7 +1,7 @@
 //! Commands to the writer thread: a game that is being stored, with the message that its sender receives, and others.
 
 use bytes::Bytes;
-use proto::v1::AppendAck;
+use proto::v1::{AppendAck, DeleteGamesReply};
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::{error::VolumeError, log::frame::Id, record::validate::Checked};
@@ -28,6 +28,14 @@ impl Verdict {
         Self::Refused {
             reason: reason.to_string(),
             retry: false,
+        }
+    }
+
+    /// Returns a temporary refusal, after which the sender sends the game again.
+    pub fn refused_for_now(reason: impl ToString) -> Self {
+        Self::Refused {
+            reason: reason.to_string(),
+            retry: true,
         }
     }
 
@@ -79,18 +87,9 @@ pub enum Command {
     /// Makes a game durable.
     Append(Pending),
     /// Deletes games. The reply is sent when the deletion is durable.
-    Delete(Vec<u64>, oneshot::Sender<Result<Deleted, VolumeError>>),
+    Delete(Vec<u64>, oneshot::Sender<Result<DeleteGamesReply, VolumeError>>),
     /// Reports that more volumes are in the archive, so that retired ones can be removed.
     Archived,
     /// Commits the waiting games and closes the store.
     Close,
-}
-
-/// Counts of what a deletion removed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Deleted {
-    /// Number of games.
-    pub games: u64,
-    /// Number of their positions with visit counts.
-    pub positions: u64,
 }

@@ -169,7 +169,8 @@ impl Archiver {
         loop {
             let sealed = self.shared.volumes.sealed();
             self.set_archived_to(&sealed, &archived).await;
-            self.shared.metrics.unarchived(self.shared.unarchived());
+            let unarchived = self.shared.unarchived();
+            self.shared.metrics.unarchived_volumes.set(unarchived as f64);
             let next = sealed.iter().find(|(volume, _)| {
                 !archived.contains(&volume.first()) && !damaged.contains(&volume.first())
             });
@@ -234,13 +235,12 @@ impl Archiver {
             };
             let reason = match written {
                 Ok((bytes, games)) => {
-                    self.shared.metrics.archived(bytes);
                     tracing::info!(first, last, games, bytes, "a sealed volume is in the archive");
                     return Outcome::Archived;
                 }
                 Err(reason) => reason,
             };
-            self.shared.metrics.archive_failed();
+            self.shared.metrics.archive_failures.increment(1);
             // Attempts 1, 2, 4, 8, … are logged, so that a long outage does not fill the disk with log lines.
             if (backoff.attempts() + 1).is_power_of_two() {
                 tracing::warn!(

@@ -27,7 +27,7 @@ pub struct Identity {
     /// Name of the store's folder in an archive. Drawn at random when the store is first opened with an archive, so that stores do not
     /// share names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub archive_name: Option<String>,
+    archive_name: Option<String>,
 }
 
 impl Identity {
@@ -41,11 +41,22 @@ impl Identity {
         }
     }
 
-    /// Writes the identity atomically and durably.
+    /// Returns the name of the store in an archive, which is drawn and saved first if there is none.
     ///
     /// # Errors
     /// The error of the file system.
-    pub fn save(&self, files: &dyn Files, folder: &Path) -> io::Result<()> {
+    pub fn archive_name(&mut self, files: &dyn Files, folder: &Path) -> io::Result<String> {
+        if let Some(name) = &self.archive_name {
+            return Ok(name.clone());
+        }
+        let name = format!("store-{:016x}", rand::random::<u64>());
+        self.archive_name = Some(name.clone());
+        self.save(files, folder)?;
+        Ok(name)
+    }
+
+    /// Writes the identity atomically and durably.
+    fn save(&self, files: &dyn Files, folder: &Path) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(self)?;
         files.replace(&folder.join(FILE), &text)
     }
@@ -54,11 +65,8 @@ impl Identity {
 const FILE: &str = "store.json";
 const LOCK: &str = "lock";
 
-/// Lock of a folder, released when it is dropped.
-#[derive(Debug)]
-pub struct Claim {
-    _lock: Option<Box<dyn LockGuard>>,
-}
+/// Lock of a folder, released when it is dropped. A store that is open for reading may have none.
+pub type Claim = Option<LockGuard>;
 
 /// Locks a store's folder for writing, creates it if it does not exist, and reads its identity.
 ///
@@ -77,9 +85,10 @@ pub fn claim(files: &dyn Files, settings: &Settings) -> Result<(Claim, Identity)
             .iter()
             .all(|entry| entry.path.file_name().is_some_and(is_known))
         {
-            return Err(OpenError::Foreign {
-                folder: folder.into(),
-            });
+            return Err(OpenError::Refused(format!(
+                "{} holds files but no replay store; choose an empty folder",
+                folder.display()
+            )));
         }
     }
     files.create_folder(folder).map_err(OpenError::io(folder))?;
@@ -98,15 +107,15 @@ pub fn claim(files: &dyn Files, settings: &Settings) -> Result<(Claim, Identity)
         identity.save(files, folder).map_err(OpenError::io(&file))?;
         identity
     };
-    Ok((Claim { _lock: Some(lock) }, identity))
+    Ok((Some(lock), identity))
 }
 
-/// Locks the folder of an existing store against writers, and reads its identity. A folder without a lock file, for example a
+/// Locks the folder of an existing store against writers, and checks its identity. A folder without a lock file, for example a
 /// copy, is not locked.
 ///
 /// # Errors
 /// [`OpenError`] as for [`claim`], and if there is no store.
-pub fn claim_to_read(files: &dyn Files, settings: &Settings) -> Result<(Claim, Identity), OpenError> {
+pub fn claim_to_read(files: &dyn Files, settings: &Settings) -> Result<Claim, OpenError> {
     let folder = settings.folder.as_path();
     let lock_path = folder.join(LOCK);
     let lock = match files.exists(&lock_path) {
@@ -120,8 +129,8 @@ pub fn claim_to_read(files: &dyn Files, settings: &Settings) -> Result<(Claim, I
         ),
         false => None,
     };
-    let identity = read(files, settings)?;
-    Ok((Claim { _lock: lock }, identity))
+    read(files, settings)?;
+    Ok(lock)
 }
 
 /// Reads the identity of the store in the folder.
@@ -134,9 +143,12 @@ fn read(files: &dyn Files, settings: &Settings) -> Result<Identity, OpenError> {
     }
 
     let file = settings.folder.join(FILE);
-    let damaged = |problem: serde_json::Error| OpenError::Identity {
-        file: file.clone(),
-        problem: problem.to_string(),
+    let folder = settings.folder.display();
+    let damaged = |problem: serde_json::Error| {
+        OpenError::Refused(format!(
+            "{} is damaged ({problem}); restore it, or move the folder away to start afresh",
+            file.display()
+        ))
     };
     let text = files.read(&file).map_err(OpenError::io(&file))?;
     match serde_json::from_slice(&text).map_err(damaged)? {
@@ -148,9 +160,10 @@ fn read(files: &dyn Files, settings: &Settings) -> Result<Identity, OpenError> {
             version: None,
             format: Some(_),
         } => {
-            return Err(OpenError::Earlier {
-                folder: settings.folder.clone(),
-            });
+            return Err(OpenError::Refused(format!(
+                "{folder} was written by a build before release 0.1, whose formats this build does not read; nothing was changed. \
+                 Begin a new run, or use the build that wrote it"
+            )));
         }
         Versions { version, .. } => {
             let found = version.map_or_else(|| "no version".into(), |version| format!("version {version}"));
@@ -159,11 +172,10 @@ fn read(files: &dyn Files, settings: &Settings) -> Result<Identity, OpenError> {
     }
     let identity: Identity = serde_json::from_slice(&text).map_err(damaged)?;
     if (identity.game.as_str(), identity.options) != (&settings.game, settings.options) {
-        return Err(OpenError::OtherGame {
-            folder: settings.folder.clone(),
-            stored: format!("{} (options {})", identity.game, identity.options),
-            requested: format!("{} (options {})", settings.game, settings.options),
-        });
+        return Err(OpenError::Refused(format!(
+            "{folder} holds games of {} (options {}), this run plays {} (options {}); choose another folder for this run",
+            identity.game, identity.options, settings.game, settings.options
+        )));
     }
     Ok(identity)
 }
@@ -188,8 +200,8 @@ mod tests {
         let (first, mut identity) = claim(&path, "chess", 0).unwrap();
         let error = claim(&path, "chess", 0).unwrap_err();
         assert!(matches!(error, OpenError::InUse { .. }), "{error}");
-        identity.archive_name = Some("store-1".into());
-        identity.save(&Real, &path).unwrap();
+        let name = identity.archive_name(&Real, &path).unwrap();
+        assert_eq!(identity.archive_name(&Real, &path).unwrap(), name);
         drop(first);
         let error = claim(&path, "othello", 0).unwrap_err();
         assert!(error.to_string().contains("chess"), "{error}");
@@ -202,18 +214,18 @@ mod tests {
         let path = folder.path();
         fs::write(path.join("thesis.tex"), "years of work").unwrap();
         let error = claim(path, "chess", 0).unwrap_err();
-        assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+        assert!(error.to_string().contains("no replay store"), "{error}");
         assert_eq!(fs::read_dir(path).unwrap().count(), 1);
         fs::write(path.join(FILE), "{\"format\":").unwrap();
         let error = claim(path, "chess", 0).unwrap_err();
-        assert!(matches!(error, OpenError::Identity { .. }), "{error}");
+        assert!(error.to_string().contains("is damaged (EOF"), "{error}");
         fs::write(path.join(FILE), "{\"version\":4,\"shards\":3}").unwrap();
         let error = claim(path, "chess", 0).unwrap_err();
         assert!(matches!(error, OpenError::Newer { .. }), "{error}");
         assert!(error.to_string().contains("version 4"), "{error}");
         fs::write(path.join(FILE), "{\"format\":3,\"game\":\"chess\",\"options\":0}").unwrap();
         let error = claim(path, "chess", 0).unwrap_err();
-        assert!(matches!(error, OpenError::Earlier { .. }), "{error}");
+        assert!(error.to_string().contains("before release 0.1"), "{error}");
         assert_eq!(fs::read_dir(path).unwrap().count(), 2, "no lock file is made");
     }
 }

@@ -6,15 +6,13 @@
 //! | [`identity`] | the game and representation of a folder, and the lock that excludes a second process |
 //! | [`append`], [`writer`] | storing games: the queue, and the thread that writes |
 //! | [`sampling`] | drawing batches |
-//! | [`reading`] | games by id and by filter |
-//! | [`listing`] | pages of games in an order |
+//! | [`reading`] | games by id and by filter, and pages of games in an order |
 //! | [`archiver`] | writing sealed volumes to the archive |
 //! | [`shared`] | the parts that the threads of a store share |
 
 pub mod append;
 pub mod archiver;
 pub mod identity;
-pub mod listing;
 pub mod open;
 pub mod reading;
 pub mod sampling;
@@ -28,14 +26,12 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use proto::v1::{Game, StatsReply};
+use proto::v1::{DeleteGamesReply, Game, StatsReply};
 use service::contain;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use crate::{
-    damage::{Damage, Loss},
-    error::{OpenError, StoreFailed, VolumeError},
-    index::{Index, Indexing},
+    error::{Damage, Loss, OpenError, StoreFailed, VolumeError},
     log::{
         files::{Files, Real},
         frame::Id,
@@ -49,13 +45,13 @@ use crate::{
     settings::{MAX_COMMIT_GAMES, MAX_QUEUED_KIB, MAX_RECORD_BYTES, Settings},
     window::uses_bound::UsesBound,
 };
-use append::{Command, Deleted, Pending, Reply, Verdict};
+use append::{Command, Pending, Reply, Verdict};
 use archiver::{Archiver, Archiving};
 use identity::Claim;
-use shared::{Shared, State};
+use shared::{Shared, StoreState};
 use writer::Writer;
 
-pub use reading::{Exported, GetError};
+pub use reading::{Exported, GetError, Listing, Page};
 pub use sampling::SampleError;
 
 /// An open store. [`Store::close`] waits until all games are written. If the store is dropped instead, this happens in the background.
@@ -67,10 +63,9 @@ pub struct Store {
     writer: Mutex<Option<JoinHandle<()>>>,
     /// The archiver thread; `None` without an archive.
     archiver: Mutex<Option<Archiving>>,
-    /// The thread that writes the index.
-    indexer: Mutex<Option<Indexing>>,
     /// Lock of a store that is open for reading. If the store is open for writing, the writer has the lock.
-    reading: Option<Claim>,
+    _claim: Claim,
+    is_read_only: bool,
     damage: Damage,
 }
 
@@ -82,6 +77,8 @@ pub struct Opening {
     pub probe: Box<dyn Probe>,
     /// True if a damaged store is repaired, false if it is refused.
     pub repairs: bool,
+    /// False if every game is read and the index is written anew. With an index, damage is found when the game is read.
+    pub trusts_index: bool,
 }
 
 impl Opening {
@@ -89,8 +86,9 @@ impl Opening {
     pub fn of(folder: &Path) -> Self {
         Self {
             files: Arc::new(Real),
-            probe: Box::new(FileSystem::new(folder)),
+            probe: Box::new(FileSystem(folder.into())),
             repairs: true,
+            trusts_index: true,
         }
     }
 }
@@ -126,7 +124,8 @@ impl Store {
         // Without a receiver the queue refuses every game.
         let (queue, _) = mpsc::channel(1);
         Ok(Self {
-            reading: Some(opened.claim),
+            _claim: opened.claim,
+            is_read_only: true,
             ..Self::new(Arc::new(opened.shared), queue, opened.damage)
         })
     }
@@ -137,10 +136,9 @@ impl Store {
     /// [`OpenError`]
     pub fn open_with(settings: Settings, opening: Opening) -> Result<Self, OpenError> {
         let room = Room::new(opening.probe, settings.max_disk_bytes, settings.min_free_bytes);
-        let opened = open::open(settings, opening.files, opening.repairs)?;
+        let opened = open::open(settings, opening.files, opening.repairs, opening.trusts_index)?;
         let shared = Arc::new(opened.shared);
         let (queue, waiting) = mpsc::channel(MAX_COMMIT_GAMES);
-        let archive_name = opened.identity.archive_name.clone();
         let writer = Writer::new(Arc::clone(&shared), opened.claim, room, opened.fill);
         let writer = thread::Builder::new()
             .name("replay-writer".into())
@@ -162,19 +160,13 @@ impl Store {
                 }
             })
             .map_err(OpenError::io("replay-writer"))?;
-        let archiver = match (opened.archive_store, archive_name) {
-            (Some(archive_store), Some(name)) => {
-                let archiver = Archiver::new(archive_store, name, Arc::clone(&shared), queue.downgrade());
-                Some(archiver.start().map_err(OpenError::io("replay-archiver"))?)
-            }
-            _ => None,
-        };
-        let indexer = shared.index.as_ref().map(Index::start).transpose();
-        let indexer = indexer.map_err(OpenError::io("replay-indexer"))?;
+        let archiver = opened.archive.map(|(archive_store, name)| {
+            Archiver::new(archive_store, name, Arc::clone(&shared), queue.downgrade()).start()
+        });
+        let archiver = archiver.transpose().map_err(OpenError::io("replay-archiver"))?;
         Ok(Self {
             archiver: Mutex::new(archiver),
             writer: Mutex::new(Some(writer)),
-            indexer: Mutex::new(indexer),
             ..Self::new(shared, queue, opened.damage)
         })
     }
@@ -187,8 +179,8 @@ impl Store {
             queued: Arc::new(Semaphore::new(MAX_QUEUED_KIB as usize)),
             writer: Mutex::new(None),
             archiver: Mutex::new(None),
-            indexer: Mutex::new(None),
-            reading: None,
+            _claim: None,
+            is_read_only: false,
             damage,
         }
     }
@@ -199,12 +191,12 @@ impl Store {
     }
 
     /// Returns the Prometheus metrics of the store.
-    pub fn metrics(&self) -> &Metrics {
+    pub(crate) fn metrics(&self) -> &Metrics {
         &self.shared.metrics
     }
 
     /// Returns a receiver of the state of the store.
-    pub fn state(&self) -> watch::Receiver<State> {
+    pub fn state(&self) -> watch::Receiver<StoreState> {
         self.shared.state.subscribe()
     }
 
@@ -225,7 +217,7 @@ impl Store {
 
     /// True if the store is open for reading only.
     pub fn is_read_only(&self) -> bool {
-        self.reading.is_some()
+        self.is_read_only
     }
 
     /// Queues a checked and packed game, and waits while the queue is full. `reply` is called when the verdict is durable, and is dropped
@@ -306,7 +298,7 @@ impl Store {
     ///
     /// # Errors
     /// [`DeleteError`]
-    pub async fn delete(&self, sequences: Vec<u64>) -> Result<Deleted, DeleteError> {
+    pub async fn delete(&self, sequences: Vec<u64>) -> Result<DeleteGamesReply, DeleteError> {
         let (tell, told) = oneshot::channel();
         let stopped = || DeleteError::Failed(self.stopped());
         self.queue
@@ -368,23 +360,20 @@ impl Store {
         if let Some(writer) = self.writer.lock().take() {
             let _ = writer.join();
         }
-        if let Some(indexer) = self.indexer.lock().take() {
-            indexer.end();
-        }
         self.shared.volumes.clear();
         match &*self.shared.state.borrow() {
-            State::Failed(failure) => Err(failure.clone()),
-            State::Running | State::Closed => Ok(()),
+            StoreState::Failed(failure) => Err(failure.clone()),
+            StoreState::Running | StoreState::Closed => Ok(()),
         }
     }
 
     fn stopped(&self) -> StoreFailed {
         match &*self.shared.state.borrow() {
-            State::Failed(failure) => failure.clone(),
-            State::Running | State::Closed if self.is_read_only() => StoreFailed {
+            StoreState::Failed(failure) => failure.clone(),
+            StoreState::Running | StoreState::Closed if self.is_read_only() => StoreFailed {
                 reason: "it is open for reading only".into(),
             },
-            State::Running | State::Closed => StoreFailed {
+            StoreState::Running | StoreState::Closed => StoreFailed {
                 reason: "the store is being closed".into(),
             },
         }

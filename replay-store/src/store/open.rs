@@ -4,7 +4,7 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, atomic::AtomicU64},
 };
 
@@ -13,14 +13,13 @@ use proto::ids::hex;
 use tokio::sync::{Notify, watch};
 
 use crate::{
-    damage::Damage,
-    error::OpenError,
+    error::{Damage, OpenError},
     exchange::archive_store::ArchiveStore,
     index::Index,
     log::{
-        drawn::{DrawnBatches, DrawnError},
+        drawn::DrawnBatches,
         files::Files,
-        ledger::{Ledger, LedgerFile, LedgerRead, LiveLedger, SharedLedger},
+        ledger::{Ledger, LedgerRead, LiveLedger, SharedLedger},
         recover::{self, Found},
         volume::Volumes,
     },
@@ -28,8 +27,8 @@ use crate::{
     record::validate::Validator,
     settings::Settings,
     store::{
-        identity::{self, Claim, Identity},
-        shared::{Fill, Shared, State, volume_folder, volumes_folder},
+        identity::{self, Claim},
+        shared::{Fill, Shared, StoreState, volume_folder, volumes_folder},
     },
     window::{
         Window,
@@ -41,18 +40,16 @@ use crate::{
 
 /// A store that is open and has no threads yet.
 pub struct Opened {
-    /// State that the threads of the store share.
+    /// StoreState that the threads of the store share.
     pub shared: Shared,
     /// Lock of the folder.
     pub claim: Claim,
-    /// Identity of the store.
-    pub identity: Identity,
     /// Contents of the newest volume.
     pub fill: Fill,
     /// Damage that was found by this opening.
     pub damage: Damage,
-    /// Archive of sealed volumes; `None` without an archive.
-    pub archive_store: Option<ArchiveStore>,
+    /// Archive of sealed volumes, and the name of the store in it; `None` without an archive.
+    pub archive: Option<(ArchiveStore, String)>,
 }
 
 /// Contents of a store's folder. Nothing was changed to read them.
@@ -60,37 +57,41 @@ struct Contents {
     ledger: Ledger,
     ledger_file: LedgerRead,
     drawn: DrawnBatches,
-    index: Option<Arc<Index>>,
+    index: Option<Index>,
     labels: Labels,
     validator: Validator,
     volumes: Vec<Found>,
     damage: Damage,
 }
 
-/// Opens the store that `settings` describe, or creates it. If `repairs` is false, a damaged store is refused.
+/// Opens the store that `settings` describe, or creates it. If `repairs` is false, a damaged store is refused. If `trusts_index` is false,
+/// every game is read.
 ///
 /// # Errors
 /// [`OpenError`]. After [`OpenError::Newer`] and [`OpenError::Damaged`] nothing but the index is changed; after other errors some volumes
 /// may be repaired.
-pub fn open(settings: Settings, files: Arc<dyn Files>, repairs: bool) -> Result<Opened, OpenError> {
+pub fn open(
+    settings: Settings,
+    files: Arc<dyn Files>,
+    repairs: bool,
+    trusts_index: bool,
+) -> Result<Opened, OpenError> {
     let folder = settings.folder.clone();
     let (claim, mut identity) = identity::claim(files.as_ref(), &settings)?;
-    let mut contents = read(&settings, &files, settings.index.as_deref())?;
+    let mut contents = read(&settings, &files, Some(trusts_index))?;
     if !repairs && !contents.damage.is_none() {
         return Err(OpenError::Damaged(contents.damage));
     }
     report(&contents);
 
-    let archive_store = match settings.archive.as_str() {
+    let archive = match settings.archive.as_str() {
         "" => None,
-        location => Some(ArchiveStore::open(location)?),
+        location => {
+            let archive_store = ArchiveStore::open(location)?;
+            let name = identity.archive_name(files.as_ref(), &folder);
+            Some((archive_store, name.map_err(OpenError::io(&folder))?))
+        }
     };
-    if archive_store.is_some() && identity.archive_name.is_none() {
-        identity.archive_name = Some(format!("store-{:016x}", rand::random::<u64>()));
-        identity
-            .save(files.as_ref(), &folder)
-            .map_err(OpenError::io(&folder))?;
-    }
     let volumes = volumes_folder(&folder);
     recover::finish_removals(files.as_ref(), &volumes).map_err(OpenError::io(&volumes))?;
     for found in &mut contents.volumes {
@@ -103,20 +104,15 @@ pub fn open(settings: Settings, files: Arc<dyn Files>, repairs: bool) -> Result<
         }
     }
     let ledger_path = folder.join("ledger");
-    let ledger = LedgerFile::open(files.as_ref(), &ledger_path, &contents.ledger_file)
-        .and_then(|file| LiveLedger::new(file, contents.ledger))
-        .map_err(OpenError::io(&ledger_path))?;
+    let ledger = LiveLedger::open(
+        files.as_ref(),
+        &ledger_path,
+        &contents.ledger_file,
+        contents.ledger,
+    )
+    .map_err(OpenError::io(&ledger_path))?;
     files.sync_folder(&folder).map_err(OpenError::io(&folder))?;
-    let archived_to = if archive_store.is_some() { 0 } else { u64::MAX };
-    let (shared, fill, damage) = assemble(settings, files, contents, ledger, archived_to);
-    Ok(Opened {
-        shared,
-        claim,
-        identity,
-        fill,
-        damage,
-        archive_store,
-    })
+    Ok(assemble(settings, files, contents, ledger, claim, archive))
 }
 
 /// Opens an existing store for reading. Nothing on the disk is changed, and damage is not repaired.
@@ -124,48 +120,30 @@ pub fn open(settings: Settings, files: Arc<dyn Files>, repairs: bool) -> Result<
 /// # Errors
 /// [`OpenError`]
 pub fn open_to_read(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenError> {
-    let (claim, identity) = identity::claim_to_read(files.as_ref(), &settings)?;
+    let claim = identity::claim_to_read(files.as_ref(), &settings)?;
     let contents = read(&settings, &files, None)?;
     let ledger = LiveLedger::to_read(contents.ledger);
-    let (shared, fill, damage) = assemble(settings, files, contents, ledger, u64::MAX);
-    Ok(Opened {
-        shared,
-        claim,
-        identity,
-        fill,
-        damage,
-        archive_store: None,
-    })
+    Ok(assemble(settings, files, contents, ledger, claim, None))
 }
 
-/// Reads the whole folder, with the index in the folder `index`, and changes nothing but the index.
-fn read(settings: &Settings, files: &Arc<dyn Files>, index: Option<&Path>) -> Result<Contents, OpenError> {
+/// Reads the whole folder, and changes nothing but the index. `index` says whether the index is trusted or written anew; `None` to read
+/// without an index.
+fn read(settings: &Settings, files: &Arc<dyn Files>, index: Option<bool>) -> Result<Contents, OpenError> {
     let folder = &settings.folder;
     let validator = Validator::new(&settings.game, settings.options)?;
-    let newer = |path: PathBuf, frame: String| OpenError::Newer {
-        path,
-        found: format!("frame {frame}"),
+    let ledger_file = LedgerRead::read(files.as_ref(), &folder.join("ledger"))?;
+    let mut ledger = ledger_file.ledger;
+    let mut damage = Damage {
+        is_ledger_lost: ledger_file.is_damaged,
+        ..Damage::default()
     };
-    let ledger_path = folder.join("ledger");
-    let ledger_file = LedgerFile::read(files.as_ref(), &ledger_path).map_err(OpenError::io(&ledger_path))?;
-    let mut damage = Damage::default();
-    let mut ledger = match &ledger_file {
-        LedgerRead::Valid { ledger, .. } => *ledger,
-        LedgerRead::New => Ledger::new(),
-        LedgerRead::Damaged => {
-            damage.is_ledger_lost = true;
-            Ledger::new()
-        }
-        LedgerRead::Newer(frame) => return Err(newer(ledger_path, frame.clone())),
-    };
-    let drawn = folder.join("drawn");
-    let drawn = DrawnBatches::read(files, &drawn).map_err(|error| match error {
-        DrawnError::Io(error) => OpenError::io(drawn)(error),
-        DrawnError::Newer(path, frame) => newer(path, frame),
-    })?;
+    let drawn = DrawnBatches::read(files, &folder.join("drawn"))?;
 
     let firsts = firsts(files.as_ref(), &volumes_folder(folder), &ledger)?;
-    let index = index.and_then(open_index);
+    let index = index.and_then(|is_trusted| {
+        let known = firsts.iter().copied().filter(|_| is_trusted);
+        open_index(files, &folder.join("index"), known)
+    });
     let mut labels = Labels::default();
     let mut volumes = Vec::with_capacity(firsts.len());
     for (at, &first) in firsts.iter().enumerate() {
@@ -194,8 +172,9 @@ fn assemble(
     files: Arc<dyn Files>,
     contents: Contents,
     ledger: LiveLedger,
-    archived_to: u64,
-) -> (Shared, Fill, Damage) {
+    claim: Claim,
+    archive: Option<(ArchiveStore, String)>,
+) -> Opened {
     let Contents {
         drawn,
         index,
@@ -207,7 +186,7 @@ fn assemble(
     } = contents;
     let all = Volumes::default();
     let mut window = Window::new(settings.window_positions);
-    let mut known: HashMap<_, u64> = HashMap::new();
+    let mut known = HashMap::new();
     let mut catalog = Catalog::new(labels);
     let mut fill = Fill::default();
     for found in volumes {
@@ -218,9 +197,6 @@ fn assemble(
             fill.bytes += u64::from(row.bytes);
             known.insert(row.id, row.sequence);
             window.push(row.sequence, uses, row.bytes);
-            if let Some(&replaced) = row.replaces.and_then(|id| known.get(&id)) {
-                window.exclude(replaced);
-            }
             catalog.push(row.sequence, row.listed);
         }
         known.extend(found.deleted.into_iter().map(|(sequence, id)| (id, sequence)));
@@ -228,7 +204,7 @@ fn assemble(
     }
     let positions = window.positions();
     let shared = Shared {
-        archived_to: AtomicU64::new(archived_to),
+        archived_to: AtomicU64::new(if archive.is_some() { 0 } else { u64::MAX }),
         sealed: Notify::new(),
         files,
         cache: Cache::new(settings.cache_bytes),
@@ -245,25 +221,32 @@ fn assemble(
         uses_bound: UsesBound::default(),
         unreadable: Mutex::new(BTreeSet::new()),
         positions: watch::Sender::new(positions),
-        state: watch::Sender::new(State::Running),
+        state: watch::Sender::new(StoreState::Running),
         room_warning: Mutex::new(None),
     };
-    shared.metrics.damaged(damage.losses.len() as u64);
-    if let Some(index) = &shared.index {
-        shared.metrics.index_rebuilt(index.discarded());
+    shared.metrics.damaged.increment(damage.losses.len() as u64);
+    shared.report_index();
+    shared.metrics.window_changed(&shared.window.read());
+    Opened {
+        shared,
+        claim,
+        fill,
+        damage,
+        archive,
     }
-    shared.report_window(&shared.window.read());
-    (shared, fill, damage)
 }
 
 /// Opens the index; the store works without one if that fails.
-fn open_index(folder: &Path) -> Option<Arc<Index>> {
-    Index::open(folder)
+fn open_index(
+    files: &Arc<dyn Files>,
+    folder: &Path,
+    volumes: impl IntoIterator<Item = u64>,
+) -> Option<Index> {
+    Index::open(Arc::clone(files), folder, volumes)
         .inspect_err(|error| {
             tracing::error!(folder = %folder.display(), %error, "the store works without its index");
         })
         .ok()
-        .map(Arc::new)
 }
 
 /// Returns the first sequence numbers of the volumes, ascending; at least one.

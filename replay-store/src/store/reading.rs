@@ -1,17 +1,48 @@
-//! Reading games by id, by sequence number and by filter.
+//! Reading games by id, by sequence number and by filter, and pages of games in an order. The catalog names the candidates of a page;
+//! the record of each game decides.
 
 use std::collections::HashSet;
 
 use bytes::Bytes;
 use proto::v1::{Game, GameSort, GameSummary, StoredGame};
 
-use super::{Store, listing::Listing};
+use super::Store;
 use crate::{
     error::ReadError,
     log::frame::Id,
-    record::{self, filter::Filter},
-    window::catalog::{self, Place},
+    record::{self, Summary, filter::Filter},
+    window::catalog::{self, Cursor, Listed, Place},
 };
+
+/// Maximum number of candidates of one page. It limits the time of a request whose filter selects few games.
+const MAX_CANDIDATES: usize = 20_000;
+
+/// Number of candidates that are taken from the catalog at a time.
+const BATCH: usize = 1024;
+
+/// A request for a page.
+#[derive(Clone, Copy, Debug)]
+pub struct Listing {
+    /// Order of the games.
+    pub sort: GameSort,
+    /// True to begin with the newest, longest or most surprising games.
+    pub descending: bool,
+    /// Maximum number of games of the page.
+    pub limit: usize,
+    /// End of the previous page; `None` for the first page.
+    pub after: Option<Place>,
+}
+
+/// A page of games.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Page {
+    /// The games, in the requested order. There may be fewer than requested, or none, before the last page.
+    pub games: Vec<GameSummary>,
+    /// Beginning of the next page; `None` after the last page.
+    pub next: Option<Cursor>,
+    /// Number of games that were left out because they cannot be read.
+    pub unreadable: u32,
+}
 
 /// Error: a game cannot be returned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,15 +72,16 @@ impl Store {
         })
     }
 
-    /// Returns the sequence numbers of the known games among these ids.
-    pub(super) fn known(&self, ids: &[Bytes]) -> HashSet<u64> {
+    /// Returns a function that tells whether the ids of a filter allow the game with a sequence number.
+    fn by_ids(&self, filter: &Filter) -> impl Fn(u64) -> bool {
         let known = self.shared.known_ids.read();
-        ids.iter()
-            .filter_map(|id| known.get(<&Id>::try_from(id.as_ref()).ok()?).copied())
-            .collect()
+        let sequence = |id: &Bytes| known.get(<&Id>::try_from(id.as_ref()).ok()?).copied();
+        let wanted: HashSet<u64> = filter.ids().iter().filter_map(sequence).collect();
+        let is_any = filter.ids().is_empty();
+        move |sequence| is_any || wanted.contains(&sequence)
     }
 
-    pub(super) fn record(&self, sequence: u64) -> Result<Vec<u8>, GetError> {
+    fn record(&self, sequence: u64) -> Result<Vec<u8>, GetError> {
         self.shared.volumes.read(sequence).map_err(|error| {
             // The volume may have been removed after the window was read.
             if error == ReadError::Missing && !self.shared.window.read().holds(sequence) {
@@ -83,32 +115,20 @@ impl Store {
     /// Returns the window's games that the filter selects, as sequence numbers and numbers of positions with visit counts. The filter
     /// must not be empty. Blocks on the disk.
     pub fn find(&self, filter: &Filter) -> Vec<(u64, u32)> {
-        let wanted = match filter.ids() {
-            [] => None,
-            ids => Some(self.known(ids)),
-        };
-        let slots: Vec<(u64, u32)> = {
+        let is_wanted = self.by_ids(filter);
+        let mut found: Vec<(u64, u32)> = {
             let window = self.shared.window.read();
-            window
-                .from(0)
-                .filter(|slot| {
-                    wanted
-                        .as_ref()
-                        .is_none_or(|wanted| wanted.contains(&slot.sequence))
-                })
+            let slots = window.from(0).filter(|slot| is_wanted(slot.sequence));
+            slots
                 .map(|slot| (slot.sequence, slot.trainable + slot.held_out))
                 .collect()
         };
-        slots
-            .into_iter()
-            .filter(|&(sequence, _)| {
-                let summary = self
-                    .record(sequence)
-                    .ok()
-                    .and_then(|record| record::summary(&record).ok());
-                summary.is_some_and(|summary| filter.fits(&summary.id, summary.positions, &summary.game))
-            })
-            .collect()
+        found.retain(|&(sequence, _)| {
+            let record = self.record(sequence).ok();
+            let summary = record.and_then(|record| record::summary(&record).ok());
+            summary.is_some_and(|summary| filter.fits(&summary.id, summary.positions, &summary.game))
+        });
+        found
     }
 
     /// Returns summaries of at most `limit` games of the window that the filter selects: the oldest ones after sequence number `after` in
@@ -136,22 +156,70 @@ impl Store {
         }
     }
 
+    /// Returns a page of the window's games that the filter selects. The call considers every game that was acknowledged before it.
+    /// Blocks on the disk.
+    pub fn page(&self, listing: &Listing, filter: &Filter) -> Page {
+        let is_wanted = self.by_ids(filter);
+        let fits = |sequence: u64, listed: &Listed| is_wanted(sequence) && filter.fits_listed(listed);
+        let mut page = Page::default();
+        let mut after = listing.after;
+        let mut candidates = 0;
+        loop {
+            let (sort, descending) = (listing.sort, listing.descending);
+            let catalog = self.shared.catalog.read();
+            let places = catalog.places(sort, after, descending, BATCH, fits);
+            drop(catalog);
+            if places.is_empty() {
+                page.next = None;
+                return page;
+            }
+            for place in places {
+                if page.games.len() == listing.limit || candidates == MAX_CANDIDATES {
+                    return page;
+                }
+                candidates += 1;
+                after = Some(place);
+                page.next = Some(Cursor {
+                    sort: sort as u8,
+                    place,
+                });
+                if let Some(game) = self.fitting(place.sequence, filter, &mut page.unreadable) {
+                    page.games.push(summary(place.sequence, game));
+                }
+            }
+        }
+    }
+
+    /// Returns a game of the catalog if it is in the window and the filter selects it.
+    fn fitting(&self, sequence: u64, filter: &Filter, unreadable: &mut u32) -> Option<Summary> {
+        if !self.shared.window.read().holds(sequence) {
+            return None;
+        }
+        let found = self
+            .record(sequence)
+            .map_err(|error| error.to_string())
+            .and_then(|record| record::summary(&record).map_err(|error| error.to_string()));
+        match found {
+            Ok(game) => filter.fits(&game.id, game.positions, &game.game).then_some(game),
+            Err(reason) => {
+                // A game that was retired in the meantime is not lost.
+                if self.shared.window.read().holds(sequence) {
+                    self.shared.mark_unreadable(sequence, &reason);
+                    *unreadable += 1;
+                }
+                None
+            }
+        }
+    }
+
     /// Returns the next part of an export: of the next `limit` games from sequence number `from` to `to`, oldest first, those that the
-    /// filter selects. With `drawn_from`, only games that batches are drawn from. Returns `None` if there are no more games. Blocks on
-    /// the disk.
-    pub fn export(
-        &self,
-        (from, to): (u64, u64),
-        limit: usize,
-        filter: &Filter,
-        drawn_from: bool,
-    ) -> Option<Exported> {
+    /// filter selects. Returns `None` if there are no more games. Blocks on the disk.
+    pub fn export(&self, (from, to): (u64, u64), limit: usize, filter: &Filter) -> Option<Exported> {
         let sequences: Vec<u64> = self
             .shared
             .window
             .read()
             .from(from)
-            .filter(|slot| !drawn_from || slot.trainable + slot.held_out > 0)
             .map(|slot| slot.sequence)
             .take_while(|&sequence| sequence <= to)
             .take(limit)
@@ -192,7 +260,7 @@ pub struct Exported {
     pub unreadable: u64,
 }
 
-pub(super) fn summary(sequence: u64, summary: record::Summary) -> GameSummary {
+fn summary(sequence: u64, summary: Summary) -> GameSummary {
     GameSummary {
         surprise: catalog::surprise(&summary.game),
         id: summary.id.to_vec().into(),

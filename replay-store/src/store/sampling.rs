@@ -2,17 +2,17 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use proto::v1::{Batch, Redraw};
+use proto::v1::{Batch, Purpose, Redraw};
 
-use super::{Store, reading::GetError, shared::State};
+use super::{Store, reading::GetError, shared::StoreState};
 use crate::{
     error::StoreFailed,
     log::{
-        drawn::{BatchKey, DrawnPosition},
+        drawn::{BatchKey, Pick},
         files,
     },
     record::decoded::Decoded,
-    window::sampler::{self, EvaluationSet, Pick},
+    window::{Window, sampler},
 };
 
 /// Maximum number of draws of one batch. A draw is repeated if one of its games cannot be read.
@@ -64,21 +64,14 @@ impl Store {
         positions: usize,
         with_decisions: bool,
     ) -> Result<Batch, SampleError> {
-        if key.line == 0 {
-            return self.draw(key, positions, with_decisions);
-        }
         let before = self.shared.drawn.lock().find(&key);
         let Some(before) = before else {
             return self.draw(key, positions, with_decisions);
         };
-        let redraw = match self.drawn_again(&before, positions, with_decisions) {
-            Some(batch) => Ok((batch, Redraw::Same)),
-            None => self
-                .draw(key, positions, with_decisions)
-                .map(|batch| (batch, Redraw::Other)),
+        let (batch, redraw) = match self.drawn_again(&before, positions, with_decisions) {
+            Some(batch) => (batch, Redraw::Same),
+            None => (self.draw(key, positions, with_decisions)?, Redraw::Other),
         };
-        let (batch, redraw) = redraw?;
-        self.shared.metrics.redrawn(redraw);
         Ok(Batch {
             redraw: redraw.into(),
             ..self.labelled(batch, key.number)
@@ -87,14 +80,7 @@ impl Store {
 
     /// Assembles a batch of positions that were drawn before. Returns `None` if their number has changed, or if one of their games is not
     /// stored any more.
-    fn drawn_again(&self, before: &[DrawnPosition], positions: usize, with_decisions: bool) -> Option<Batch> {
-        let picks: Vec<Pick> = before
-            .iter()
-            .map(|drawn| Pick {
-                sequence: drawn.sequence,
-                position: drawn.position,
-            })
-            .collect();
+    fn drawn_again(&self, picks: &[Pick], positions: usize, with_decisions: bool) -> Option<Batch> {
         // A deleted game is still in its volume.
         let is_stored = |sequence| {
             let volume = self.shared.volumes.holding(sequence);
@@ -103,39 +89,26 @@ impl Store {
         if picks.len() != positions || !picks.iter().all(|pick| is_stored(pick.sequence)) {
             return None;
         }
-        let games = self.decoded(&picks)?;
-        sampler::assemble(&picks, &games, with_decisions)
+        let games = self.decoded(picks)?;
+        sampler::assemble(picks, &games, with_decisions)
     }
 
-    /// Draws evaluation batch `number` of `seed`, uniformly from the positions of `set` in the whole window. The positions are not counted
+    /// Draws evaluation batch `number` of `seed`, uniformly from the positions of `purpose` in the whole window. The positions are not counted
     /// as sampled, and no bound applies. Blocks on the disk.
     ///
     /// # Errors
     /// [`SampleError::Empty`] if the set has no positions, and the errors of [`Store::batch`].
     pub fn evaluation_batch(
         &self,
-        set: EvaluationSet,
+        purpose: Purpose,
         seed: u64,
         number: u64,
         positions: usize,
         with_decisions: bool,
     ) -> Result<Batch, SampleError> {
-        for _ in 0..REDRAWS {
-            if let State::Failed(failure) = &*self.shared.state.borrow() {
-                return Err(failure.clone().into());
-            }
-            let picks = {
-                let window = self.shared.window.read();
-                sampler::draw_for_evaluation(&window, set, seed, number, positions)
-                    .ok_or(SampleError::Empty)?
-            };
-            let Some(games) = self.decoded(&picks) else {
-                continue;
-            };
-            let batch = sampler::assemble(&picks, &games, with_decisions).ok_or(SampleError::Unreadable)?;
-            return Ok(self.labelled(batch, number));
-        }
-        Err(SampleError::Unreadable)
+        let draw = |window: &Window| sampler::draw_for_evaluation(window, purpose, seed, number, positions);
+        let (_, batch) = self.draw_readable(draw, with_decisions)?;
+        Ok(self.labelled(batch, number))
     }
 
     /// Fills in the fields that every batch has.
@@ -148,66 +121,66 @@ impl Store {
         batch
     }
 
+    /// Draws a batch for training, counts it, and remembers it if it is for a line of training.
     fn draw(&self, key: BatchKey, positions: usize, with_decisions: bool) -> Result<Batch, SampleError> {
-        let BatchKey { seed, line, number } = key;
+        let count = positions as u64;
+        let bounds = &self.shared.settings.bounds;
+        let left = self.shared.window.read().positions();
+        if !bounds.may_sample(&self.shared.ledger.now(), left, count) {
+            return Err(SampleError::Held);
+        }
+        let draw = |window: &Window| sampler::draw(window, key.seed, key.number, positions);
+        let (picks, batch) = self.draw_readable(draw, with_decisions)?;
+        let counted = self.shared.ledger.change(|live| {
+            // Other batches may have been drawn in the meantime.
+            let ledger = live.now();
+            if !bounds.may_sample(&ledger, left, count) {
+                return Ok(false);
+            }
+            live.sampled(count, bounds.forgone(&ledger, left))?;
+            Ok(true)
+        });
+        match counted {
+            Ok(true) => self.shared.metrics.positions_sampled.increment(count),
+            Ok(false) => return Err(SampleError::Held),
+            Err(error) if files::is_full(&error) => return Err(SampleError::Full),
+            Err(error) => {
+                let failure = StoreFailed {
+                    reason: format!("writing the ledger: {error}"),
+                };
+                self.shared.fail(failure.clone());
+                return Err(failure.into());
+            }
+        }
+        if key.line != 0 {
+            self.remember(key, &picks);
+        }
+        self.shared.uses_bound.notify_games();
+        Ok(self.labelled(batch, key.number))
+    }
+
+    /// Draws positions with `draw` and assembles their batch. Repeats the draw if one of its games cannot be read.
+    fn draw_readable(
+        &self,
+        draw: impl Fn(&Window) -> Option<Vec<Pick>>,
+        with_decisions: bool,
+    ) -> Result<(Vec<Pick>, Batch), SampleError> {
         for _ in 0..REDRAWS {
-            if let State::Failed(failure) = &*self.shared.state.borrow() {
+            if let StoreState::Failed(failure) = &*self.shared.state.borrow() {
                 return Err(failure.clone().into());
             }
-            let ledger = self.shared.ledger.now();
-            let bounds = &self.shared.settings.bounds;
-            let left = self.shared.window.read().positions();
-            if !bounds.may_sample(&ledger, left, positions as u64) {
-                return Err(SampleError::Held);
+            let picks = draw(&self.shared.window.read()).ok_or(SampleError::Empty)?;
+            if let Some(games) = self.decoded(&picks) {
+                let batch = sampler::assemble(&picks, &games, with_decisions);
+                return Ok((picks, batch.ok_or(SampleError::Unreadable)?));
             }
-            let picks = {
-                let window = self.shared.window.read();
-                sampler::draw(&window, seed, number, positions).ok_or(SampleError::Empty)?
-            };
-            let Some(games) = self.decoded(&picks) else {
-                continue;
-            };
-            let Some(batch) = sampler::assemble(&picks, &games, with_decisions) else {
-                return Err(SampleError::Unreadable);
-            };
-            let counted = self.shared.ledger.change(|live| {
-                // Other batches may have been drawn in the meantime.
-                let ledger = live.now();
-                if !bounds.may_sample(&ledger, left, positions as u64) {
-                    return Ok(false);
-                }
-                live.sampled(positions as u64, bounds.forgone(&ledger, left))?;
-                Ok(true)
-            });
-            match counted {
-                Ok(true) => self.shared.metrics.sampled(positions),
-                Ok(false) => return Err(SampleError::Held),
-                Err(error) if files::is_full(&error) => return Err(SampleError::Full),
-                Err(error) => {
-                    let failure = StoreFailed {
-                        reason: format!("writing the ledger: {error}"),
-                    };
-                    self.shared.fail(failure.clone());
-                    return Err(failure.into());
-                }
-            }
-            if line != 0 {
-                self.remember(key, &picks);
-            }
-            self.shared.uses_bound.notify_games();
-            return Ok(self.labelled(batch, number));
         }
         Err(SampleError::Unreadable)
     }
 
     /// Remembers a batch for a learner that resumes. A failure is logged, and the batch is sent nevertheless.
     fn remember(&self, key: BatchKey, picks: &[Pick]) {
-        let positions = picks.iter().map(|pick| DrawnPosition {
-            sequence: pick.sequence,
-            position: pick.position,
-        });
-        if let Err(error) = self.shared.drawn.lock().remember(key, positions) {
-            self.shared.metrics.not_remembered();
+        if let Err(error) = self.shared.drawn.lock().remember(key, picks) {
             tracing::warn!(
                 number = key.number,
                 %error,
@@ -236,9 +209,10 @@ impl Store {
                 }
             })
             .collect::<Option<Vec<_>>>()?;
-        self.shared
-            .metrics
-            .looked_up(hits, picks.len() - hits, self.shared.cache.bytes());
+        let metrics = &self.shared.metrics;
+        metrics.cache_hits.increment(hits as u64);
+        metrics.cache_misses.increment((picks.len() - hits) as u64);
+        metrics.cache_bytes.set(self.shared.cache.bytes() as f64);
         Some(games)
     }
 

@@ -1,4 +1,4 @@
-//! State that the threads of a store share.
+//! StoreState that the threads of a store share.
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -24,9 +24,9 @@ use crate::{
     window::{Window, cache::Cache, catalog::Catalog, uses_bound::UsesBound},
 };
 
-/// State of a store.
+/// StoreState of a store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum StoreState {
     /// The store works.
     #[default]
     Running,
@@ -52,7 +52,7 @@ pub struct Shared {
     /// The volumes.
     pub volumes: Volumes,
     /// Index of the log; `None` if the store was opened without one.
-    pub index: Option<Arc<Index>>,
+    pub index: Option<Index>,
     /// Prometheus metrics.
     pub metrics: Metrics,
     /// Games that batches are drawn from.
@@ -74,8 +74,8 @@ pub struct Shared {
     pub uses_bound: UsesBound,
     /// Number of trainable positions in the window; waiting batches subscribe to it.
     pub positions: watch::Sender<u64>,
-    /// State of the store.
-    pub state: watch::Sender<State>,
+    /// StoreState of the store.
+    pub state: watch::Sender<StoreState>,
     /// Volumes whose end is at most this sequence number are archived. `u64::MAX` without an archive.
     pub archived_to: AtomicU64,
     /// Notified when a volume is sealed.
@@ -85,10 +85,18 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Reports the size of the window to the metrics.
-    pub fn report_window(&self, window: &Window) {
-        self.metrics
-            .window_changed(window.games(), window.positions(), window.bytes());
+    /// Reports to the metrics how many indexes were discarded since the store was opened. They are rebuilt from the log.
+    pub fn report_index(&self) {
+        if let Some(index) = &self.index {
+            self.metrics.index_rebuilds.absolute(index.discarded());
+        }
+    }
+
+    /// Writes the changes of all volumes to the index.
+    pub fn write_index(&self) {
+        if let Some(index) = &self.index {
+            self.volumes.all().iter().for_each(|volume| index.write(volume));
+        }
     }
 
     /// Publishes the number of positions in the window to waiting batches.
@@ -102,12 +110,12 @@ impl Shared {
     pub fn mark_unreadable(&self, sequence: u64, reason: &str) {
         let was_sampled = self.window.write().exclude(sequence);
         if self.unreadable.lock().insert(sequence) {
-            self.metrics.damaged(1);
+            self.metrics.damaged.increment(1);
             let volume = self.volumes.holding(sequence);
             if let (Some(index), Some(volume)) = (&self.index, &volume) {
                 index.forget(volume.first());
-                self.metrics.index_rebuilt(index.discarded());
             }
+            self.report_index();
             let id = volume.and_then(|volume| volume.name(sequence));
             let id = id.map_or_else(|| "unknown".to_owned(), |id| hex(&id));
             tracing::error!(
@@ -132,10 +140,10 @@ impl Shared {
     /// Stops the store permanently.
     pub fn fail(&self, failure: StoreFailed) {
         self.state.send_if_modified(|state| {
-            let is_first = *state == State::Running;
+            let is_first = *state == StoreState::Running;
             if is_first {
                 tracing::error!(reason = failure.reason, "the store has failed");
-                *state = State::Failed(failure);
+                *state = StoreState::Failed(failure);
             }
             is_first
         });
@@ -143,7 +151,7 @@ impl Shared {
 
     /// Sets the state to closed.
     pub fn close(&self) {
-        self.state.send_replace(State::Closed);
+        self.state.send_replace(StoreState::Closed);
     }
 
     /// Logs a lack of disk space, at most once a minute.

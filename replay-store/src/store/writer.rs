@@ -13,6 +13,7 @@ use std::{
     time::Instant,
 };
 
+use proto::v1::DeleteGamesReply;
 use tokio::sync::mpsc;
 
 use crate::{
@@ -21,13 +22,13 @@ use crate::{
         files,
         frame::Id,
         ledger::{Ledger, LiveLedger},
-        recover::{self, Row},
+        recover,
         room::Room,
-        volume::{Commit, Entry, Volume},
+        volume::{Commit, NewGame, Row, Volume},
     },
     settings::{MAX_COMMIT_BYTES, MAX_COMMIT_GAMES, MAX_VOLUME_BYTES},
     store::{
-        append::{Command, Deleted, Pending, Verdict},
+        append::{Command, Pending, Verdict},
         identity::Claim,
         shared::{Fill, Shared, volume_folder, volumes_folder},
     },
@@ -102,6 +103,7 @@ impl Writer {
             }
         }
         queue.close();
+        self.shared.write_index();
         self.shared
             .ledger
             .change(LiveLedger::close)
@@ -115,12 +117,12 @@ impl Writer {
             if self.unstarted.is_some() {
                 for game in waiting {
                     self.shared.metrics.refused("descriptors");
-                    (game.reply)(temporary_refusal(&VolumeError::NoDescriptor));
+                    (game.reply)(Verdict::refused_for_now(VolumeError::NoDescriptor));
                 }
                 return Ok(());
             }
         }
-        let Admitted { games, repeated } = self.admit(waiting);
+        let (games, repeated) = self.admit(waiting);
         if games.is_empty() {
             return self.save_duplicates();
         }
@@ -137,7 +139,7 @@ impl Writer {
         let mut senders = Vec::with_capacity(games.len());
         let mut entries = Vec::with_capacity(games.len());
         for (sequence, game) in (before.next_sequence..).zip(games) {
-            entries.push(Entry {
+            entries.push(NewGame {
                 sequence,
                 id: game.checked.id,
                 record: game.record,
@@ -151,10 +153,10 @@ impl Writer {
             self.shared.metrics.refused("full");
             self.shared.warn_of_room(&VolumeError::Full);
             for (_, reply, _room) in senders {
-                reply(temporary_refusal(&VolumeError::Full));
+                reply(Verdict::refused_for_now(VolumeError::Full));
             }
             for game in repeated {
-                (game.reply)(temporary_refusal(&VolumeError::Full));
+                (game.reply)(Verdict::refused_for_now(VolumeError::Full));
             }
             self.room.changed();
             return self.remove_retired();
@@ -167,7 +169,6 @@ impl Writer {
                 extent: volume.extent(entry.sequence)?,
                 trainable: checked.trainable,
                 bytes: entry.record.len() as u32,
-                replaces: checked.replaces,
                 listed: checked.listed.clone(),
             })
         });
@@ -184,7 +185,12 @@ impl Writer {
     }
 
     /// Commits games and the ledger. Returns false if the disk is full; nothing has changed then.
-    fn make_durable(&self, volume: &Volume, entries: &[Entry], ledger: &Ledger) -> Result<bool, StoreFailed> {
+    fn make_durable(
+        &self,
+        volume: &Volume,
+        entries: &[NewGame],
+        ledger: &Ledger,
+    ) -> Result<bool, StoreFailed> {
         let began = Instant::now();
         let commit = Commit {
             entries,
@@ -202,45 +208,46 @@ impl Writer {
             Err(error) if files::is_full(&error) => {}
             written => written.map_err(failed("writing the ledger"))?,
         }
-        self.shared.metrics.committed(entries.len(), began.elapsed());
+        self.shared.metrics.flush_seconds.record(began.elapsed());
         Ok(true)
     }
 
-    /// Answers the games that are duplicates or for which there is no space, and returns the others.
-    fn admit(&mut self, waiting: Vec<Pending>) -> Admitted {
-        let mut admitted = Admitted::default();
+    /// Answers the games that are duplicates or for which there is no space. Returns the others, and those that occur a second time.
+    fn admit(&mut self, waiting: Vec<Pending>) -> (Vec<Pending>, Vec<Pending>) {
+        let (mut games, mut repeated) = (Vec::new(), Vec::new());
         let mut ids: HashSet<Id> = HashSet::new();
         for game in waiting {
             if self.shared.known_ids.read().contains_key(&game.id()) {
                 self.duplicate(game);
             } else if ids.contains(&game.id()) {
-                admitted.repeated.push(game);
+                repeated.push(game);
             } else if let Err(no_room) = self.room.check(game.record.len() as u64) {
                 self.shared.metrics.refused("disk");
                 let reason = match self.shared.unarchived() {
-                    0 => no_room.to_string(),
+                    0 => no_room,
                     volumes => format!(
                         "{no_room}; {volumes} sealed volumes cannot be removed before they are in {}",
                         self.shared.settings.archive
                     ),
                 };
                 self.shared.warn_of_room(&reason);
-                (game.reply)(temporary_refusal(&reason));
+                (game.reply)(Verdict::refused_for_now(reason));
             } else {
                 ids.insert(game.id());
-                admitted.games.push(game);
+                games.push(game);
             }
         }
         if let Some(space) = self.room.measured() {
-            self.shared.metrics.disk_measured(space.used);
-            self.shared.metrics.disk_limit_changed(self.room.allowed(space));
+            let metrics = &self.shared.metrics;
+            metrics.disk_bytes.set(space.used as f64);
+            metrics.disk_limit_bytes.set(self.room.allowed(space) as f64);
         }
-        admitted
+        (games, repeated)
     }
 
     fn duplicate(&self, game: Pending) {
         self.shared.ledger.change(LiveLedger::duplicate);
-        self.shared.metrics.duplicate();
+        self.shared.metrics.duplicates.increment(1);
         (game.reply)(Verdict::Duplicate);
     }
 
@@ -251,15 +258,10 @@ impl Writer {
         }
     }
 
-    /// Adds committed games to the window, to the catalog and to the index, and removes the games that leave the window. Games that are
-    /// replaced stay, but no batch is drawn from them any more.
+    /// Adds committed games to the window, to the catalog and to the index, and removes the games that leave the window.
     fn publish(&mut self, volume: &Volume, rows: Vec<Row>, uses: &[PositionCounts]) {
-        let replaced: Vec<u64> = {
-            let mut known = self.shared.known_ids.write();
-            known.extend(rows.iter().map(|row| (row.id, row.sequence)));
-            let replaced = rows.iter().filter_map(|row| known.get(&row.replaces?).copied());
-            replaced.collect()
-        };
+        let ids = rows.iter().map(|row| (row.id, row.sequence));
+        self.shared.known_ids.write().extend(ids);
         let mut retired = Vec::new();
         {
             let mut window = self.shared.window.write();
@@ -268,21 +270,15 @@ impl Writer {
                 self.fill.positions += u64::from(uses.trainable.max(1));
                 self.fill.bytes += u64::from(row.bytes);
             }
-            for &sequence in &replaced {
-                window.exclude(sequence);
-            }
-            self.shared.report_window(&window);
+            self.shared.metrics.window_changed(&window);
         }
-        for sequence in replaced
-            .into_iter()
-            .chain(retired.iter().map(|slot| slot.sequence))
-        {
-            self.shared.cache.remove(sequence);
+        for slot in &retired {
+            self.shared.cache.remove(slot.sequence);
         }
-        self.shared.metrics.inserted(
-            rows.len(),
-            uses.iter().map(|uses| u64::from(uses.trainable)).sum(),
-        );
+        let trainable = uses.iter().map(|uses| u64::from(uses.trainable));
+        let metrics = &self.shared.metrics;
+        metrics.games_inserted.increment(rows.len() as u64);
+        metrics.positions_inserted.increment(trainable.sum());
         if let Some(index) = &self.shared.index {
             index.record(volume, &rows);
         }
@@ -296,7 +292,7 @@ impl Writer {
     }
 
     /// Writes the deletion of games to their volumes, and removes the games from the window.
-    fn delete(&mut self, sequences: Vec<u64>) -> Result<Deleted, VolumeError> {
+    fn delete(&mut self, sequences: Vec<u64>) -> Result<DeleteGamesReply, VolumeError> {
         let ledger = self.shared.ledger.change(|ledger| ledger.durable());
         let mut by_volume: BTreeMap<u64, (Arc<Volume>, Vec<u64>)> = BTreeMap::new();
         for sequence in sequences {
@@ -307,7 +303,7 @@ impl Writer {
                 own.push(sequence);
             }
         }
-        let mut deleted = Deleted::default();
+        let mut deleted = DeleteGamesReply::default();
         for (volume, own) in by_volume.into_values() {
             volume.commit(Commit {
                 entries: &[],
@@ -328,8 +324,7 @@ impl Writer {
                 .map(|slot| u64::from(slot.trainable + slot.held_out))
                 .sum::<u64>();
         }
-        self.shared.metrics.deleted(deleted.games);
-        self.shared.report_window(&self.shared.window.read());
+        self.shared.metrics.window_changed(&self.shared.window.read());
         self.shared.announce();
         Ok(deleted)
     }
@@ -346,6 +341,7 @@ impl Writer {
         let files = &self.shared.files;
         match Volume::open(files.as_ref(), &folder, next) {
             Ok(volume) => {
+                self.shared.write_index();
                 if let Some(index) = &self.shared.index {
                     index.begin(&volume, 0, &[]);
                 }
@@ -397,21 +393,14 @@ impl Writer {
             self.shared.catalog.write().remove_below(next);
             if let Some(index) = &self.shared.index {
                 index.forget(oldest.first());
-                self.shared.metrics.index_rebuilt(index.discarded());
             }
+            self.shared.report_index();
             let files = self.shared.files.as_ref();
             self.has_unremoved |= is_postponed(recover::remove(files, oldest.folder()))?;
             self.room.changed();
         }
         Ok(())
     }
-}
-
-/// The games of a group that can be stored, and those that occur in it a second time.
-#[derive(Default)]
-struct Admitted {
-    games: Vec<Pending>,
-    repeated: Vec<Pending>,
 }
 
 /// Adds a game to `waiting`, or returns the command if it is not a game. Such a command is executed after the games queued before it are
@@ -433,13 +422,6 @@ fn is_postponed(removed: io::Result<()>) -> Result<bool, StoreFailed> {
         removed => removed
             .map(|()| false)
             .map_err(failed("removing a retired volume")),
-    }
-}
-
-fn temporary_refusal(reason: &impl std::fmt::Display) -> Verdict {
-    Verdict::Refused {
-        reason: reason.to_string(),
-        retry: true,
     }
 }
 

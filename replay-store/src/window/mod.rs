@@ -22,7 +22,7 @@ use crate::window::held_out::PositionCounts;
 pub struct WindowGame {
     /// Sequence number.
     pub sequence: u64,
-    /// Number of trainable positions; 0 if the game cannot be read or was replaced.
+    /// Number of trainable positions; 0 if the game cannot be read.
     pub trainable: u32,
     /// Number of validation positions; above 0 only for a held-out game.
     pub held_out: u32,
@@ -86,7 +86,7 @@ impl Window {
         retired
     }
 
-    /// Excludes a game from all draws, because it cannot be read or another game replaces it. Returns `false` if the game is not in
+    /// Excludes a game from all draws, because it cannot be read. Returns `false` if the game is not in
     /// the window or had no positions left.
     pub fn exclude(&mut self, sequence: u64) -> bool {
         let Ok(at) = self.slots.binary_search_by_key(&sequence, |slot| slot.sequence) else {

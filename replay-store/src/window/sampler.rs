@@ -7,23 +7,17 @@
 
 use std::sync::Arc;
 
-use proto::{decisions::Recorder, v1::Batch};
+use proto::{
+    decisions::Recorder,
+    v1::{Batch, Purpose},
+};
 use rand::{RngCore as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{record::decoded::Decoded, window::Window};
+use crate::{log::drawn::Pick, record::decoded::Decoded, window::Window};
 
 /// Combined with the seed of evaluation batches, so that they differ from training batches of the same seed.
 const EVALUATION_SEED_MASK: u64 = 0x7661_6c69_6461_7465;
-
-/// A drawn position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pick {
-    /// The game's sequence number.
-    pub sequence: u64,
-    /// Number of the trainable position in the game.
-    pub position: u32,
-}
 
 /// Draws `count` positions with replacement. Returns `None` if the window has no trainable positions.
 pub fn draw(window: &Window, seed: u64, number: u64, count: usize) -> Option<Vec<Pick>> {
@@ -45,28 +39,19 @@ pub fn draw(window: &Window, seed: u64, number: u64, count: usize) -> Option<Vec
     Some(picks)
 }
 
-/// Set of positions that a network is evaluated on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EvaluationSet {
-    /// Positions of held-out games.
-    HeldOut,
-    /// Positions that training draws from.
-    Trained,
-}
-
-/// Draws `count` positions of `set` with replacement, uniformly from the whole window. Returns `None` if the window has no position of
-/// that set.
+/// Draws `count` positions on which a network is measured, of held-out games or of those that training draws from, with replacement and
+/// uniformly from the whole window. Returns `None` if the window has no such position.
 pub fn draw_for_evaluation(
     window: &Window,
-    set: EvaluationSet,
+    purpose: Purpose,
     seed: u64,
     number: u64,
     count: usize,
 ) -> Option<Vec<Pick>> {
     let seed = seed ^ EVALUATION_SEED_MASK;
-    match set {
-        EvaluationSet::HeldOut => draw_held_out(window, seed, number, count),
-        EvaluationSet::Trained => draw(window, seed, number, count),
+    match purpose {
+        Purpose::HeldOut => draw_held_out(window, seed, number, count),
+        Purpose::Trained | Purpose::Training => draw(window, seed, number, count),
     }
 }
 

@@ -4,19 +4,23 @@
 pub mod synthetic;
 
 use std::{
-    collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
 };
 
-use proto::v1::{AppendAck, Game, StatsReply, StatsRequest, replay_store_client::ReplayStoreClient};
+use proto::v1::{
+    AppendAck, Batch, ExportRequest, Game, GameFilter, GameSummary, ListGamesRequest, SampleRequest,
+    StatsReply, StatsRequest, StoredGame, replay_store_client::ReplayStoreClient,
+};
 use replay_store::{
     error::OpenError, settings::Settings, store::Store, store::append::Verdict, window::held_out::HeldOut,
     window::uses_bound::Bounds,
 };
 use service::connect::{MAX_MESSAGE_BYTES, channel};
+use tempfile::TempDir;
+pub use test_support::{copy_folder, snapshot};
 use tokio::{net::TcpListener, task::JoinHandle};
-use tokio_stream::iter;
+use tokio_stream::{StreamExt as _, iter};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
@@ -30,7 +34,6 @@ pub fn settings(folder: &Path, window_positions: u64) -> Settings {
         folder: folder.join("replay"),
         game: "paco-sako".into(),
         options: 1,
-        index: Some(folder.join("replay/index")),
         window_positions,
         held_out: HeldOut::default(),
         bounds: Bounds::default(),
@@ -84,6 +87,14 @@ impl Served {
         served
     }
 
+    /// Serves a new store with a window of `window_positions`. Returns its folder, the store and a client.
+    pub async fn new(window_positions: u64) -> (TempDir, Self, Client) {
+        let folder = tempfile::tempdir().unwrap();
+        let served = Self::start(settings(folder.path(), window_positions)).await;
+        let client = served.client();
+        (folder, served, client)
+    }
+
     pub fn client(&self) -> Client {
         client(self.address)
     }
@@ -107,6 +118,38 @@ pub async fn append(client: &mut Client, games: Vec<Game>) -> Vec<AppendAck> {
     all
 }
 
+/// Returns `count` games of 20 to 49 positions.
+pub fn games(count: u64) -> Vec<Game> {
+    (0..count)
+        .map(|number| synthetic::game(number, 20 + number as usize % 30))
+        .collect()
+}
+
+/// Returns a filter that selects one game.
+pub fn only(game: &Game) -> Option<GameFilter> {
+    Some(GameFilter {
+        ids: vec![game.id.clone()],
+        ..GameFilter::default()
+    })
+}
+
+/// Returns all batches of a request.
+pub async fn sample(client: &mut Client, request: SampleRequest) -> Vec<Batch> {
+    let stream = client.sample(request).await.unwrap().into_inner();
+    stream.map(Result::unwrap).collect().await
+}
+
+/// Returns all games of an export.
+pub async fn export(client: &mut Client, request: ExportRequest) -> Vec<StoredGame> {
+    let stream = client.export(request).await.unwrap().into_inner();
+    stream.map(Result::unwrap).collect().await
+}
+
+/// Returns the first page of a list.
+pub async fn list(client: &mut Client, request: ListGamesRequest) -> Vec<GameSummary> {
+    client.list_games(request).await.unwrap().into_inner().games
+}
+
 /// Returns the statistics of the store.
 pub async fn stats(client: &mut Client) -> StatsReply {
     client.stats(StatsRequest::default()).await.unwrap().into_inner()
@@ -115,21 +158,6 @@ pub async fn stats(client: &mut Client) -> StatsReply {
 /// True if the game was stored now, not refused and not a duplicate.
 pub fn is_stored(ack: &AppendAck) -> bool {
     !ack.duplicate && ack.refused.is_empty()
-}
-
-/// Returns all files of a folder and their contents, for comparisons. The lock is left out.
-pub fn snapshot(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut files = BTreeMap::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.insert(path.clone(), Vec::new());
-            files.append(&mut snapshot(&path));
-        } else if path.file_name().is_some_and(|name| name != "lock") {
-            files.insert(path.clone(), std::fs::read(&path).unwrap());
-        }
-    }
-    files
 }
 
 /// Returns the id of a game.

@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
 use proto::{
-    decisions::{Entry, Recorder},
+    decisions::{DecisionEntry, Recorder},
     v1::{DecisionKind, Game, GameResult, VisitTotals},
 };
 use rand::{Rng, SeedableRng, seq::IndexedRandom};
@@ -144,7 +144,7 @@ pub fn with_decisions(mut game: Game) -> Game {
         let prior = 1.0 / (own.len() + others.len()) as f32;
         let visited: Vec<(f32, f32)> = own.iter().map(|_| (prior, rng.random_range(-1.0..1.0))).collect();
         let unvisited: Vec<(u32, f32)> = others.into_iter().map(|action| (action, prior)).collect();
-        recorder.push(&Entry {
+        recorder.push(&DecisionEntry {
             kind: match ply % 5 {
                 4 => DecisionKind::Solved,
                 _ => DecisionKind::Searched,

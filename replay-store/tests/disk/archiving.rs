@@ -1,16 +1,16 @@
 //! Read errors of the disk while sealed volumes are archived: nothing is left out, and nothing is removed before it is archived.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use replay_store::{
     exchange::{archive::Reader, archive_store::ArchiveStore},
     log::files::Files as _,
     settings::Settings,
-    store::{Opening, Store, append::Verdict},
+    store::{Store, append::Verdict},
 };
 
 use crate::{
-    NoLimit, game, runtime, settings,
+    game, opening, runtime, settings,
     simulated::{Fault, Simulated},
 };
 
@@ -25,12 +25,7 @@ fn games_that_cannot_be_read_for_a_while_are_archived_later() {
     };
     let disk = Simulated::default();
     disk.inject(Fault::None);
-    let opening = Opening {
-        files: Arc::new(disk.clone()),
-        probe: Box::new(NoLimit),
-        repairs: true,
-    };
-    let store = Store::open_with(settings.clone(), opening).unwrap();
+    let store = Store::open_with(settings.clone(), opening(&disk)).unwrap();
     disk.fail_reads(true);
     let runtime = runtime();
     for number in 0..GAMES {

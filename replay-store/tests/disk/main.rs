@@ -45,18 +45,19 @@ impl Probe for NoLimit {
 fn settings() -> Settings {
     let mut settings = common::settings(Path::new("run"), 300);
     settings.cache_bytes = 0;
-    // sled opens its files itself, so it would not use the simulated disk.
-    settings.index = None;
     settings
 }
 
-fn open(disk: &Simulated) -> Result<Store, OpenError> {
-    let opening = Opening {
+fn opening(disk: &Simulated) -> Opening {
+    Opening {
         files: Arc::new(disk.clone()),
         probe: Box::new(NoLimit),
-        repairs: true,
-    };
-    Store::open_with(settings(), opening)
+        ..Opening::of(Path::new("run"))
+    }
+}
+
+fn open(disk: &Simulated) -> Result<Store, OpenError> {
+    Store::open_with(settings(), opening(disk))
 }
 
 fn runtime() -> Runtime {
@@ -132,7 +133,7 @@ impl Story {
             .collect();
         let mut from = 0;
         let mut found = BTreeSet::new();
-        while let Some(exported) = store.export((from, u64::MAX), 64, &Default::default(), false) {
+        while let Some(exported) = store.export((from, u64::MAX), 64, &Default::default()) {
             from = exported.next;
             for stored in exported.games {
                 let stored = stored.game.unwrap();

@@ -17,7 +17,7 @@ use std::{
 use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use replay_store::log::files::{Entry, Files, LockGuard, OpenFile};
+use replay_store::log::files::{Files, FolderEntry, LockGuard, OpenFile};
 
 const SECTOR: usize = 512;
 
@@ -407,7 +407,7 @@ impl Files for Simulated {
         }))
     }
 
-    fn lock(&self, _: &Path) -> io::Result<Option<Box<dyn LockGuard>>> {
+    fn lock(&self, _: &Path) -> io::Result<Option<LockGuard>> {
         Ok(Some(Box::new(())))
     }
 
@@ -424,7 +424,7 @@ impl Files for Simulated {
         Ok(())
     }
 
-    fn list(&self, folder: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self, folder: &Path) -> io::Result<Vec<FolderEntry>> {
         let mut state = self.0.lock();
         state.take_descriptor()?;
         if !state.names.contains_key(folder) {
@@ -435,7 +435,7 @@ impl Files for Simulated {
             .iter()
             .filter(|(path, _)| path.parent() == Some(folder));
         Ok(inside
-            .map(|(path, number)| Entry {
+            .map(|(path, number)| FolderEntry {
                 path: path.clone(),
                 is_folder: number.is_none(),
             })

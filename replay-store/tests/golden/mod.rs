@@ -58,7 +58,7 @@ fn expected(golden: &Path) -> Value {
 fn check(store: &Store, expected: &Value, context: &str) {
     let mut found = Vec::new();
     let mut from = 0;
-    while let Some(exported) = store.export((from, u64::MAX), 64, &Default::default(), false) {
+    while let Some(exported) = store.export((from, u64::MAX), 64, &Default::default()) {
         from = exported.next;
         found.extend(exported.games);
     }

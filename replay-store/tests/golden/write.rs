@@ -20,7 +20,6 @@ const GAMES: u64 = 24;
 pub fn golden_settings(folder: &Path) -> Settings {
     Settings {
         folder: folder.join("store"),
-        index: Some(folder.join("store/index")),
         // The archive is not a folder, because `archived.json` would contain its path.
         archive: "memory:///games".into(),
         ..settings(folder, 64)

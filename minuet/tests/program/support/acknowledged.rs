@@ -12,7 +12,7 @@ use std::{
 
 use prost::Message as _;
 use proto::{ids::hex, v1::Game};
-use replay_store::{damage::Loss, record::filter::Filter, settings::Settings, store::Store};
+use replay_store::{error::Loss, record::filter::Filter, settings::Settings, store::Store};
 use sha2::{Digest as _, Sha256};
 
 /// Variable of a run whose actors log the ids and digests of the games that they send, and the ids of acknowledged games.
