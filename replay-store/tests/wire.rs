@@ -14,7 +14,7 @@ use proto::{
 };
 use replay_store::window::held_out::HeldOut;
 use replay_store::{settings::Settings, window::uses_bound::Bounds};
-use tokio_stream::{StreamExt as _, iter, wrappers::ReceiverStream};
+use tokio_stream::{iter, wrappers::ReceiverStream};
 use tonic::Code;
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 

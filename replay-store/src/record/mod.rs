@@ -13,8 +13,8 @@
 //! ```
 //!
 //! Numbers are LEB128 ([`sections`]) or byte planes ([`planes`]). A record has no checksum; the checksums are in the frames of the log
-//! ([`crate::log::frame`]). Decoding nevertheless accepts any bytes, and returns a game or a [`DecodeError`]. A field of the message that is not
-//! a column is a part of the head without a change of this code. A new column needs a new version.
+//! ([`crate::log::frame`]). Decoding nevertheless accepts any bytes, and returns a game or a [`DecodeError`]. A field of the message that has no
+//! section is a part of the head without a change of this code. A new section needs a new version.
 
 mod decisions;
 pub mod decoded;

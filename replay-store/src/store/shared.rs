@@ -54,7 +54,7 @@ pub struct Shared {
     /// Index of the log; `None` if the store was opened without one.
     pub index: Option<Index>,
     /// Prometheus metrics.
-    pub metrics: Metrics,
+    pub(crate) metrics: Metrics,
     /// Games that batches are drawn from.
     pub window: RwLock<Window>,
     /// Sequence numbers of the games in the volumes by their ids, deleted games included. An actor sends a game again if the

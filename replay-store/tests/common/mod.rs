@@ -18,6 +18,7 @@ use replay_store::{
 };
 use service::connect::{MAX_MESSAGE_BYTES, channel};
 use tempfile::TempDir;
+#[allow(unused_imports, reason = "each test binary uses some of it")]
 pub use test_support::{copy_folder, snapshot};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::{StreamExt as _, iter};
