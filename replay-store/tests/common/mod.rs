@@ -18,14 +18,11 @@ use replay_store::{
 };
 use service::connect::{MAX_MESSAGE_BYTES, channel};
 use tempfile::TempDir;
-#[allow(unused_imports, reason = "each test binary uses some of it")]
 pub use test_support::{copy_folder, snapshot};
 use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_stream::{StreamExt as _, iter};
 use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
-
-pub use test_support::copy_folder;
 
 pub type Client = ReplayStoreClient<Channel>;
 
