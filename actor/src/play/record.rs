@@ -166,7 +166,6 @@ impl Record {
         record_search(&mut self.decisions, decision, &visited, action, index);
         game.policy_surprises.push(surprise(decision, &setup.settings));
         game.root_values.push(decision.value.get());
-        game.decision_visits.push(decision.visits.iter().sum());
         game.model_of_position.push(self.newest as u32);
     }
 

@@ -34,8 +34,6 @@ pub struct HostBatch {
     pub results: Vec<f32>,
     /// Value targets as probabilities of win, draw and loss, for networks with such a head: `[positions, 3]`.
     pub outcomes: Option<Vec<f32>>,
-    /// Visits of the search at each position; 0 where they were not recorded.
-    pub decision_visits: Vec<u32>,
     /// Positions ever inserted into the store when the batch was drawn, as the store counts them.
     pub positions_inserted: u64,
     /// Positions ever inserted, including those in earlier stores of the run. Samples are counted against this number.

@@ -150,7 +150,6 @@ struct Sample<'a> {
     decision: Option<Decision<'a>>,
     result: f32,
     root_value: f32,
-    decision_visits: u32,
     is_undecided: bool,
 }
 
@@ -181,7 +180,6 @@ impl<'a> Packing<'a> {
                 candidates: None,
                 policy: Policies::with_capacity(targets),
                 results: Vec::with_capacity(positions),
-                decision_visits: Vec::with_capacity(positions),
                 outcomes: rules.has_outcomes.then(|| Vec::with_capacity(3 * positions)),
                 positions_inserted: batch.positions_inserted,
                 inserted: batch.positions_inserted,
@@ -210,12 +208,6 @@ impl<'a> Packing<'a> {
             decision: self.decisions.as_mut().and_then(Iterator::next),
             result: self.batch.results[sample],
             root_value: self.batch.root_values[sample],
-            decision_visits: self
-                .batch
-                .decision_visits
-                .get(sample)
-                .copied()
-                .unwrap_or_default(),
             is_undecided,
         }
     }
@@ -253,7 +245,6 @@ impl<'a> Packing<'a> {
         }
         self.samples.resize(packed.policy.at.len(), packed.positions);
         packed.positions += 1;
-        packed.decision_visits.push(sample.decision_visits);
         self.push_value(&sample)
     }
 

@@ -53,8 +53,6 @@ struct Position {
     value: f32,
     /// Number of the position in the game.
     ply: u32,
-    /// Visits of the search; 0 if they were not recorded.
-    decision_visits: u32,
 }
 
 /// Begin and end of a position's entries in a column.
@@ -113,7 +111,6 @@ impl Decoded {
                 },
                 value,
                 ply: ply as u32,
-                decision_visits: game.decision_visits.get(ply).copied().unwrap_or_default(),
             });
         }
         let decisions = game.decision_columns()?.map(|found| {
@@ -174,7 +171,6 @@ impl Decoded {
         batch.root_values.push(found.value);
         batch.game_sequences.push(sequence);
         batch.plies.push(found.ply);
-        batch.decision_visits.push(found.decision_visits);
         true
     }
 
@@ -220,7 +216,6 @@ mod tests {
     fn positions_are_the_games_own_and_values_the_movers() {
         let mut game = synthetic::game(3, 30);
         (game.result, game.score) = (1, 1.0);
-        game.decision_visits = (100..130).collect();
         // The third position was not searched fully.
         let before: u32 = game.visit_counts[..2].iter().sum();
         let dropped = before as usize..(before + game.visit_counts[2]) as usize;
@@ -255,7 +250,6 @@ mod tests {
             let sign = if game.movers[ply as usize] == 0 { 1.0 } else { -1.0 };
             assert_eq!(batch.results[at], sign);
             assert_eq!(batch.root_values[at], game.root_values[ply as usize]);
-            assert_eq!(batch.decision_visits[at], 100 + ply);
         }
     }
 

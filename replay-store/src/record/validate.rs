@@ -263,11 +263,6 @@ fn lengths(game: &Game) -> Result<usize, Refusal> {
             game.policy_surprises.len(),
             optional(game.policy_surprises.len(), positions),
         ),
-        (
-            "decision_visits",
-            game.decision_visits.len(),
-            optional(game.decision_visits.len(), positions),
-        ),
     ] {
         equal(field, found, expected)?;
     }
@@ -469,7 +464,6 @@ mod tests {
                 "model_providers",
                 &[|game| game.model_providers = vec!["cpu".into()]],
             ),
-            ("decision_visits", &[|game| game.decision_visits = vec![9; 9]]),
             (
                 "policy_surprises",
                 &[
