@@ -1,10 +1,7 @@
 //! `minuet games` on the damaged store of a stopped run: damage is reported with its count and exit status 3, nothing is changed, and
 //! `--repair` repairs.
 
-use std::{
-    fs,
-    path::Path,
-};
+use std::{fs, path::Path};
 
 use proto::{ids::hex, v1::Game};
 use test_support::snapshot;
