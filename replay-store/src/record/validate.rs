@@ -517,7 +517,8 @@ mod tests {
             change(game.decisions.as_mut().unwrap());
             validator().check(&game).unwrap_err().field
         };
-        let cases: [(&str, &dyn Fn(&mut Decisions)); 10] = [
+        type Change<'a> = &'a dyn Fn(&mut Decisions);
+        let cases: [(&str, Change<'_>); 10] = [
             ("played", &|columns| columns.played.truncate(9)),
             ("played", &|columns| columns.played[0] = 1_000),
             ("kinds", &|columns| kind(columns, 3)),
