@@ -1,35 +1,37 @@
-//! The index of the log: what the store keeps in memory of each game, in files, so that it opens without reading its games.
+//! The index of the log: a sled database with what the store keeps in memory of each game, so that it opens without reading its games.
 //!
 //! The log is authoritative. Games are written to the index after they were acknowledged, with the position in the log up to which the
 //! index is complete then. An index that is missing, damaged, of another version or behind the log is completed from the log; deleting
 //! its folder loses nothing.
 //!
-//! Each volume has a file of its own, which is removed with the volume:
+//! Each volume has a tree of its own, which is dropped with the volume. In one common tree sled would not release the space of deleted
+//! entries, because insertions are at one end and deletions at the other.
 //!
 //! ```text
-//! file  = group …
-//! group = frame of kind N: a zstd frame of [`StoredGroup`]
+//! number of the group in its volume (u32, big-endian) → a zstd frame of [`StoredGroup`]
 //! ```
-//! Files are not synced. They survive the end of the process, and a loss of power costs groups, which are read from the log again. A file
-//! is read up to its first group that is damaged or of another version, and continued from there.
+//! Games are stored in groups, because sled opens and reads one value for each game more slowly than a scan of the log takes. A tree is
+//! read up to its first group that is damaged or of another version, and continued from there.
+//!
+//! sled 0.34 can panic on damaged files, so a panic in a call of sled is caught and becomes an error. Its background flush is off.
 
 use std::{
     collections::BTreeMap,
-    io,
+    fmt::Display,
+    fs,
     path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::{Duration, Instant},
 };
 
-use durable::frame::{self, Frame};
 use parking_lot::Mutex;
 use prost::Message;
+use service::contain;
+use sled::{Db, Tree};
 
 use crate::{
     log::{
-        files::Files,
         frame::Id,
         ledger::Ledger,
         volume::{Extent, Indexed, LogPosition, Row, Volume},
@@ -41,11 +43,23 @@ use crate::{
 const GROUP_GAMES: usize = 256;
 /// Level of the zstd compression.
 const ZSTD_LEVEL: i32 = 3;
-const ENDING: &str = "rows";
+/// Version of the groups.
+const FORMAT: u32 = 1;
+/// Size of sled's segments in bytes. It is small, so that the index of a small store is small.
+const SEGMENT_BYTES: usize = 512 * 1024;
+/// Size of sled's page cache in bytes.
+const PAGE_CACHE_BYTES: u64 = 16 * 1024 * 1024;
+/// Maximum time that a database which this process has just closed may take to release its lock.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+/// Minimum time between two flushes. What was written since the last one is read from the log again after a crash.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A group as it is stored: the games since the group before it, and the other contents of the volume by then.
 #[derive(Clone, PartialEq, Message)]
 struct StoredGroup {
+    /// [`FORMAT`]
+    #[prost(uint32, tag = "8")]
+    format: u32,
     #[prost(message, repeated, tag = "1")]
     rows: Vec<StoredRow>,
     #[prost(message, repeated, tag = "2")]
@@ -159,11 +173,11 @@ fn names(stored: Vec<StoredName>) -> Vec<(u64, Option<Id>)> {
         .collect()
 }
 
-/// The file of a volume that is open.
+/// The tree of a volume that is open.
 #[derive(Debug, Default)]
-struct IndexFile {
-    /// End of the last group.
-    end: u64,
+struct VolumeTree {
+    /// Number of groups in the tree.
+    groups: u32,
     /// Games that are not in a group yet.
     rows: Vec<StoredRow>,
     /// True if the volume has changed since the last group.
@@ -173,86 +187,102 @@ struct IndexFile {
 /// The index of a store that is open for writing.
 #[derive(Debug)]
 pub struct Index {
-    files: Arc<dyn Files>,
     folder: PathBuf,
-    /// Files by the first sequence numbers of their volumes. A volume that is not listed has no file, so that the next opening scans it.
-    volumes: Mutex<BTreeMap<u64, IndexFile>>,
-    /// Number of files that were damaged or could not be written.
+    /// `None` after an error of the database. The next opening of the store rebuilds it.
+    database: Mutex<Option<Db>>,
+    /// Trees by the first sequence numbers of their volumes. A volume that is not listed has no tree, so that the next opening scans it.
+    volumes: Mutex<BTreeMap<u64, VolumeTree>>,
+    /// Time of the last flush.
+    flushed: Mutex<Instant>,
+    /// Number of volumes whose tree was damaged, and of errors of the database.
     discarded: AtomicU64,
 }
 
 impl Index {
-    /// Opens the index in `folder`, which is created if it does not exist. Everything in it that is not the file of one of the volumes
-    /// with these first sequence numbers is removed.
+    /// Opens the index in `folder`, which is created if it does not exist. A damaged index is replaced by an empty one. Every tree that is
+    /// not that of one of the volumes with these first sequence numbers is removed.
     ///
     /// # Errors
-    /// The error of the file system.
-    pub fn open(
-        files: Arc<dyn Files>,
-        folder: &Path,
-        volumes: impl IntoIterator<Item = u64>,
-    ) -> io::Result<Self> {
-        let known: Vec<PathBuf> = volumes.into_iter().map(|first| file(folder, first)).collect();
-        files.create_folder(folder)?;
-        for entry in files.list(folder)? {
-            if entry.is_folder {
-                files.remove_folder(&entry.path)?;
-            } else if !known.contains(&entry.path) {
-                files.remove_file(&entry.path)?;
-            }
-        }
-        Ok(Self {
-            files,
+    /// sled's message.
+    pub fn open(folder: &Path, volumes: impl IntoIterator<Item = u64>) -> Result<Self, String> {
+        let index = Self {
             folder: folder.into(),
+            database: Mutex::default(),
             volumes: Mutex::default(),
+            flushed: Mutex::new(Instant::now()),
             discarded: AtomicU64::new(0),
-        })
+        };
+        let database = open(folder).or_else(|error| {
+            index.discard(&error);
+            open(folder)
+        })?;
+        *index.database.lock() = Some(database);
+        let known: Vec<u64> = volumes.into_iter().collect();
+        index.call(|database| {
+            for name in database.tree_names() {
+                let first = name.as_ref().try_into().map(u64::from_be_bytes);
+                if first.is_ok_and(|first| !known.contains(&first)) {
+                    database.drop_tree(name)?;
+                }
+            }
+            Ok(())
+        });
+        Ok(index)
     }
 
     /// Returns the contents of the volume that begins with sequence number `first`, or `None` if they are not in the index, so that the
     /// volume must be scanned.
     pub fn load(&self, first: u64, labels: &mut Labels) -> Option<Indexed> {
-        let path = file(&self.folder, first);
-        if !self.files.exists(&path) {
-            return None;
-        }
-        let bytes = self.files.read(&path);
-        let bytes = bytes.inspect_err(|error| self.discard(first, &error)).ok()?;
         let mut indexed = Indexed::default();
-        let mut end = 0;
-        for (range, found) in frame::ranges(&bytes) {
-            let group = found.ok().and_then(|found| group(&found));
-            let read = group.and_then(|group| add(group, &mut indexed, labels));
-            if read.is_none() {
-                self.discard(first, &"a part is damaged, or of another version");
-                break;
+        let mut groups = 0;
+        let is_whole = self.call(|database| {
+            for entry in &tree(database, first)? {
+                let (key, value) = entry?;
+                let group = (*key == key_of(groups)).then(|| group(&value)).flatten();
+                if group.and_then(|group| add(group, &mut indexed, labels)).is_none() {
+                    return Ok(false);
+                }
+                groups += 1;
             }
-            end = range.end as u64;
+            Ok(true)
+        })?;
+        if !is_whole {
+            self.warn(first, &"a part is missing, damaged, or of another version");
         }
-        self.volumes.lock().entry(first).or_default().end = end;
+        self.volumes.lock().entry(first).or_default().groups = groups;
         (!indexed.rows.is_empty()).then_some(indexed)
     }
 
-    /// Begins to record the changes of a volume that was opened. The file has the first `indexed` of its games; with 0 it is written anew.
+    /// Begins to record the changes of a volume that was opened. The tree has the first `indexed` of its games; with 0 it is written anew.
     /// `rows` are the other ones.
     pub fn begin(&self, volume: &Volume, indexed: u64, rows: &[Row]) {
-        {
+        let first = volume.first();
+        let groups = {
             let mut volumes = self.volumes.lock();
-            let file = volumes.entry(volume.first()).or_default();
+            let found = volumes.entry(first).or_default();
             if indexed == 0 {
-                file.end = 0;
+                found.groups = 0;
             }
-        }
+            found.groups
+        };
+        // Groups behind the last intact one.
+        self.call(|database| {
+            let tree = tree(database, first)?;
+            for key in tree.range(key_of(groups)..).keys() {
+                tree.remove(key?)?;
+            }
+            Ok(())
+        });
         self.record(volume, rows);
     }
 
     /// Records what was committed to a volume: `rows` are its new games.
     pub fn record(&self, volume: &Volume, rows: &[Row]) {
         let is_full = match self.volumes.lock().get_mut(&volume.first()) {
-            Some(file) => {
-                file.rows.extend(rows.iter().map(stored));
-                file.is_changed = true;
-                file.rows.len() >= GROUP_GAMES
+            Some(found) => {
+                found.rows.extend(rows.iter().map(stored));
+                found.is_changed = true;
+                found.rows.len() >= GROUP_GAMES
             }
             None => false,
         };
@@ -261,25 +291,19 @@ impl Index {
         }
     }
 
-    /// Writes the changes of a volume to its file. After an error the file is no longer continued, and the next opening completes it.
+    /// Writes the changes of a volume to its tree.
     pub fn write(&self, volume: &Volume) {
         let first = volume.first();
         let mut volumes = self.volumes.lock();
-        let Some(file) = volumes.get_mut(&first).filter(|file| file.is_changed) else {
+        let Some(found) = volumes.get_mut(&first).filter(|found| found.is_changed) else {
             return;
         };
-        if let Err(error) = self.append(volume, file) {
-            volumes.remove(&first);
-            self.discard(first, &error);
-        }
-    }
-
-    fn append(&self, volume: &Volume, file: &mut IndexFile) -> io::Result<()> {
         let [lost, deleted] = volume.absent();
         let LogPosition { offset, check } = volume.position();
         let ledger = volume.ledger();
         let group = StoredGroup {
-            rows: std::mem::take(&mut file.rows),
+            format: FORMAT,
+            rows: std::mem::take(&mut found.rows),
             lost: stored_names(lost),
             deleted: stored_names(deleted),
             offset,
@@ -287,51 +311,105 @@ impl Index {
             ledger: ledger.map_or_else(Vec::new, |ledger| ledger.pack(0).to_vec()),
             next: volume.next(),
         };
-        let packed = zstd::bulk::compress(&group.encode_to_vec(), ZSTD_LEVEL)?;
-        let mut bytes = Vec::with_capacity(frame::HEAD + packed.len());
-        frame::append(b'N', &[&packed], &mut bytes);
-        let path = self::file(&self.folder, volume.first());
-        let out = self.files.open(&path, true)?;
-        // A damaged group may follow the last intact one.
-        out.set_len(file.end)?;
-        out.write_at(&bytes, file.end)?;
-        file.end += bytes.len() as u64;
-        file.is_changed = false;
-        Ok(())
+        let key = key_of(found.groups);
+        found.groups += 1;
+        found.is_changed = false;
+        drop(volumes);
+        self.call(|database| {
+            let value = zstd::bulk::compress(&group.encode_to_vec(), ZSTD_LEVEL)?;
+            tree(database, first)?.insert(key, value)?;
+            let mut flushed = self.flushed.lock();
+            if flushed.elapsed() >= FLUSH_INTERVAL {
+                database.flush()?;
+                *flushed = Instant::now();
+            }
+            Ok(())
+        });
     }
 
-    /// Removes the file of a volume, because the volume is removed, or because a game in it cannot be read. The next opening of the store
+    /// Flushes and closes the database. Later changes are not recorded.
+    pub fn close(&self) {
+        self.call(|database| database.flush());
+        *self.database.lock() = None;
+    }
+
+    /// Removes the tree of a volume, because the volume is removed, or because a game in it cannot be read. The next opening of the store
     /// scans the volume.
     pub fn forget(&self, first: u64) {
         self.volumes.lock().remove(&first);
-        let removed = self.files.remove_file(&file(&self.folder, first));
-        if let Err(error) = removed
-            && error.kind() != io::ErrorKind::NotFound
-        {
-            self.discard(first, &error);
-        }
+        self.call(|database| database.drop_tree(first.to_be_bytes()));
     }
 
-    /// Returns the number of files that were damaged or could not be written since the store was opened.
+    /// Returns the number of volumes whose tree was damaged, and of errors of the database, since the store was opened.
     pub fn discarded(&self) -> u64 {
         self.discarded.load(Ordering::SeqCst)
     }
 
-    fn discard(&self, first: u64, error: &dyn std::fmt::Display) {
+    /// Calls sled. Returns `None` if the database is closed, and after an error, which closes the database and removes its files.
+    fn call<T>(&self, call: impl FnOnce(&Db) -> sled::Result<T>) -> Option<T> {
+        let database = self.database.lock().clone()?;
+        let called = contained(|| call(&database));
+        drop(database);
+        called.inspect_err(|error| self.discard(error)).ok()
+    }
+
+    fn discard(&self, error: &str) {
+        tracing::warn!(
+            error,
+            "the index of the replay store cannot be used; it is rebuilt from the log"
+        );
+        *self.database.lock() = None;
+        self.discarded.fetch_add(1, Ordering::SeqCst);
+        if let Err(error) = fs::remove_dir_all(&self.folder) {
+            tracing::warn!(folder = %self.folder.display(), %error, "cannot remove a damaged index");
+        }
+    }
+
+    fn warn(&self, first: u64, error: &dyn Display) {
         tracing::warn!(volume = first, %error, "the index of a volume cannot be used and is completed from the log");
         self.discarded.fetch_add(1, Ordering::SeqCst);
     }
 }
 
-/// Returns the file of the volume that begins with sequence number `first`.
-fn file(folder: &Path, first: u64) -> PathBuf {
-    folder.join(format!("{first:020}.{ENDING}"))
+fn open(folder: &Path) -> Result<Db, String> {
+    let config = sled::Config::new()
+        .path(folder)
+        .flush_every_ms(None)
+        .use_compression(false)
+        .segment_size(SEGMENT_BYTES)
+        .cache_capacity(PAGE_CACHE_BYTES);
+    let began = Instant::now();
+    loop {
+        match contained(|| config.open()) {
+            Err(reason) if reason.contains("could not acquire lock") && began.elapsed() < LOCK_TIMEOUT => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Calls sled, and turns a panic into an error.
+fn contained<T>(call: impl FnOnce() -> sled::Result<T>) -> Result<T, String> {
+    match contain(call) {
+        Ok(called) => called.map_err(|error| error.to_string()),
+        Err(panic) => Err(format!("sled panicked: {panic}")),
+    }
+}
+
+fn tree(database: &Db, first: u64) -> sled::Result<Tree> {
+    database.open_tree(first.to_be_bytes())
+}
+
+fn key_of(group: u32) -> [u8; 4] {
+    group.to_be_bytes()
 }
 
 /// Unpacks a group. Returns `None` if it is damaged or of another version.
-fn group(found: &Frame<'_>) -> Option<StoredGroup> {
-    let group = zstd::stream::decode_all(found.of_kind(b'N')?).ok()?;
-    StoredGroup::decode(group.as_slice()).ok()
+fn group(packed: &[u8]) -> Option<StoredGroup> {
+    let group = zstd::stream::decode_all(packed).ok()?;
+    let group = StoredGroup::decode(group.as_slice()).ok()?;
+    (group.format == FORMAT).then_some(group)
 }
 
 /// Adds a group to the contents of a volume. Returns `None` if a game of the group is damaged.

@@ -5,7 +5,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use durable::frame;
 use proto::v1::{Game, GameFilter, GameSort};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -114,6 +113,11 @@ fn check_orders(store: &Store, context: &str) {
     }
 }
 
+/// Opens the index of a closed store.
+fn database(settings: &Settings) -> sled::Db {
+    sled::open(settings.folder.join("index")).unwrap()
+}
+
 fn filled(settings: &Settings, count: u64) -> Vec<Game> {
     let games: Vec<Game> = (0..count).map(game).collect();
     let store = open(settings);
@@ -135,7 +139,8 @@ fn every_order_equals_a_sort_of_all_records() {
     }
     store.close().unwrap();
     let volumes = fs::read_dir(settings.folder.join("volumes")).unwrap().count();
-    assert_eq!(files(&settings.folder.join("index")).len(), volumes);
+    // sled has a tree of its own for values without a tree.
+    assert_eq!(database(&settings).tree_names().len(), volumes + 1);
     let store = open(&settings);
     check_orders(&store, "opened again");
     store.close().unwrap();
@@ -284,10 +289,15 @@ fn survives(whole: &Settings, games: &[Game], context: &str, damage: &dyn Fn(&Pa
     }
 }
 
-/// Returns the files of an index, in the order of their volumes.
-fn files(index: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(index).unwrap().flatten();
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+/// Returns all files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().flatten() {
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(files(&entry.path())),
+            false => found.push(entry.path()),
+        }
+    }
     found.sort();
     found
 }
@@ -301,7 +311,9 @@ fn a_missing_index_is_rebuilt() {
         fs::remove_dir_all(index).unwrap()
     });
     survives(&whole, &games, "no index of one volume", &|index| {
-        fs::remove_file(&files(index)[0]).unwrap();
+        let database = sled::open(index).unwrap();
+        assert!(database.drop_tree(1u64.to_be_bytes()).unwrap());
+        database.flush().unwrap();
     });
 }
 
@@ -348,23 +360,31 @@ fn an_index_of_another_version_or_log_is_rebuilt() {
         fs::remove_dir_all(index).unwrap();
         copy_folder(&other.folder.join("index"), index);
     });
-    let in_each_file = |index: &Path, change: &dyn Fn(&mut Vec<u8>)| {
-        for path in files(index) {
-            let mut bytes = fs::read(&path).unwrap();
-            change(&mut bytes);
-            fs::write(path, bytes).unwrap();
+    let in_each_tree = |index: &Path, change: &dyn Fn(&sled::Tree, sled::IVec)| {
+        let database = sled::open(index).unwrap();
+        for name in database.tree_names() {
+            let tree = database.open_tree(name).unwrap();
+            if let Some((key, _)) = tree.last().unwrap() {
+                change(&tree, key);
+            }
         }
+        database.flush().unwrap();
     };
-    survives(&whole, &games, "a newer version", &|index| {
-        in_each_file(index, &|bytes| {
-            bytes[3] = b'2';
-            let length = u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize;
-            let crc = frame::checksum(&bytes[..8], &bytes[frame::HEAD..][..length]);
-            bytes[8..frame::HEAD].copy_from_slice(&crc.to_le_bytes());
+    // A group without a version, and without games.
+    let other_version = zstd::bulk::compress(b"", 3).unwrap();
+    survives(&whole, &games, "another version", &|index| {
+        in_each_tree(index, &|tree, key| {
+            drop(tree.insert(key, &other_version[..]).unwrap())
         });
     });
-    survives(&whole, &games, "files cut off", &|index| {
-        in_each_file(index, &|bytes| bytes.truncate(bytes.len() / 2));
+    survives(&whole, &games, "missing entries", &|index| {
+        in_each_tree(index, &|tree, key| drop(tree.remove(key).unwrap()));
+    });
+    survives(&whole, &games, "another first entry", &|index| {
+        in_each_tree(index, &|tree, _| {
+            let (key, _) = tree.first().unwrap().unwrap();
+            tree.remove(key).unwrap();
+        });
     });
 }
 

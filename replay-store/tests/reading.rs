@@ -7,7 +7,7 @@ use replay_store::{
     error::OpenError,
     record::filter::Filter,
     settings::Settings,
-    store::{GetError, Listing, Opening, Store},
+    store::{GetError, IndexUse, Listing, Opening, Store},
 };
 use tonic::Code;
 
@@ -78,7 +78,7 @@ async fn reading_a_damaged_store_reports_the_damage_and_changes_nothing() {
     // A command that opens the store with `repairs: false` does not repair it either.
     let without_index = |repairs| Opening {
         repairs,
-        trusts_index: false,
+        index: IndexUse::Anew,
         ..Opening::of(&settings.folder)
     };
     let contents = || {

@@ -39,7 +39,7 @@ class Sbom(unittest.TestCase):
         for has_gpu in (False, True):
             components = sbom.bill(has_gpu)["components"]
             names = {each["name"] for each in components}
-            self.assertLessEqual({"tokio", "tonic", "rustls", "ort", "tch", "torch"}, names)
+            self.assertLessEqual({"tokio", "tonic", "sled", "rustls", "ort", "tch", "torch"}, names)
             self.assertEqual("onnxruntime-gpu" in names, has_gpu)
             self.assertFalse({"proptest", "criterion", "minuet"} & names)
             for each in components:

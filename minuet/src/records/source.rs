@@ -13,7 +13,7 @@ use replay_store::{
     client::{self, Client, Order, PrivateStore},
     error::{Damage as StoreDamage, Loss, OpenError},
     settings::{MAX_LISTED, Settings},
-    store::{Opening, Store},
+    store::{IndexUse, Opening, Store},
 };
 use tonic::Code;
 
@@ -170,7 +170,7 @@ fn open(settings: Settings, access: Access, repair: bool) -> anyhow::Result<Stor
 /// Repairs a store. Every game is read, since the index may name games that are damaged.
 fn repaired(settings: &Settings) -> anyhow::Result<StoreDamage> {
     let opening = Opening {
-        trusts_index: false,
+        index: IndexUse::Anew,
         ..Opening::of(&settings.folder)
     };
     let store = Store::open_with(settings.clone(), opening).context("cannot open the replay store")?;

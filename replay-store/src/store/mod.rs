@@ -69,6 +69,17 @@ pub struct Store {
     damage: Damage,
 }
 
+/// Use of the index when a store is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexUse {
+    /// Games that are in the index are not read. Damage of a game is found when it is read.
+    Trusted,
+    /// Every game is read, and the index is written anew.
+    Anew,
+    /// Every game is read, and nothing is written to the index.
+    Absent,
+}
+
 /// Parts with which a store opens its files. Tests replace them.
 pub struct Opening {
     /// The disk.
@@ -77,8 +88,8 @@ pub struct Opening {
     pub probe: Box<dyn Probe>,
     /// True if a damaged store is repaired, false if it is refused.
     pub repairs: bool,
-    /// False if every game is read and the index is written anew. With an index, damage is found when the game is read.
-    pub trusts_index: bool,
+    /// Use of the index.
+    pub index: IndexUse,
 }
 
 impl Opening {
@@ -88,7 +99,7 @@ impl Opening {
             files: Arc::new(Real),
             probe: Box::new(FileSystem(folder.into())),
             repairs: true,
-            trusts_index: true,
+            index: IndexUse::Trusted,
         }
     }
 }
@@ -136,7 +147,7 @@ impl Store {
     /// [`OpenError`]
     pub fn open_with(settings: Settings, opening: Opening) -> Result<Self, OpenError> {
         let room = Room::new(opening.probe, settings.max_disk_bytes, settings.min_free_bytes);
-        let opened = open::open(settings, opening.files, opening.repairs, opening.trusts_index)?;
+        let opened = open::open(settings, opening.files, opening.repairs, opening.index)?;
         let shared = Arc::new(opened.shared);
         let (queue, waiting) = mpsc::channel(MAX_COMMIT_GAMES);
         let writer = Writer::new(Arc::clone(&shared), opened.claim, room, opened.fill);

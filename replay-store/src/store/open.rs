@@ -27,6 +27,7 @@ use crate::{
     record::validate::Validator,
     settings::Settings,
     store::{
+        IndexUse,
         identity::{self, Claim},
         shared::{Fill, Shared, StoreState, volume_folder, volumes_folder},
     },
@@ -64,8 +65,8 @@ struct Contents {
     damage: Damage,
 }
 
-/// Opens the store that `settings` describe, or creates it. If `repairs` is false, a damaged store is refused. If `trusts_index` is false,
-/// every game is read.
+/// Opens the store that `settings` describe, or creates it. If `repairs` is false, a damaged store is refused. `index` says how the index
+/// is used.
 ///
 /// # Errors
 /// [`OpenError`]. After [`OpenError::Newer`] and [`OpenError::Damaged`] nothing but the index is changed; after other errors some volumes
@@ -74,11 +75,11 @@ pub fn open(
     settings: Settings,
     files: Arc<dyn Files>,
     repairs: bool,
-    trusts_index: bool,
+    index: IndexUse,
 ) -> Result<Opened, OpenError> {
     let folder = settings.folder.clone();
     let (claim, mut identity) = identity::claim(files.as_ref(), &settings)?;
-    let mut contents = read(&settings, &files, Some(trusts_index))?;
+    let mut contents = read(&settings, &files, index)?;
     if !repairs && !contents.damage.is_none() {
         return Err(OpenError::Damaged(contents.damage));
     }
@@ -121,14 +122,13 @@ pub fn open(
 /// [`OpenError`]
 pub fn open_to_read(settings: Settings, files: Arc<dyn Files>) -> Result<Opened, OpenError> {
     let claim = identity::claim_to_read(files.as_ref(), &settings)?;
-    let contents = read(&settings, &files, None)?;
+    let contents = read(&settings, &files, IndexUse::Absent)?;
     let ledger = LiveLedger::to_read(contents.ledger);
     Ok(assemble(settings, files, contents, ledger, claim, None))
 }
 
-/// Reads the whole folder, and changes nothing but the index. `index` says whether the index is trusted or written anew; `None` to read
-/// without an index.
-fn read(settings: &Settings, files: &Arc<dyn Files>, index: Option<bool>) -> Result<Contents, OpenError> {
+/// Reads the whole folder, and changes nothing but the index.
+fn read(settings: &Settings, files: &Arc<dyn Files>, index: IndexUse) -> Result<Contents, OpenError> {
     let folder = &settings.folder;
     let validator = Validator::new(&settings.game, settings.options)?;
     let ledger_file = LedgerRead::read(files.as_ref(), &folder.join("ledger"))?;
@@ -140,10 +140,11 @@ fn read(settings: &Settings, files: &Arc<dyn Files>, index: Option<bool>) -> Res
     let drawn = DrawnBatches::read(files, &folder.join("drawn"))?;
 
     let firsts = firsts(files.as_ref(), &volumes_folder(folder), &ledger)?;
-    let index = index.and_then(|is_trusted| {
-        let known = firsts.iter().copied().filter(|_| is_trusted);
-        open_index(files, &folder.join("index"), known)
-    });
+    let index = match index {
+        IndexUse::Absent => None,
+        IndexUse::Anew => open_index(&folder.join("index"), &[]),
+        IndexUse::Trusted => open_index(&folder.join("index"), &firsts),
+    };
     let mut labels = Labels::default();
     let mut volumes = Vec::with_capacity(firsts.len());
     for (at, &first) in firsts.iter().enumerate() {
@@ -237,14 +238,10 @@ fn assemble(
 }
 
 /// Opens the index; the store works without one if that fails.
-fn open_index(
-    files: &Arc<dyn Files>,
-    folder: &Path,
-    volumes: impl IntoIterator<Item = u64>,
-) -> Option<Index> {
-    Index::open(Arc::clone(files), folder, volumes)
+fn open_index(folder: &Path, volumes: &[u64]) -> Option<Index> {
+    Index::open(folder, volumes.iter().copied())
         .inspect_err(|error| {
-            tracing::error!(folder = %folder.display(), %error, "the store works without its index");
+            tracing::error!(folder = %folder.display(), error, "the store works without its index");
         })
         .ok()
 }

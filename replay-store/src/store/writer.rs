@@ -104,6 +104,9 @@ impl Writer {
         }
         queue.close();
         self.shared.write_index();
+        if let Some(index) = &self.shared.index {
+            index.close();
+        }
         self.shared
             .ledger
             .change(LiveLedger::close)

@@ -25,7 +25,7 @@ use replay_store::{
     log::room::{Probe, Space},
     settings::Settings,
     store::append::Verdict,
-    store::{Opening, SampleError, Store},
+    store::{IndexUse, Opening, SampleError, Store},
 };
 use simulated::Simulated;
 use tokio::runtime::Runtime;
@@ -52,6 +52,7 @@ fn opening(disk: &Simulated) -> Opening {
     Opening {
         files: Arc::new(disk.clone()),
         probe: Box::new(NoLimit),
+        index: IndexUse::Absent,
         ..Opening::of(Path::new("run"))
     }
 }
