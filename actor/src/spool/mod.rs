@@ -16,8 +16,6 @@
 mod folder;
 mod index;
 pub mod sender;
-#[cfg(test)]
-mod tests;
 mod writer;
 
 use std::{path::PathBuf, time::Duration};
@@ -197,3 +195,6 @@ impl Spool {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;
