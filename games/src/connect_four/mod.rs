@@ -8,7 +8,7 @@
 //! | [`solver`] | exact values of positions |
 //!
 //! A row has one entry for each of the 42 cells, bottom row first, set in one of three planes (own disc, other disc, empty), then
-//! the player to move. So no entry is absent, even on the empty board. With `game.options = 1` it does not have the player to move.
+//! the player to move. So no entry is absent, even on the empty board.
 //!
 //! Action `c` drops a disc into column `c`, 0 to 6. There is one symmetry besides the identity: the left-right mirror.
 
@@ -21,22 +21,12 @@ use crate::{
     bits,
     codec::PolicyHead,
     discs::{self, Discs},
-    game::{Action, Game, IllegalAction, KnownOutcome, NoRules, Outcome, StartError},
-    layout::{RowForm, RowLayout},
+    game::{Action, Game, IllegalAction, KnownOutcome, NoRules, Outcome, SingleEncoding, StartError},
+    layout::RowLayout,
     planes,
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
 };
-
-/// Representation of a position, `game.options`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Encoding {
-    /// 0: the cells, and the player to move.
-    #[default]
-    WithMover,
-    /// 1: the cells. The player to move decides nothing, because both have the same rules.
-    CellsOnly,
-}
 
 /// Number of columns.
 pub const COLUMNS: u32 = 7;
@@ -88,7 +78,7 @@ const fn turn_column(symmetry: Symmetry, column: u32) -> u32 {
 
 impl Game for ConnectFour {
     type Rules = NoRules;
-    type Encoding = Encoding;
+    type Encoding = SingleEncoding;
 
     const NAME: &'static str = "connect-four";
     const PLAYERS: u8 = 2;
@@ -101,24 +91,8 @@ impl Game for ConnectFour {
         })
     }
 
-    fn encoding(options: u32) -> Result<Encoding, StartError> {
-        match options {
-            0 => Ok(Encoding::WithMover),
-            1 => Ok(Encoding::CellsOnly),
-            _ => Err(StartError::of::<Self>(format!(
-                "the representation options must be 0 or 1, not {options}"
-            ))),
-        }
-    }
-
-    fn layout(encoding: Encoding) -> RowLayout {
-        let mut layout = discs::layout::<Self>(ROWS * COLUMNS, true, PolicyHead::Dense);
-        if let (Encoding::CellsOnly, RowForm::Planes(stack)) = (encoding, &mut layout.form) {
-            stack.planes -= stack.constants.len() as u32;
-            stack.constants.clear();
-            layout.options = 1;
-        }
-        layout
+    fn layout(_: SingleEncoding) -> RowLayout {
+        discs::layout::<Self>(ROWS * COLUMNS, true, PolicyHead::Dense)
     }
 
     fn to_move(&self) -> Player {
@@ -168,26 +142,23 @@ impl Game for ConnectFour {
         text::write(self.discs)
     }
 
-    fn write_row(&self, encoding: Encoding, symmetry: Symmetry, row: &mut Vec<u32>) {
+    fn write_row(&self, _: SingleEncoding, symmetry: Symmetry, row: &mut Vec<u32>) {
         let seen = match symmetry {
             Symmetry::IDENTITY => self.discs,
             _ => self.discs.map(board::mirror),
         };
         let squares = (0..ROWS).flat_map(|rank| 8 * rank..8 * rank + COLUMNS);
         seen.write_cells(squares, row);
-        if encoding == Encoding::CellsOnly {
-            row.pop();
-        }
     }
 
-    fn policy_index(&self, _: Encoding, symmetry: Symmetry, action: Action) -> u32 {
+    fn policy_index(&self, _: SingleEncoding, symmetry: Symmetry, action: Action) -> u32 {
         turn_column(symmetry, action)
     }
 
-    fn row_symmetries(encoding: Encoding) -> RowSymmetries {
+    fn row_symmetries(_: SingleEncoding) -> RowSymmetries {
         let turn_square = |symmetry, square: u32| square / 8 * 8 + turn_column(symmetry, square % 8);
         planes::symmetries(
-            &Self::layout(encoding),
+            &Self::layout(SingleEncoding),
             Self::SYMMETRIES,
             &[],
             turn_square,

@@ -112,27 +112,6 @@ fn a_row_has_one_entry_for_every_cell() {
 }
 
 #[test]
-fn the_second_representation_does_not_tell_the_player_to_move() {
-    let [with, without] = [0, 1].map(|options| ConnectFour::encoding(options).unwrap());
-    let layout = ConnectFour::layout(without);
-    assert_eq!((layout.options, layout.stack().unwrap().planes), (1, 3));
-    assert_eq!(layout.check(), Ok(()));
-    let mut state = ConnectFour::EMPTY;
-    for column in [3, 3, 4, 0] {
-        state.play(column).unwrap();
-        for symmetry in [0, 1].map(games::Symmetry) {
-            let [mut long, mut short] = [Vec::new(), Vec::new()];
-            state.write_row(with, symmetry, &mut long);
-            state.write_row(without, symmetry, &mut short);
-            long.pop();
-            assert_eq!(short, long);
-            assert_eq!(layout.validate(&short), Ok(()));
-        }
-    }
-    assert!(ConnectFour::encoding(2).is_err());
-}
-
-#[test]
 fn impossible_positions_are_refused() {
     let reason = |text: &str| match ConnectFour::start(&Default::default(), Some(text)) {
         Err(StartError { reason, .. }) => reason,
