@@ -83,6 +83,10 @@ impl StartError {
     }
 }
 
+/// Representation of a game that has only one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SingleEncoding;
+
 /// Rules of a game without variants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

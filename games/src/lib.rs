@@ -79,7 +79,10 @@ pub mod value;
 
 pub use codec::{PolicyHead, RowError};
 pub use course::Course;
-pub use game::{Action, Drawn, Game, IllegalAction, KnownOutcome, NoRules, Outcome, ProblemKind, StartError};
+pub use game::{
+    Action, Drawn, Game, IllegalAction, KnownOutcome, NoRules, Outcome, ProblemKind, SingleEncoding,
+    StartError,
+};
 pub use layout::{RowForm, RowLayout};
 pub use notation::Notation;
 pub use planes::{ConstantPlane, PlaneStack};

@@ -206,7 +206,8 @@ fn build_refuses_weights_that_do_not_fit() {
     }
     let error = refused(&|weights| weights.layer_mut("input").unwrap().weights[3] = f32::NAN);
     assert_eq!(error, OnnxError::NotFinite("input".into()));
-    let changes: [(fn(&mut TowerWeights), &str); 4] = [
+    type Change = fn(&mut TowerWeights);
+    let changes: [(Change, &str); 4] = [
         (
             |weights| weights.layer_mut("value.hidden").unwrap().bias.truncate(63),
             "value.hidden: 63 biases, 64 expected",

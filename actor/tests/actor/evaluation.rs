@@ -83,7 +83,7 @@ impl Client {
             ..Default::default()
         };
         let state = TicTacToe::start(&Default::default(), None).unwrap();
-        state.write_row(Default::default(), Symmetry::IDENTITY, &mut request.indices);
+        state.write_row((), Symmetry::IDENTITY, &mut request.indices);
         let request = StampedRequest {
             request: Arc::new(request),
             stamp: self.versions.stamp(),

@@ -31,7 +31,7 @@ use serde::{Deserialize, Serialize};
 
 use self::{history::History, moves::Step};
 use crate::{
-    game::{Action, Game, IllegalAction, KnownOutcome, Outcome, StartError},
+    game::{Action, Game, IllegalAction, KnownOutcome, Outcome, SingleEncoding, StartError},
     layout::RowLayout,
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
@@ -59,7 +59,7 @@ const fn player(color: Color) -> Player {
 
 impl Game for Chess {
     type Rules = Rules;
-    type Encoding = ();
+    type Encoding = SingleEncoding;
 
     const NAME: &'static str = "chess";
     const PLAYERS: u8 = 2;
@@ -79,7 +79,7 @@ impl Game for Chess {
         })
     }
 
-    fn layout((): ()) -> RowLayout {
+    fn layout(_: SingleEncoding) -> RowLayout {
         row::layout()
     }
 
@@ -129,11 +129,11 @@ impl Game for Chess {
         }
     }
 
-    fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
+    fn write_row(&self, _: SingleEncoding, symmetry: Symmetry, row: &mut Vec<u32>) {
         row::write(self, self.view(symmetry), row);
     }
 
-    fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
+    fn policy_index(&self, _: SingleEncoding, symmetry: Symmetry, action: Action) -> u32 {
         Step::of(action).map_or(action, |step| step.entry(self.view(symmetry)))
     }
 
@@ -141,7 +141,7 @@ impl Game for Chess {
         ending::mate_in_one(self)
     }
 
-    fn row_symmetries((): ()) -> RowSymmetries {
+    fn row_symmetries(_: SingleEncoding) -> RowSymmetries {
         row::symmetries()
     }
 }

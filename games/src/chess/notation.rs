@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::{Rules, SanError, UciError, state::Chess};
 use crate::{
-    Action, Game, Notation, Player, Symmetry,
+    Action, Game, Notation, Player, SingleEncoding, Symmetry,
     notation::JsonFields,
     perft::KnownPerft,
     probes::ProbeLine,
@@ -141,13 +141,13 @@ impl Notation for Chess {
     }
 
     /// Returns the field `policy`: the policy entry of every move in [`Chess::moves`].
-    fn json_fields(&self, (): ()) -> JsonFields {
+    fn json_fields(&self, _: SingleEncoding) -> JsonFields {
         let mut actions = Vec::new();
         self.moves(&mut actions);
         let policy: Map<String, Value> = actions
             .into_iter()
             .map(|action| {
-                let entry = self.policy_index((), Symmetry::IDENTITY, action);
+                let entry = self.policy_index(Default::default(), Symmetry::IDENTITY, action);
                 (self.uci(action), Value::from(entry))
             })
             .collect();

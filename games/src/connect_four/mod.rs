@@ -21,7 +21,7 @@ use crate::{
     bits,
     codec::PolicyHead,
     discs::{self, Discs},
-    game::{Action, Game, IllegalAction, KnownOutcome, NoRules, Outcome, StartError},
+    game::{Action, Game, IllegalAction, KnownOutcome, NoRules, Outcome, SingleEncoding, StartError},
     layout::RowLayout,
     planes,
     symmetries::{RowSymmetries, Symmetry},
@@ -78,7 +78,7 @@ const fn turn_column(symmetry: Symmetry, column: u32) -> u32 {
 
 impl Game for ConnectFour {
     type Rules = NoRules;
-    type Encoding = ();
+    type Encoding = SingleEncoding;
 
     const NAME: &'static str = "connect-four";
     const PLAYERS: u8 = 2;
@@ -91,7 +91,7 @@ impl Game for ConnectFour {
         })
     }
 
-    fn layout((): ()) -> RowLayout {
+    fn layout(_: SingleEncoding) -> RowLayout {
         discs::layout::<Self>(ROWS * COLUMNS, true, PolicyHead::Dense)
     }
 
@@ -142,7 +142,7 @@ impl Game for ConnectFour {
         text::write(self.discs)
     }
 
-    fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
+    fn write_row(&self, _: SingleEncoding, symmetry: Symmetry, row: &mut Vec<u32>) {
         let seen = match symmetry {
             Symmetry::IDENTITY => self.discs,
             _ => self.discs.map(board::mirror),
@@ -151,13 +151,19 @@ impl Game for ConnectFour {
         seen.write_cells(squares, row);
     }
 
-    fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
+    fn policy_index(&self, _: SingleEncoding, symmetry: Symmetry, action: Action) -> u32 {
         turn_column(symmetry, action)
     }
 
-    fn row_symmetries((): ()) -> RowSymmetries {
+    fn row_symmetries(_: SingleEncoding) -> RowSymmetries {
         let turn_square = |symmetry, square: u32| square / 8 * 8 + turn_column(symmetry, square % 8);
-        planes::symmetries(&Self::layout(()), Self::SYMMETRIES, &[], turn_square, turn_column)
+        planes::symmetries(
+            &Self::layout(SingleEncoding),
+            Self::SYMMETRIES,
+            &[],
+            turn_square,
+            turn_column,
+        )
     }
 
     fn known(&self) -> Option<KnownOutcome> {

@@ -12,7 +12,7 @@ use crate::{
     bits,
     codec::PolicyHead,
     discs::{self, Discs},
-    game::{Action, Game, IllegalAction, NoRules, Outcome, StartError},
+    game::{Action, Game, IllegalAction, NoRules, Outcome, SingleEncoding, StartError},
     layout::RowLayout,
     planes::{self, SQUARES},
     symmetries::{RowSymmetries, Symmetry},
@@ -66,7 +66,7 @@ const fn turn_square(symmetry: Symmetry, square: u32) -> u32 {
 
 impl Game for Gomoku {
     type Rules = NoRules;
-    type Encoding = ();
+    type Encoding = SingleEncoding;
 
     const NAME: &'static str = "gomoku";
     const PLAYERS: u8 = 2;
@@ -77,7 +77,7 @@ impl Game for Gomoku {
         position.map_or(Ok(Self::EMPTY), |text| read(text).map_err(StartError::of::<Self>))
     }
 
-    fn layout((): ()) -> RowLayout {
+    fn layout(_: SingleEncoding) -> RowLayout {
         // Each action is a square, so the policy is one plane.
         discs::layout::<Self>(SQUARES as u32, true, PolicyHead::Planes)
     }
@@ -130,17 +130,23 @@ impl Game for Gomoku {
         self.discs.text()
     }
 
-    fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
+    fn write_row(&self, _: SingleEncoding, symmetry: Symmetry, row: &mut Vec<u32>) {
         let turned = self.discs.map(|stones| bits::turn(stones, symmetry.0));
         turned.write_cells(0..SQUARES as u32, row);
     }
 
-    fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
+    fn policy_index(&self, _: SingleEncoding, symmetry: Symmetry, action: Action) -> u32 {
         turn_square(symmetry, action)
     }
 
-    fn row_symmetries((): ()) -> RowSymmetries {
-        planes::symmetries(&Self::layout(()), Self::SYMMETRIES, &[], turn_square, turn_square)
+    fn row_symmetries(_: SingleEncoding) -> RowSymmetries {
+        planes::symmetries(
+            &Self::layout(SingleEncoding),
+            Self::SYMMETRIES,
+            &[],
+            turn_square,
+            turn_square,
+        )
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     bits,
     codec::PolicyHead,
     discs::{self, Discs},
-    game::{Action, Game, IllegalAction, KnownOutcome, NoRules, Outcome, StartError},
+    game::{Action, Game, IllegalAction, KnownOutcome, NoRules, Outcome, SingleEncoding, StartError},
     layout::RowLayout,
     planes::{self, SQUARES},
     symmetries::{RowSymmetries, Symmetry},
@@ -92,7 +92,7 @@ fn turn_square(symmetry: Symmetry, square: u32) -> u32 {
 
 impl Game for Othello {
     type Rules = NoRules;
-    type Encoding = ();
+    type Encoding = SingleEncoding;
 
     const NAME: &'static str = "othello";
     const PLAYERS: u8 = 2;
@@ -105,7 +105,7 @@ impl Game for Othello {
         })
     }
 
-    fn layout((): ()) -> RowLayout {
+    fn layout(_: SingleEncoding) -> RowLayout {
         discs::layout::<Self>(SQUARES as u32, false, PolicyHead::Dense)
     }
 
@@ -163,19 +163,25 @@ impl Game for Othello {
         self.discs.text()
     }
 
-    fn write_row(&self, (): (), symmetry: Symmetry, row: &mut Vec<u32>) {
+    fn write_row(&self, _: SingleEncoding, symmetry: Symmetry, row: &mut Vec<u32>) {
         // A position has at least one disc: `read` refuses an empty board, and no disc leaves the board.
         self.discs
             .map(|discs| bits::turn(discs, symmetry.0))
             .write_discs(row);
     }
 
-    fn policy_index(&self, (): (), symmetry: Symmetry, action: Action) -> u32 {
+    fn policy_index(&self, _: SingleEncoding, symmetry: Symmetry, action: Action) -> u32 {
         turn_entry(symmetry, action)
     }
 
-    fn row_symmetries((): ()) -> RowSymmetries {
-        planes::symmetries(&Self::layout(()), Self::SYMMETRIES, &[], turn_square, turn_entry)
+    fn row_symmetries(_: SingleEncoding) -> RowSymmetries {
+        planes::symmetries(
+            &Self::layout(SingleEncoding),
+            Self::SYMMETRIES,
+            &[],
+            turn_square,
+            turn_entry,
+        )
     }
 
     fn known(&self) -> Option<KnownOutcome> {

@@ -432,7 +432,7 @@ fn check_any_actions<G: Notation>() {
 
 #[test]
 fn unknown_symmetries_and_entries_change_nothing() {
-    let symmetries = Othello::row_symmetries(());
+    let symmetries = Othello::row_symmetries(Default::default());
     let mut row = vec![3; 65];
     symmetries.turn_row(Symmetry(8), &mut row);
     symmetries.turn_row(Symmetry(255), &mut row);

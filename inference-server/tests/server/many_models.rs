@@ -149,7 +149,7 @@ fn first_position(network: &RemoteNetwork) -> Result<Vec<f32>, NetworkError> {
     let mut legal = Vec::new();
     state.legal_actions(&mut legal);
     let mut batch = PositionBatch::default();
-    batch.push_position(&state, Symmetry::IDENTITY, &legal, ());
+    batch.push_position(&state, Symmetry::IDENTITY, &legal, Default::default());
     let mut predictions = Predictions::default();
     network.evaluate(&batch, &mut predictions)?;
     Ok(predictions.values)

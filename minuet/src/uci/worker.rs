@@ -216,7 +216,7 @@ impl Worker {
         let chess = registry::find(Chess::NAME).map_err(|error| error.to_string())?;
         let state = Typed {
             state: root.clone(),
-            encoding: (),
+            encoding: Default::default(),
         };
         let said = |error: PlayerError| service::chain(&error).to_string();
         let searches = searches(chess, source, Values::Network, &task.options.model).map_err(said)?;
