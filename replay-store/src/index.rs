@@ -180,6 +180,8 @@ struct VolumeTree {
     groups: u32,
     /// Games that are not in a group yet.
     rows: Vec<StoredRow>,
+    /// Position up to which the groups are complete.
+    position: LogPosition,
     /// True if the volume has changed since the last group.
     is_changed: bool,
 }
@@ -249,7 +251,12 @@ impl Index {
         if !is_whole {
             self.warn(first, &"a part is missing, damaged, or of another version");
         }
-        self.volumes.lock().entry(first).or_default().groups = groups;
+        let tree = VolumeTree {
+            groups,
+            position: indexed.position.clone(),
+            ..VolumeTree::default()
+        };
+        self.volumes.lock().insert(first, tree);
         (!indexed.rows.is_empty()).then_some(indexed)
     }
 
@@ -261,8 +268,10 @@ impl Index {
             let mut volumes = self.volumes.lock();
             let found = volumes.entry(first).or_default();
             if indexed == 0 {
-                found.groups = 0;
+                *found = VolumeTree::default();
             }
+            found.is_changed = indexed == 0 || found.position != volume.position();
+            found.rows.extend(rows.iter().map(stored));
             found.groups
         };
         // Groups behind the last intact one.
@@ -273,7 +282,6 @@ impl Index {
             }
             Ok(())
         });
-        self.record(volume, rows);
     }
 
     /// Records what was committed to a volume: `rows` are its new games.
@@ -314,7 +322,7 @@ impl Index {
         let key = key_of(found.groups);
         found.groups += 1;
         found.is_changed = false;
-        drop(volumes);
+        // The tree of a volume that is forgotten meanwhile must not be made again, so the lock is held.
         self.call(|database| {
             let value = zstd::bulk::compress(&group.encode_to_vec(), ZSTD_LEVEL)?;
             tree(database, first)?.insert(key, value)?;
@@ -336,7 +344,8 @@ impl Index {
     /// Removes the tree of a volume, because the volume is removed, or because a game in it cannot be read. The next opening of the store
     /// scans the volume.
     pub fn forget(&self, first: u64) {
-        self.volumes.lock().remove(&first);
+        let mut volumes = self.volumes.lock();
+        volumes.remove(&first);
         self.call(|database| database.drop_tree(first.to_be_bytes()));
     }
 

@@ -84,8 +84,9 @@ where
         loop {
             watching.ticks.tick().await;
             let slots = (watching.render)().await;
-            if slots != watching.sent {
-                let changes = json!(slots.since(&watching.sent)).to_string();
+            let changed = slots.since(&watching.sent);
+            if !changed.is_empty() {
+                let changes = json!(changed).to_string();
                 watching.sent = slots;
                 return Some((Ok(Event::default().event("slots").data(changes)), watching));
             }

@@ -305,12 +305,17 @@ impl Job {
         self.reply_to.sender.is_closed()
     }
 
+    /// True if the job is answered.
+    pub fn is_over(&self) -> bool {
+        self.answering.lock().is_over
+    }
+
     /// True if the job is not answered yet. Answers it with [`Refusal::Late`] if its deadline has passed at `now`.
     pub fn is_open(&self, now: Instant) -> bool {
         if self.request.deadline.is_some_and(|deadline| deadline <= now) {
             self.refuse(Refusal::Late);
         }
-        !self.answering.lock().is_over
+        !self.is_over()
     }
 
     /// Answers with an error. Results that arrive later are dropped.

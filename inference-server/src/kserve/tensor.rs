@@ -19,7 +19,7 @@ pub struct Input<'a> {
 /// Returns the inputs of a request, at most [`MOST_INPUTS`] with distinct names, each with its contents.
 ///
 /// # Errors
-/// A status that names the tensor. for more inputs, a duplicate one, or mixed typed and raw contents.
+/// A status that names the tensor, for more inputs, a duplicate one, or mixed typed and raw contents.
 pub fn inputs(request: &ModelInferRequest) -> Result<Vec<Input<'_>>, Status> {
     let (tensors, raw) = (&request.inputs, &request.raw_input_contents);
     // Checked first, because a message may contain millions.
@@ -102,7 +102,7 @@ impl<'a> Input<'a> {
     /// Returns the first dimension, the number of positions, if the shape is `[n, dims…]`; a 0 in `dims` allows any length from 1.
     ///
     /// # Errors
-    /// A status that names the tensor..
+    /// A status that names the tensor.
     pub fn positions(&self, dims: &[usize]) -> Result<usize, Status> {
         let shape = &self.tensor.shape;
         let fits = |(&found, &expected): (&i64, &usize)| {
@@ -140,7 +140,7 @@ impl<'a> Input<'a> {
     /// Reads the elements, which must be of type `T` and match the shape in number.
     ///
     /// # Errors
-    /// A status that names the tensor..
+    /// A status that names the tensor.
     pub fn read<T: Element>(&self) -> Result<Vec<T>, Status> {
         if self.tensor.datatype != T::DATATYPE {
             return Err(self.datatype_error(T::DATATYPE));

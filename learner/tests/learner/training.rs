@@ -1,4 +1,4 @@
-//! Training steps: a batch can be memorised, training resumes bit for bit, and losses that are not finite are refused.
+//! Training steps: training resumes bit for bit, and losses that are not finite are refused.
 
 use crate::common::{all_parts, batch, batch_for, layout, model, settings, trainer};
 use config::{LearnerConfig, ModelConfig, Optimizer};

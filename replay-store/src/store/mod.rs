@@ -371,6 +371,9 @@ impl Store {
         if let Some(writer) = self.writer.lock().take() {
             let _ = writer.join();
         }
+        if let Some(index) = &self.shared.index {
+            index.close();
+        }
         self.shared.volumes.clear();
         match &*self.shared.state.borrow() {
             StoreState::Failed(failure) => Err(failure.clone()),

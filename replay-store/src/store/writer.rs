@@ -104,9 +104,6 @@ impl Writer {
         }
         queue.close();
         self.shared.write_index();
-        if let Some(index) = &self.shared.index {
-            index.close();
-        }
         self.shared
             .ledger
             .change(LiveLedger::close)
@@ -175,9 +172,13 @@ impl Writer {
                 listed: checked.listed.clone(),
             })
         });
-        self.publish(&volume, rows.collect(), &uses);
+        let rows: Vec<Row> = rows.collect();
+        self.publish(&rows, &uses);
         for (_, reply, _room) in senders {
             reply(Verdict::Stored);
+        }
+        if let Some(index) = &self.shared.index {
+            index.record(&volume, &rows);
         }
         for game in repeated {
             self.duplicate(game);
@@ -261,8 +262,8 @@ impl Writer {
         }
     }
 
-    /// Adds committed games to the window, to the catalog and to the index, and removes the games that leave the window.
-    fn publish(&mut self, volume: &Volume, rows: Vec<Row>, uses: &[PositionCounts]) {
+    /// Adds committed games to the window and to the catalog, and removes the games that leave the window.
+    fn publish(&mut self, rows: &[Row], uses: &[PositionCounts]) {
         let ids = rows.iter().map(|row| (row.id, row.sequence));
         self.shared.known_ids.write().extend(ids);
         let mut retired = Vec::new();
@@ -282,13 +283,10 @@ impl Writer {
         let metrics = &self.shared.metrics;
         metrics.games_inserted.increment(rows.len() as u64);
         metrics.positions_inserted.increment(trainable.sum());
-        if let Some(index) = &self.shared.index {
-            index.record(volume, &rows);
-        }
         {
             let mut catalog = self.shared.catalog.write();
             for row in rows {
-                catalog.push(row.sequence, row.listed);
+                catalog.push(row.sequence, row.listed.clone());
             }
         }
         self.shared.announce();

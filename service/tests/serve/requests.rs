@@ -91,3 +91,25 @@ async fn half_sent_requests_share_a_limit_of_bytes() {
     };
     tokio::time::timeout(TIMEOUT, freed).await.unwrap();
 }
+
+#[tokio::test]
+async fn calls_beyond_the_limit_are_refused() {
+    let server = limited(CallLimits {
+        calls: 4,
+        open_calls: 2,
+        ..CallLimits::default()
+    })
+    .await;
+    let mut client = HealthClient::new(connect::channel(&server.address).unwrap());
+    let first = client.watch(about(NAME)).await.unwrap();
+    let _second = client.watch(about(NAME)).await.unwrap();
+    let refused = client.check(about(NAME)).await.unwrap_err();
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
+    drop(first);
+    let again = async {
+        while client.check(about(NAME)).await.is_err() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, again).await.unwrap();
+}

@@ -241,12 +241,14 @@ impl Queue {
 
 /// True if a job must be computed. Counts it as cancelled if nobody waits for it any more.
 fn is_wanted(job: &Job, now: Instant, cancelled: &mut u64) -> bool {
-    if !job.is_open(now) {
+    if job.is_over() {
         return false;
     }
-    let is_abandoned = job.is_abandoned();
-    *cancelled += u64::from(is_abandoned);
-    !is_abandoned
+    if job.is_abandoned() {
+        *cancelled += 1;
+        return false;
+    }
+    job.is_open(now)
 }
 
 /// A batch that is being put together.

@@ -1,6 +1,10 @@
 //! [`SearchChecker`]: repeats the searches of games with the networks that they were played with.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use actor::check::{
     Problem,
@@ -24,6 +28,8 @@ pub struct SearchChecker {
     provider: Option<Provider>,
     /// Networks by provider and version, or the reason why one cannot be loaded, for the next games.
     loaded: HashMap<(Provider, String), Result<Arc<LocalNetwork>, String>>,
+    /// One for each provider: making one tries the provider out.
+    loaders: HashMap<Provider, Loader>,
 }
 
 impl SearchChecker {
@@ -35,6 +41,7 @@ impl SearchChecker {
             runtime,
             provider,
             loaded: HashMap::new(),
+            loaders: HashMap::new(),
         }
     }
 
@@ -116,13 +123,18 @@ impl SearchChecker {
         if self.loaded.len() >= MOST_LOADED {
             self.loaded.clear();
         }
+        let loader = match self.loaders.entry(provider) {
+            Entry::Occupied(made) => Ok(made.into_mut()),
+            Entry::Vacant(place) => {
+                Loader::new(&self.runtime, 1, BATCH, provider).map(|made| place.insert(made))
+            }
+        };
         let load = || {
             let file = ModelFile::find(&ModelName::Store {
                 url: location.into(),
                 version: Some(version.into()),
             })?;
-            let loader = Loader::new(&self.runtime, 1, BATCH, provider)?;
-            anyhow::Ok(Arc::new(loader.open(&file)?))
+            anyhow::Ok(Arc::new(loader?.open(&file)?))
         };
         let network = load().map_err(|error| format!("{error:#}"));
         self.loaded.insert(key, network.clone());
