@@ -144,22 +144,19 @@ async fn two_hundred_clients_that_misbehave_leave_no_trace() {
     let seconds = std::env::var("MINUET_SOAK_SECONDS")
         .ok()
         .and_then(|text| text.parse().ok());
-    let until = Instant::now() + Duration::from_secs(seconds.unwrap_or(0));
+    let end = Instant::now() + Duration::from_secs(seconds.unwrap_or(0));
     let mut memory: Vec<f64> = Vec::new();
-    while memory.len() < WARM_UP + MEASURED || Instant::now() < until {
+    while memory.len() < WARM_UP + MEASURED || Instant::now() < end {
         let before = answered.load(Ordering::Relaxed);
         round(memory.len() as u64, &server.address, &layout).await;
         memory.push(settled_memory(&server).await);
+        // The well-behaved client is answered in every round, however short the round is.
+        until(async || answered.load(Ordering::Relaxed) > before).await;
         let since = answered.load(Ordering::Relaxed) - before;
         println!(
             "round {}: {:.2} MB, {since} answers",
             memory.len(),
             memory[memory.len() - 1] / 1e6
-        );
-        assert!(
-            since > 0,
-            "the well-behaved client was not answered in round {}",
-            memory.len()
         );
     }
     let grown = growth(&memory[WARM_UP..]);

@@ -156,7 +156,7 @@ async fn a_label_left_behind_is_moved_and_a_damaged_checkpoint_is_refused() {
     fs::write(&file, bytes).unwrap();
     let reason = place.learner().fails().await;
     assert!(
-        reason.contains("weights.safetensors of") && reason.contains("remove its folder"),
+        reason.contains("weights.safetensors` is damaged") && reason.contains("remove its folder"),
         "{reason}"
     );
     fs::remove_dir_all(folder).unwrap();
