@@ -119,7 +119,7 @@ fn stored_games_can_be_listed_checked_copied_and_deleted() {
 
 /// Checks with NumPy that the exported arrays agree with each other and with their description.
 fn read_by_numpy(run: &Path, arrays: &Path, all: &BTreeSet<String>) {
-    printed(games(run, "export --numpy").arg(arrays));
+    printed(games(run, "export").arg("--numpy").arg(arrays));
     let Some(python) = test_support::python("kserve") else {
         return;
     };
