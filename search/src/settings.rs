@@ -269,7 +269,8 @@ mod tests {
 
     #[test]
     fn check_names_the_setting_that_is_out_of_range() {
-        let wrong: [(&str, fn(&mut Settings)); 17] = [
+        type Change = fn(&mut Settings);
+        let wrong: [(&str, Change); 17] = [
             ("visits", |s| s.visits = 0),
             ("visits", |s| s.visits = u32::MAX),
             ("q_scale", |s| s.q_scale = -0.1),

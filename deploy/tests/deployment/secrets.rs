@@ -71,9 +71,12 @@ fn readable(workload: &Workload, at: &str) -> Readable {
     found
 }
 
+/// A workload, its secret of the object store, and the others.
+type Secrets = (&'static str, &'static str, Option<(&'static str, &'static str)>);
+
 /// Secrets of each workload: that of the object store, and the name in those of the component `tls`, a certificate and a token or a
 /// server's tokens.
-const EXPECTED: [(&str, &str, Option<(&str, &str)>); 9] = [
+const EXPECTED: [Secrets; 9] = [
     (
         "replay-store",
         "object-store-replay-store",

@@ -5,6 +5,19 @@ use serde::Deserialize;
 
 use crate::data::{legal, play, player_number, records, square_name, start};
 
+/// Recorded state: required action, player, no-progress counter, en passant, promotion, castling, and three counters.
+type RecordedState = (
+    String,
+    u8,
+    u8,
+    Option<String>,
+    Option<String>,
+    String,
+    u32,
+    u32,
+    u32,
+);
+
 #[derive(Deserialize)]
 struct RandomGame {
     id: serde_json::Value,
@@ -12,23 +25,13 @@ struct RandomGame {
     draw_after_n_repetitions: u8,
     actions: Vec<u32>,
     legal_before: Vec<Vec<u32>>,
-    states_after: Vec<(
-        String,
-        u8,
-        u8,
-        Option<String>,
-        Option<String>,
-        String,
-        u32,
-        u32,
-        u32,
-    )>,
+    states_after: Vec<RecordedState>,
     fens_after_turn: Vec<(usize, String)>,
     end: String,
     victory_state: String,
 }
 
-/// Recorded state: required action, player, no-progress counter, en passant, promotion, castling. Three counters follow in the data.
+/// [`RecordedState`] without its counters.
 type State = (String, u8, u8, Option<String>, Option<String>, String);
 
 #[test]
