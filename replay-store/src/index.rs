@@ -17,7 +17,6 @@
 
 use std::{
     collections::BTreeMap,
-    fmt::Display,
     fs,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
@@ -249,7 +248,11 @@ impl Index {
             Ok(true)
         })?;
         if !is_whole {
-            self.warn(first, &"a part is missing, damaged, or of another version");
+            tracing::warn!(
+                volume = first,
+                "a part of the index is missing, damaged or of another version; it is completed from the log"
+            );
+            self.discarded.fetch_add(1, Ordering::SeqCst);
         }
         let tree = VolumeTree {
             groups,
@@ -372,11 +375,6 @@ impl Index {
         if let Err(error) = fs::remove_dir_all(&self.folder) {
             tracing::warn!(folder = %self.folder.display(), %error, "cannot remove a damaged index");
         }
-    }
-
-    fn warn(&self, first: u64, error: &dyn Display) {
-        tracing::warn!(volume = first, %error, "the index of a volume cannot be used and is completed from the log");
-        self.discarded.fetch_add(1, Ordering::SeqCst);
     }
 }
 

@@ -127,7 +127,7 @@ impl Spool {
     /// Removes a game that the store has acknowledged. False if no such game is waiting.
     ///
     /// # Errors
-    /// Its file cannot be removed. The game is then sent again after a restart, which is harmless.
+    /// The file of the game cannot be removed. The game is then sent again after a restart; the store keeps it once.
     pub fn acknowledge(&self, id: GameId) -> anyhow::Result<bool> {
         let settled = self.index.lock().settle(id);
         let was_waiting = settled != Settled::Unknown;

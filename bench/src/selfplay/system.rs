@@ -251,7 +251,7 @@ mod tests {
     fn a_game_has_the_settings_of_a_new_run() {
         let own = config("--game connect-four --blocks 2");
         let mut expected = launcher::new_run(Some("connect-four"), &[]).unwrap();
-        // It has settings of its own.
+        // Connect Four has search settings that differ from the defaults, so the comparison below could fail.
         assert_ne!(expected.search, RunConfig::default().search);
         expected.model.blocks = 2;
         assert_eq!((own.game, own.model), (expected.game, expected.model));

@@ -37,6 +37,7 @@ fn validated(documents: &[Value]) -> Option<Output> {
 
 #[test]
 fn every_resource_fits_its_schema() {
+    let mut kubernetes = Vec::new();
     for overlay in OVERLAYS {
         let Some(documents) = rendered(overlay) else {
             return;
@@ -48,6 +49,9 @@ fn every_resource_fits_its_schema() {
                 None => own.push(document),
             }
         }
+        kubernetes.push((overlay, own));
+    }
+    for (overlay, own) in kubernetes {
         let Some(output) = validated(&own) else { return };
         succeeded(&output, overlay.as_ref());
         let text = [output.stdout, output.stderr].concat();

@@ -57,7 +57,7 @@ pub fn write(tensors: &[HostTensor]) -> anyhow::Result<Vec<u8>> {
 /// Reads a file. The tensors are sorted by name.
 ///
 /// # Errors
-/// It is not a safetensors file, or contains another type than f32.
+/// `file` is not in the safetensors format, or contains another type than f32.
 pub fn read(file: &[u8]) -> anyhow::Result<Vec<HostTensor>> {
     let file = SafeTensors::deserialize(file).context("not a safetensors file")?;
     let mut views = file.tensors();

@@ -130,7 +130,7 @@ fn a_disk_that_is_full_is_a_fault() {
     let unwritable = "no file can be written there";
     expect(&fails(&["--run", &run], &[]), "disk", unwritable);
     disk.make_room();
-    // It is still too small.
+    // The disk is writable now, but smaller than a run needs.
     expect(&fails(&["--run", &run], &[]), "disk", "free on tmpfs");
 }
 

@@ -322,7 +322,7 @@ mod tests {
         ring.table.insert(hash, 0);
         assert_eq!(ring.find(&other, VersionId(0), &mut Vec::new()), None);
         assert_eq!(ring.find(&one, VersionId(0), &mut Vec::new()), Some(0.5));
-        // What is stored stays as it is.
+        // A second insertion of the same entry does not change its value.
         ring.insert(&one, VersionId(0), &[1.0], 0.7);
         assert_eq!(ring.find(&one, VersionId(0), &mut Vec::new()), Some(0.5));
     }

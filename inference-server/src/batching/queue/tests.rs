@@ -303,7 +303,7 @@ async fn late_requests_are_not_computed() {
     }
     tokio::time::advance(std::time::Duration::from_millis(10)).await;
     assert_eq!(rig.batches(), [vec![(1, 0, 3)]]);
-    // They are counted as refused when they are answered.
+    // Late requests are counted as refused when they are answered, not as cancelled.
     assert_eq!(
         (rig.queue.waiting(), rig.queue.take_cancelled()),
         (QueueLength::default(), 0)
