@@ -8,10 +8,14 @@
 //! entries, because insertions are at one end and deletions at the other.
 //!
 //! ```text
-//! number of the group in its volume (u32, big-endian) → a zstd frame of [`StoredGroup`]
+//! number of the group in its volume, number of the piece (u32 each, big-endian) → a piece of a zstd frame of [`StoredGroup`]
 //! ```
 //! Games are stored in groups, because sled opens and reads one value for each game more slowly than a scan of the log takes. A tree is
 //! read up to its first group that is damaged or of another version, and continued from there.
+//!
+//! Groups are cut into pieces, because sled 0.34 writes a node that is larger than a quarter of a segment to a file of its own. The name
+//! of that file can be taken after a crash. The write then fails, and every later flush waits for it forever. So a database is never
+//! dropped after an error, because dropping flushes.
 //!
 //! sled 0.34 can panic on damaged files, so a panic in a call of sled is caught and becomes an error. Its background flush is off.
 
@@ -27,7 +31,7 @@ use std::{
 use parking_lot::Mutex;
 use prost::Message;
 use service::contain;
-use sled::{Db, Tree};
+use sled::{Db, IVec, Tree};
 
 use crate::{
     log::{
@@ -46,6 +50,8 @@ const ZSTD_LEVEL: i32 = 3;
 const FORMAT: u32 = 1;
 /// Size of sled's segments in bytes. It is small, so that the index of a small store is small.
 const SEGMENT_BYTES: usize = 512 * 1024;
+/// Maximum size of a value in bytes. A node of sled holds at most 17 values, and must stay smaller than a quarter of a segment.
+const PIECE_BYTES: usize = SEGMENT_BYTES / 4 / 20;
 /// Size of sled's page cache in bytes.
 const PAGE_CACHE_BYTES: u64 = 16 * 1024 * 1024;
 /// Maximum time that a database which this process has just closed may take to release its lock.
@@ -237,9 +243,11 @@ impl Index {
         let mut indexed = Indexed::default();
         let mut groups = 0;
         let is_whole = self.call(|database| {
-            for entry in &tree(database, first)? {
-                let (key, value) = entry?;
-                let group = (*key == key_of(groups)).then(|| group(&value)).flatten();
+            let tree = tree(database, first)?;
+            while tree.range(key_of(groups, 0)..).next().transpose()?.is_some() {
+                let pieces = tree.scan_prefix(groups.to_be_bytes()).values();
+                let pieces: Vec<IVec> = pieces.collect::<sled::Result<_>>()?;
+                let group = group(&pieces.concat());
                 if group.and_then(|group| add(group, &mut indexed, labels)).is_none() {
                     return Ok(false);
                 }
@@ -280,7 +288,7 @@ impl Index {
         // Groups behind the last intact one.
         self.call(|database| {
             let tree = tree(database, first)?;
-            for key in tree.range(key_of(groups)..).keys() {
+            for key in tree.range(key_of(groups, 0)..).keys() {
                 tree.remove(key?)?;
             }
             Ok(())
@@ -322,13 +330,16 @@ impl Index {
             ledger: ledger.map_or_else(Vec::new, |ledger| ledger.pack(0).to_vec()),
             next: volume.next(),
         };
-        let key = key_of(found.groups);
+        let number = found.groups;
         found.groups += 1;
         found.is_changed = false;
         // The tree of a volume that is forgotten meanwhile must not be made again, so the lock is held.
         self.call(|database| {
-            let value = zstd::bulk::compress(&group.encode_to_vec(), ZSTD_LEVEL)?;
-            tree(database, first)?.insert(key, value)?;
+            let packed = zstd::bulk::compress(&group.encode_to_vec(), ZSTD_LEVEL)?;
+            let tree = tree(database, first)?;
+            for (piece, value) in (0..).zip(packed.chunks(PIECE_BYTES)) {
+                tree.insert(key_of(number, piece), value)?;
+            }
             let mut flushed = self.flushed.lock();
             if flushed.elapsed() >= FLUSH_INTERVAL {
                 database.flush()?;
@@ -370,7 +381,8 @@ impl Index {
             error,
             "the index of the replay store cannot be used; it is rebuilt from the log"
         );
-        *self.database.lock() = None;
+        // Dropping it could wait forever, see the top of this file. A later database has a lock file of its own.
+        std::mem::forget(self.database.lock().take());
         self.discarded.fetch_add(1, Ordering::SeqCst);
         if let Err(error) = fs::remove_dir_all(&self.folder) {
             tracing::warn!(folder = %self.folder.display(), %error, "cannot remove a damaged index");
@@ -408,8 +420,8 @@ fn tree(database: &Db, first: u64) -> sled::Result<Tree> {
     database.open_tree(first.to_be_bytes())
 }
 
-fn key_of(group: u32) -> [u8; 4] {
-    group.to_be_bytes()
+fn key_of(group: u32, piece: u32) -> [u8; 8] {
+    (u64::from(group) << 32 | u64::from(piece)).to_be_bytes()
 }
 
 /// Unpacks a group. Returns `None` if it is damaged or of another version.

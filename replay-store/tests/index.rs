@@ -388,6 +388,19 @@ fn an_index_of_another_version_or_log_is_rebuilt() {
     });
 }
 
+/// sled writes a large node to a file whose name can be taken after a crash, see `src/index.rs`.
+#[test]
+fn sled_writes_no_node_of_the_index_to_a_file_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings(folder.path(), 1_000_000);
+    let games = filled(&settings, 6_000);
+    let blobs = files(&settings.folder.join("index/blobs"));
+    assert_eq!(blobs, Vec::<PathBuf>::new());
+    let store = open(&settings);
+    assert_eq!(store.stats().games_inserted, games.len() as u64);
+    store.close().unwrap();
+}
+
 #[test]
 fn zeroed_sectors_of_the_index_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -8,6 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use service::log_throttle::LogThrottle;
+
+/// Smallest time between two log lines about a disk that cannot be measured.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// Time for which a measurement is valid.
 const FRESH: Duration = Duration::from_millis(250);
 /// Number of bytes written after which a measurement is no longer valid.
@@ -75,6 +79,7 @@ pub struct Room {
     needed: u64,
     last: Option<(Instant, Space)>,
     since: u64,
+    unmeasured: LogThrottle,
 }
 
 impl Room {
@@ -86,6 +91,7 @@ impl Room {
             needed,
             last: None,
             since: 0,
+            unmeasured: LogThrottle::new(LOG_INTERVAL),
         }
     }
 
@@ -139,7 +145,9 @@ impl Room {
                 Some(space)
             }
             Err(error) => {
-                tracing::warn!(%error, "cannot measure the disk");
+                if self.unmeasured.allows() {
+                    tracing::warn!(%error, "cannot measure the disk");
+                }
                 self.last.map(|(_, space)| space)
             }
         }

@@ -10,6 +10,7 @@ use std::{
 
 use parking_lot::{Mutex, RwLock};
 use proto::ids::hex;
+use service::log_throttle::LogThrottle;
 use tokio::sync::{Notify, watch};
 
 use crate::{
@@ -29,7 +30,7 @@ use crate::{
     store::{
         IndexUse,
         identity::{self, Claim},
-        shared::{Fill, Shared, StoreState, volume_folder, volumes_folder},
+        shared::{Fill, Shared, StoreState, WARNING_INTERVAL, volume_folder, volumes_folder},
     },
     window::{
         Window,
@@ -223,7 +224,8 @@ fn assemble(
         unreadable: Mutex::new(BTreeSet::new()),
         positions: watch::Sender::new(positions),
         state: watch::Sender::new(StoreState::Running),
-        room_warning: Mutex::new(None),
+        room_warning: LogThrottle::new(WARNING_INTERVAL),
+        batch_warning: LogThrottle::new(WARNING_INTERVAL),
     };
     shared.metrics.damaged.increment(damage.losses.len() as u64);
     shared.report_index();

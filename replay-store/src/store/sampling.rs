@@ -178,9 +178,11 @@ impl Store {
         Err(SampleError::Unreadable)
     }
 
-    /// Remembers a batch for a learner that resumes. A failure is logged, and the batch is sent nevertheless.
+    /// Remembers a batch for a learner that resumes. A failure is logged, at most once a minute, and the batch is sent nevertheless.
     fn remember(&self, key: BatchKey, picks: &[Pick]) {
-        if let Err(error) = self.shared.drawn.lock().remember(key, picks) {
+        if let Err(error) = self.shared.drawn.lock().remember(key, picks)
+            && self.shared.batch_warning.allows()
+        {
             tracing::warn!(
                 number = key.number,
                 %error,

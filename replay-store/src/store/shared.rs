@@ -7,11 +7,12 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use parking_lot::{Mutex, RwLock};
 use proto::ids::hex;
+use service::log_throttle::LogThrottle;
 use tokio::sync::{Notify, watch};
 
 use crate::{
@@ -36,8 +37,8 @@ pub enum StoreState {
     Closed,
 }
 
-/// Interval at which a lack of disk space is logged.
-const ROOM_WARNING: Duration = Duration::from_secs(60);
+/// Smallest time between two log lines about one condition.
+pub const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Shared state of an open store. Locks are held briefly. Those of `drawn` and of the writes of the ledger are held during disk
 /// access, and are therefore not taken on async threads.
@@ -80,8 +81,10 @@ pub struct Shared {
     pub archived_to: AtomicU64,
     /// Notified when a volume is sealed.
     pub sealed: Notify,
-    /// Time at which a lack of disk space was last logged.
-    pub room_warning: Mutex<Option<Instant>>,
+    /// Limits the log lines about a lack of disk space.
+    pub room_warning: LogThrottle,
+    /// Limits the log lines about batches that cannot be remembered.
+    pub batch_warning: LogThrottle,
 }
 
 impl Shared {
@@ -156,9 +159,7 @@ impl Shared {
 
     /// Logs a lack of disk space, at most once a minute.
     pub fn warn_of_room(&self, no_room: &dyn std::fmt::Display) {
-        let mut last = self.room_warning.lock();
-        if last.is_none_or(|at| at.elapsed() >= ROOM_WARNING) {
-            *last = Some(Instant::now());
+        if self.room_warning.allows() {
             tracing::warn!(%no_room, "games are refused until there is room");
         }
     }
