@@ -162,7 +162,7 @@ impl Following {
     /// Reads the certificates again. True if they have changed.
     fn read_again(&mut self) -> bool {
         // A few small local files do not need a blocking thread.
-        match self.target.read() {
+        match self.target.read_again(&self.pem) {
             Ok(pem) => {
                 self.unreadable.reset();
                 if pem == self.pem {

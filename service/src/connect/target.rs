@@ -137,6 +137,18 @@ impl Target {
         Ok(pem)
     }
 
+    /// Reads the files again, as [`Target::read`] does. Changed files with an expired certificate are an error.
+    ///
+    /// # Errors
+    /// [`AddressError`] if a file cannot be used.
+    pub(super) fn read_again(&self, before: &Option<ClientPem>) -> Result<Option<ClientPem>, AddressError> {
+        let pem = self.read()?;
+        if let Some(files) = self.tls.as_ref().filter(|_| pem != *before) {
+            files.check_expiry()?;
+        }
+        Ok(pem)
+    }
+
     /// Returns the endpoint of one server of this peer. It uses TLS with `pem`.
     pub(super) fn endpoint(
         &self,

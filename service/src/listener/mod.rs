@@ -28,6 +28,7 @@ use crate::{
         layer::CallLayer,
         limits::{CallLimits, OpenCalls},
     },
+    log_throttle::LogThrottle,
     process,
     security::{
         Named, SecurityError,
@@ -52,6 +53,8 @@ const PREFACE_TIME: Duration = Duration::from_secs(10);
 const MAX_STREAMS: u32 = 256;
 /// Default interval at which certificates and tokens are read again.
 const RENEWAL: Duration = Duration::from_secs(15);
+/// Smallest time between two log lines about files that cannot be read again.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// Number of connections that may be ready and not yet served.
 const READY: usize = 64;
 /// Largest number of connections of a server for probes.
@@ -257,30 +260,43 @@ impl ConnectionPolicy {
         if self.tls.is_none() && self.tokens.is_none() {
             std::future::pending::<()>().await;
         }
+        let [certificates, tokens] = [(); 2].map(|()| Arc::new(LogThrottle::new(LOG_INTERVAL)));
         loop {
             sleep(self.renewal).await;
             let policy = self.clone();
+            let throttles = [certificates.clone(), tokens.clone()];
             // A panic there would end the process.
-            drop(tokio::task::spawn_blocking(move || policy.read_again()).await);
+            drop(tokio::task::spawn_blocking(move || policy.read_again(&throttles)).await);
         }
     }
 
     /// Reads certificates and tokens again, each whether or not the others can be read. Later connections use the certificates;
-    /// the tokens concern open calls too. If certificates cannot be used, the previous ones stay in use. If the tokens cannot be
-    /// used, no token is accepted, because a client may just have been removed from their file.
-    fn read_again(&self) {
+    /// the tokens concern open calls too. If certificates cannot be used or have expired, the previous ones stay in use. If the tokens
+    /// cannot be used, no token is accepted, because a client may just have been removed from their file. `throttles` limits the log
+    /// lines about certificates and about tokens.
+    fn read_again(&self, [of_certificates, of_tokens]: &[Arc<LogThrottle>; 2]) {
         if let Some(tls) = &self.tls {
-            match tls.files.read() {
-                Ok(config) => *tls.config.write() = config,
-                Err(error) => {
+            let read = tls.files.read();
+            match read.and_then(|config| tls.files.check_expiry().map(|()| config)) {
+                Ok(config) => {
+                    *tls.config.write() = config;
+                    of_certificates.reset();
+                }
+                Err(error) if of_certificates.allows() => {
                     tracing::error!(%error, "cannot renew certificates; the previous ones stay in use");
                 }
+                Err(_) => {}
             }
         }
         if let (Some(file), Some(known)) = (&self.tokens, &self.guard.tokens) {
-            let read = Tokens::read(file).inspect_err(
-                |error| tracing::error!(%error, "cannot read tokens; every call that needs one is refused"),
-            );
+            let read = Tokens::read(file);
+            match &read {
+                Ok(_) => drop(of_tokens.reset()),
+                Err(error) if of_tokens.allows() => {
+                    tracing::error!(%error, "cannot read tokens; every call that needs one is refused");
+                }
+                Err(_) => {}
+            }
             known.set(read.ok());
         }
     }

@@ -22,6 +22,8 @@ fn default_filter() -> Targets {
     Targets::new()
         .with_default(Level::INFO)
         .with_target(TARGET, LevelFilter::OFF)
+        // Each connection that it ends because its peer misbehaves is a warning, so a peer could fill a disk.
+        .with_target("h2", Level::ERROR)
         .with_target("opentelemetry_sdk", Level::WARN)
         .with_target("opentelemetry_otlp", Level::WARN)
 }
@@ -30,8 +32,11 @@ fn default_filter() -> Targets {
 /// lost a thread would only appear to work. Panics inside [`crate::contain`] do not end the process.
 pub(super) fn start(format: LogFormat, telemetry: Option<&Telemetry>) {
     let chosen = std::env::var(FILTER_VARIABLE).ok();
-    let filter = chosen.and_then(|chosen| chosen.parse::<Targets>().ok());
-    let filter = filter.unwrap_or_else(default_filter);
+    let (filter, misread) = match chosen.as_ref().map(|chosen| chosen.parse::<Targets>()) {
+        None => (default_filter(), None),
+        Some(Ok(filter)) => (filter, None),
+        Some(Err(error)) => (default_filter(), Some(error)),
+    };
     let lines = fmt::layer()
         .with_writer(std::io::stderr)
         // A log that cannot be written must not become a panic.
@@ -44,6 +49,9 @@ pub(super) fn start(format: LogFormat, telemetry: Option<&Telemetry>) {
     let spans = telemetry.map(|telemetry| telemetry.layer());
     // An error means that logging was started before; the first settings stay in use.
     let _ = tracing_subscriber::registry().with(lines).with(spans).try_init();
+    if let Some(error) = misread {
+        tracing::warn!(filter = chosen, %error, "{FILTER_VARIABLE} cannot be used; lines of level info are logged");
+    }
     panic::set_hook(Box::new(|what| {
         let backtrace = Backtrace::capture();
         tracing::error!("{what}\n{backtrace}");

@@ -11,7 +11,8 @@ use super::{
     tokens::TokenDigest,
 };
 
-const SCHEME: &str = "Bearer ";
+/// Scheme of the `authorization` header. HTTP compares schemes without regard to case.
+const SCHEME: &str = "Bearer";
 
 /// Checks the tokens of calls. A server without tokens accepts every call.
 #[derive(Clone, Debug)]
@@ -41,8 +42,11 @@ impl Guard {
             let message = "a token is needed: authorization: Bearer TOKEN";
             return Err(unauthenticated("missing", message));
         };
-        let words = authorization.to_str().ok();
-        let token = words.and_then(|words| words.strip_prefix(SCHEME));
+        let words = authorization
+            .to_str()
+            .ok()
+            .and_then(|words| words.split_once(' '));
+        let token = words.and_then(|(scheme, token)| scheme.eq_ignore_ascii_case(SCHEME).then_some(token));
         let token = token.ok_or_else(|| unauthenticated("malformed", "write authorization: Bearer TOKEN"))?;
         let held = tokens.held(TokenDigest::of(token), method.access);
         held.check()?;
@@ -83,6 +87,7 @@ mod tests {
         let actor = Some("Bearer 0123456789abcdef");
         let learner = Some("Bearer fedcba9876543210");
         assert_eq!(ask("/a.A/Ask", actor), Ok(()));
+        assert_eq!(ask("/a.A/Ask", Some("bearer 0123456789abcdef")), Ok(()));
         assert_eq!(ask("/a.A/Ask", learner), Err(Code::PermissionDenied));
         assert_eq!(ask("/a.A/Load", actor), Err(Code::PermissionDenied));
         assert_eq!(ask("/a.A/Any", learner), Ok(()));

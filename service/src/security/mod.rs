@@ -19,8 +19,16 @@ pub mod tokens;
 
 use std::{
     fmt::Display,
+    fs::OpenOptions,
+    io::{self, Read as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
+
+use rustix::fs::OFlags;
+
+/// Largest file of certificates or tokens that is read, in bytes.
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Error: a setting of `[security]` cannot be used, in a sentence that names the key or the address.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -43,15 +51,63 @@ impl Named {
     }
 
     pub(crate) fn read(&self) -> Result<Vec<u8>, SecurityError> {
-        let read = std::fs::read(&self.path);
-        read.map_err(|reason| {
+        self.content().map_err(|reason| {
             let (path, key) = (self.path.display(), self.key);
             SecurityError(format!("cannot read {path} (security.{key}): {reason}"))
         })
     }
 
+    fn content(&self) -> io::Result<Vec<u8>> {
+        // Without this flag, opening a FIFO would wait for its writer.
+        let nonblock = OFlags::NONBLOCK.bits() as i32;
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(nonblock)
+            .open(&self.path)?;
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_FILE_BYTES {
+            return Err(io::Error::other(format!(
+                "it is larger than {} MiB",
+                MAX_FILE_BYTES >> 20
+            )));
+        }
+        Ok(bytes)
+    }
+
     pub(crate) fn fault(&self, reason: impl Display) -> SecurityError {
         let (path, key) = (self.path.display(), self.key);
         SecurityError(format!("{path} (security.{key}): {reason}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(path: &Path) -> String {
+        Named::new("tokens", path).read().unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_pipe_a_folder_and_a_huge_file_are_refused_without_reading_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RUSR,
+            0,
+        )
+        .unwrap();
+        assert!(reason(&pipe).ends_with("(security.tokens): it is not a regular file"));
+        assert!(reason(folder.path()).ends_with("it is not a regular file"));
+        let huge = folder.path().join("huge");
+        std::fs::File::create(&huge).unwrap().set_len(3 << 30).unwrap();
+        assert!(reason(&huge).ends_with("it is larger than 16 MiB"));
     }
 }

@@ -1,7 +1,8 @@
 //! TLS: certificates and keys from PEM files, for servers (rustls) and for clients (tonic's endpoints).
 //!
 //! Certificates can be renewed while processes run: servers ([`crate::listener`]) and clients ([`crate::connect`]) read their files
-//! again at intervals. If a file cannot be used then, the error is logged and the previous certificate stays in use.
+//! again at intervals. If a file cannot be used then, or has an expired certificate, the error is logged and the previous certificate
+//! stays in use.
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use tokio_rustls::rustls::{
     server::WebPkiClientVerifier,
 };
 use tonic::transport::{Certificate, ClientTlsConfig, Identity};
+use x509_parser::time::ASN1Time;
 
 use super::{Named, SecurityError};
 use config::SecurityConfig;
@@ -77,6 +79,14 @@ impl ServerFiles {
         config.alpn_protocols.push(self.protocol.to_vec());
         Ok(Arc::new(config))
     }
+
+    /// Checks that the server's certificate has not expired.
+    ///
+    /// # Errors
+    /// [`SecurityError`] with the file and the time.
+    pub fn check_expiry(&self) -> Result<(), SecurityError> {
+        check_expiry(&self.certificate)
+    }
 }
 
 /// Returns the cryptography provider ring. It is named explicitly, so that the features of other dependencies cannot change it.
@@ -95,6 +105,19 @@ fn certificates(file: &Named, bytes: &[u8]) -> Result<Vec<CertificateDer<'static
         Ok(_) => Err(file.fault("no certificate in PEM form")),
         Err(error) => Err(file.fault(error)),
     }
+}
+
+/// Checks that the first certificate in a file has not expired.
+fn check_expiry(file: &Named) -> Result<(), SecurityError> {
+    let chain = certificates(file, &file.read()?)?;
+    if let Some(own) = chain.first() {
+        let (_, own) = x509_parser::parse_x509_certificate(own).map_err(|error| file.fault(error))?;
+        let end = own.validity().not_after;
+        if end < ASN1Time::now() {
+            return Err(file.fault(format!("the certificate expired on {}", end.to_datetime().date())));
+        }
+    }
+    Ok(())
 }
 
 /// Files of a client.
@@ -140,6 +163,17 @@ impl ClientFiles {
             }
         };
         Ok(ClientPem { ca, identity })
+    }
+
+    /// Checks that the client's certificate, if it has one, has not expired.
+    ///
+    /// # Errors
+    /// [`SecurityError`] with the file and the time.
+    pub fn check_expiry(&self) -> Result<(), SecurityError> {
+        match &self.identity {
+            None => Ok(()),
+            Some((certificate, _)) => check_expiry(certificate),
+        }
     }
 }
 

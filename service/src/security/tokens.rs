@@ -1,6 +1,6 @@
 //! Tokens: the digests that a server checks against, and the token that a client sends.
 
-use std::{fmt, str::FromStr};
+use std::{collections::HashMap, fmt, str::FromStr};
 
 use sha2::{Digest as _, Sha256};
 use tonic::metadata::{Ascii, MetadataValue};
@@ -68,16 +68,16 @@ impl Holder {
 }
 
 /// SHA-256 digest of a token, under which a server keeps it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TokenDigest([u8; 32]);
 
 /// The tokens that a server accepts, stored as digests.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Tokens(Vec<(TokenDigest, Holder)>);
+pub struct Tokens(HashMap<TokenDigest, Holder>);
 
 impl fmt::Debug for Tokens {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.0.iter().map(|(_, holder)| &holder.name);
+        let names = self.0.values().map(|holder| &holder.name);
         formatter.debug_list().entries(names).finish()
     }
 }
@@ -88,17 +88,16 @@ impl Tokens {
     /// # Errors
     /// Number of the first malformed line and the reason. The message never contains a token.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut tokens = Vec::new();
+        let mut tokens = HashMap::new();
         for (number, line) in text.lines().enumerate() {
             let line = line.split('#').next().unwrap_or_default().trim();
             if line.is_empty() {
                 continue;
             }
-            let entry = entry(line).map_err(|reason| format!("line {}: {reason}", number + 1))?;
-            if tokens.iter().any(|(digest, _)| *digest == entry.0) {
+            let (digest, holder) = entry(line).map_err(|reason| format!("line {}: {reason}", number + 1))?;
+            if tokens.insert(digest, holder).is_some() {
                 return Err(format!("line {}: duplicate token", number + 1));
             }
-            tokens.push(entry);
         }
         if tokens.is_empty() {
             return Err("the file has no token, so every call would be refused".into());
@@ -114,8 +113,7 @@ impl Tokens {
 
     /// Returns the entry of the token with this digest. Digests are compared, so timing reveals nothing about the tokens.
     pub fn holder(&self, digest: TokenDigest) -> Option<&Holder> {
-        let found = self.0.iter().find(|(known, _)| *known == digest);
-        found.map(|(_, holder)| holder)
+        self.0.get(&digest)
     }
 
     /// Returns the number of tokens.

@@ -228,3 +228,40 @@ async fn a_server_goes_on_with_a_renewed_certificate() {
     ours.sign(files.path(), "server", HOST);
     until_ok(|| call(&link)).await;
 }
+
+#[tokio::test]
+async fn an_expired_certificate_does_not_replace_a_valid_one() {
+    let ours = Authority::new("ours");
+    let files = Files::new(&ours, 2999);
+    let log = Log::default();
+    let writer = log.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(move || writer.clone())
+        .finish();
+    // The server's log lines come from other threads.
+    tracing::subscriber::set_global_default(subscriber).unwrap();
+    let server = behind(&files.server, NAME).await;
+    let link = files.link(&server.address);
+    until_ok(|| call(&link)).await;
+    ours.sign_until(files.path(), "server", HOST, 2020);
+    ours.sign_until(files.path(), "client", "actor", 2020);
+    let logged = async {
+        while ["server.pem", "client.pem"]
+            .iter()
+            .any(|file| log.count(&format!("{file} (")) == 0)
+        {
+            tokio::time::sleep(RENEWAL).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, logged).await.unwrap();
+    assert_eq!(log.count("the certificate expired on 2020-01-01"), 2);
+    let (client_certificate, client_key) = ours.sign(files.path(), "fresh", "actor");
+    let fresh = SecurityConfig {
+        client_certificate,
+        client_key,
+        ..files.client.clone()
+    };
+    let fresh = connector(&fresh, Arc::new(SystemResolver)).link(&server.address);
+    until_ok(|| call(fresh.as_ref().unwrap())).await;
+    assert_eq!(call(&link).await, Ok(()));
+}
