@@ -11,6 +11,11 @@ use serde::Serialize;
 /// Name of the file that is locked.
 pub(crate) const LOCK: &str = "lock";
 
+/// Returns the sentence of an error about a file or folder.
+pub(crate) fn cannot_use(path: &Path) -> String {
+    format!("cannot use {}", path.display())
+}
+
 /// Locks a folder, which is made if it is missing, for this process until the returned file is closed. `None`: another process has
 /// locked it.
 pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {

@@ -18,7 +18,7 @@ pub mod solver_test;
 pub mod statistics;
 
 pub use players::{
-    Player, PlayerError,
+    Player,
     spec::{SearchSpec, Spec, SpecError},
     thinker::{Limits, Thinker},
 };

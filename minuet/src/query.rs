@@ -6,13 +6,10 @@
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
-use arena::{
-    PlayerError,
-    players::{
-        NetworkOptions, Networks, Values,
-        searches::{decide_all, searches},
-        usual_search,
-    },
+use arena::players::{
+    NetworkOptions, Networks, Values,
+    searches::{decide_all, searches},
+    usual_search,
 };
 use games::{erased::AnyState, registry};
 use launcher::run::addresses::Addresses;
@@ -124,7 +121,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 fn is_gone(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref(),
-        Some(PlayerError::Network(NetworkError::Server { status, .. })) if status.code() == Code::NotFound
+        Some(NetworkError::Server { status, .. }) if status.code() == Code::NotFound
     )
 }
 

@@ -5,12 +5,13 @@ use std::{
     thread,
 };
 
+use anyhow::anyhow;
 use games::erased::Variant;
 use parking_lot::Mutex;
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
-use super::{
-    MatchError, folder::MatchFolder, plan::Plan, record::GameRecord, standing::Tested, table::Table,
-};
+use super::{folder::MatchFolder, plan::Plan, record::GameRecord, standing::Tested, table::Table};
 use crate::{
     players::Player,
     statistics::{Sprt, Verdict},
@@ -25,12 +26,13 @@ pub struct Conduct<'a> {
     pub games: usize,
     /// Test between the first two players that ends the match as soon as it decides.
     pub sprt: Option<&'a Sprt>,
-    /// Ends the match when it is set. Games in progress are dropped and played again when the match continues.
-    pub stop: &'a AtomicBool,
+    /// Ends the match when it is cancelled. Games in progress are dropped and played again when the match continues.
+    pub stop: &'a CancellationToken,
 }
 
 /// Reason for the end of a match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// All games are played.
     Complete,
@@ -63,14 +65,14 @@ struct Kept<'a> {
 /// the plan, and on the rounding of the network's outputs. `told` receives the folder after each game.
 ///
 /// # Errors
-/// [`MatchError`] if the match cannot continue. The finished games are kept.
+/// The match cannot continue. The finished games are kept.
 pub fn play(
     plan: &Plan,
     players: &[Player],
     folder: &mut MatchFolder,
     conduct: Conduct<'_>,
     told: &mut (dyn FnMut(&MatchFolder) + Send),
-) -> Result<Ended, MatchError> {
+) -> anyhow::Result<Ended> {
     let variant = plan.variant()?;
     let mut tested = conduct.sprt.map(Tested::new);
     if is_decided(&mut tested, plan, folder) {
@@ -86,25 +88,20 @@ pub fn play(
         players,
         variant: &*variant,
     };
-    let results: Vec<Result<(), MatchError>> = thread::scope(|scope| {
+    let results: Vec<anyhow::Result<()>> = thread::scope(|scope| {
         let shared = &shared;
         let threads: Vec<_> = (0..conduct.threads.max(1))
             .map(|number| scope.spawn(move || shared.work(number)))
             .collect();
-        threads
+        let panicked = |_| Err(anyhow!("the match cannot continue: a thread has panicked"));
+        let ended = threads
             .into_iter()
-            .map(|thread| {
-                thread.join().unwrap_or_else(|_| {
-                    Err(MatchError::Other(
-                        "the match cannot continue: a thread has panicked".into(),
-                    ))
-                })
-            })
-            .collect()
+            .map(|thread| thread.join().unwrap_or_else(panicked));
+        ended.collect()
     });
     let kept = shared.kept.into_inner();
     kept.folder.sync()?;
-    results.into_iter().collect::<Result<(), _>>()?;
+    results.into_iter().collect::<anyhow::Result<()>>()?;
     let complete = (0..plan.games()).all(|game| kept.folder.records().contains_key(&game));
     Ok(if shared.decided.into_inner() {
         Ended::Decided
@@ -116,7 +113,7 @@ pub fn play(
 }
 
 impl Shared<'_> {
-    fn work(&self, thread: usize) -> Result<(), MatchError> {
+    fn work(&self, thread: usize) -> anyhow::Result<()> {
         let done = self.play(thread);
         if done.is_err() {
             self.ended.store(true, Ordering::Relaxed);
@@ -124,7 +121,7 @@ impl Shared<'_> {
         done
     }
 
-    fn play(&self, thread: usize) -> Result<(), MatchError> {
+    fn play(&self, thread: usize) -> anyhow::Result<()> {
         let mut table = Table::new(self.plan, self.variant, self.players, thread, self.conduct.games)?;
         loop {
             while table.has_room() && !self.is_over() {
@@ -145,7 +142,7 @@ impl Shared<'_> {
     }
 
     fn is_over(&self) -> bool {
-        self.conduct.stop.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed)
+        self.conduct.stop.is_cancelled() || self.ended.load(Ordering::Relaxed)
     }
 
     /// Number of the next game that is not played yet.
@@ -161,7 +158,7 @@ impl Shared<'_> {
         }
     }
 
-    fn keep(&self, record: GameRecord) -> Result<(), MatchError> {
+    fn keep(&self, record: GameRecord) -> anyhow::Result<()> {
         let mut kept = self.kept.lock();
         let Kept { folder, told, tested } = &mut *kept;
         folder.add(record)?;

@@ -13,15 +13,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::{Context as _, bail, ensure};
 use games::erased::Variant;
 use serde::Deserialize;
 
 use super::{
-    MatchError,
     plan::{Plan, SCHEMA},
     record::GameRecord,
 };
-use crate::files::{LineFile, lock};
+use crate::files::{LineFile, cannot_use, lock};
 
 const PLAN: &str = "match.json";
 const GAMES: &str = "games.jsonl";
@@ -40,32 +40,28 @@ impl MatchFolder {
     /// last line, left by a process that was killed while writing it.
     ///
     /// # Errors
-    /// [`MatchError`] if the folder is locked, damaged, or holds another match.
-    pub fn open(path: &Path, plan: &Plan) -> Result<Self, MatchError> {
+    /// The folder is locked, damaged, or holds another match.
+    pub fn open(path: &Path, plan: &Plan) -> anyhow::Result<Self> {
         let variant = plan.variant()?;
-        let lock = lock(path).map_err(MatchError::io(path))?.ok_or_else(|| {
-            let path = path.display();
-            MatchError::Other(format!("another process plays the match in {path}"))
-        })?;
+        let lock = lock(path).with_context(|| cannot_use(path))?;
+        let lock = lock.with_context(|| format!("another process plays the match in {}", path.display()))?;
         let plan_file = path.join(PLAN);
         let begun = match fs::read(&plan_file) {
             Ok(bytes) => Some(read_plan(&plan_file, &bytes)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(MatchError::io(&plan_file)(error)),
+            Err(error) => return Err(error).with_context(|| cannot_use(&plan_file)),
         };
-        if begun.as_ref().is_some_and(|begun| !plan.continues(begun)) {
-            return Err(MatchError::Other(format!(
-                "{} holds another match (players, seed, openings or rules differ); name another folder, or remove it",
-                path.display()
-            )));
-        }
+        ensure!(
+            begun.as_ref().is_none_or(|begun| plan.continues(begun)),
+            "{} holds another match (players, seed, openings or rules differ); name another folder, or remove it",
+            path.display()
+        );
         if begun.is_none_or(|begun| begun.pairs < plan.pairs) {
-            let text = serde_json::to_vec_pretty(plan).map_err(io::Error::from);
-            text.and_then(|text| durable::write(&plan_file, &text))
-                .map_err(MatchError::io(&plan_file))?;
+            let text = serde_json::to_vec_pretty(plan)?;
+            durable::write(&plan_file, &text).with_context(|| cannot_use(&plan_file))?;
         }
         let games_file = path.join(GAMES);
-        let (games, lines) = LineFile::open(&games_file).map_err(MatchError::io(&games_file))?;
+        let (games, lines) = LineFile::open(&games_file).with_context(|| cannot_use(&games_file))?;
         Ok(Self {
             path: path.into(),
             games,
@@ -87,11 +83,11 @@ impl MatchFolder {
     /// Saves a game. A game whose number is known already is ignored.
     ///
     /// # Errors
-    /// [`MatchError::Io`] if the game cannot be written. Later games can still be added.
-    pub fn add(&mut self, record: GameRecord) -> Result<(), MatchError> {
+    /// The game cannot be written. Later games can still be added.
+    pub fn add(&mut self, record: GameRecord) -> anyhow::Result<()> {
         if !self.records.contains_key(&record.game) {
             let appended = self.games.append(&record);
-            appended.map_err(MatchError::io(&self.path.join(GAMES)))?;
+            appended.with_context(|| cannot_use(&self.path.join(GAMES)))?;
             self.records.insert(record.game, record);
         }
         Ok(())
@@ -100,40 +96,39 @@ impl MatchFolder {
     /// Writes a file of the folder, so that a reader sees the old content or the new one.
     ///
     /// # Errors
-    /// [`MatchError::Io`] if the file cannot be written.
-    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, MatchError> {
+    /// The file cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> anyhow::Result<PathBuf> {
         let path = self.path.join(name);
-        durable::write(&path, text.as_bytes()).map_err(MatchError::io(&path))?;
+        durable::write(&path, text.as_bytes()).with_context(|| cannot_use(&path))?;
         Ok(path)
     }
 
     /// Makes all games durable.
     ///
     /// # Errors
-    /// [`MatchError::Io`] if the disk fails.
-    pub fn sync(&self) -> Result<(), MatchError> {
+    /// The disk fails.
+    pub fn sync(&self) -> anyhow::Result<()> {
         let synced = self.games.sync();
-        synced.map_err(MatchError::io(&self.path.join(GAMES)))
+        synced.with_context(|| cannot_use(&self.path.join(GAMES)))
     }
 }
 
 /// Parses a plan. The schema, which is that of all files of the folder, is read first.
-fn read_plan(path: &Path, bytes: &[u8]) -> Result<Plan, MatchError> {
+fn read_plan(path: &Path, bytes: &[u8]) -> anyhow::Result<Plan> {
     #[derive(Deserialize)]
     struct Schema {
         schema: u64,
     }
 
-    let damaged = |error: serde_json::Error| MatchError::Other(format!("{}: {error}", path.display()));
-    let Schema { schema } = serde_json::from_slice(bytes).map_err(damaged)?;
-    if schema != u64::from(SCHEMA) {
-        return Err(MatchError::Other(format!(
-            "{} is of schema {schema}, which this build does not know; nothing was changed. Continue the match with the build that \
-             began it, or name another folder",
-            path.display()
-        )));
-    }
-    serde_json::from_slice(bytes).map_err(damaged)
+    let name = || path.display().to_string();
+    let Schema { schema } = serde_json::from_slice(bytes).with_context(name)?;
+    ensure!(
+        schema == u64::from(SCHEMA),
+        "{} is of schema {schema}, which this build does not know; nothing was changed. Continue the match with the build that \
+         began it, or name another folder",
+        path.display()
+    );
+    serde_json::from_slice(bytes).with_context(name)
 }
 
 fn read_games(
@@ -141,20 +136,22 @@ fn read_games(
     path: &Path,
     plan: &Plan,
     variant: &dyn Variant,
-) -> Result<BTreeMap<u64, GameRecord>, MatchError> {
+) -> anyhow::Result<BTreeMap<u64, GameRecord>> {
     let mut records = BTreeMap::new();
     for (line, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
         if text.is_empty() {
             continue;
         }
-        let damaged =
-            |reason: String| MatchError::Other(format!("{}, line {line}: {reason}", path.display()));
-        let record: GameRecord = serde_json::from_slice(text).map_err(|error| damaged(error.to_string()))?;
+        let place = || format!("{}, line {line}", path.display());
+        let record: GameRecord = serde_json::from_slice(text).with_context(place)?;
         if record.players != plan.slot(record.game).players {
-            let game = record.game;
-            return Err(damaged(format!("game {game} has other players than the plan")));
+            bail!(
+                "{}: game {} has other players than the plan",
+                place(),
+                record.game
+            );
         }
-        record.replay(variant).map_err(damaged)?;
+        record.replay(variant).with_context(place)?;
         records.insert(record.game, record);
     }
     Ok(records)

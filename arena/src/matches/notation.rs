@@ -15,10 +15,10 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
+use anyhow::Context as _;
 use games::erased::{AnyState, Variant};
 
 use super::{
-    MatchError,
     folder::MatchFolder,
     plan::Plan,
     record::{GameRecord, Result as GameResult},
@@ -30,15 +30,12 @@ const WIDTH: usize = 79;
 /// Writes the planned games that are over into the match's folder: `games.pgn` for chess, else `games.txt`. Gives the file.
 ///
 /// # Errors
-/// [`MatchError`] where the folder cannot be written, or a game contradicts the rules.
-pub fn write(folder: &MatchFolder, plan: &Plan) -> Result<PathBuf, MatchError> {
+/// The folder cannot be written, or a game contradicts the rules.
+pub fn write(folder: &MatchFolder, plan: &Plan) -> anyhow::Result<PathBuf> {
     let variant = plan.variant()?;
     let records = || folder.records().range(..plan.games()).map(|(_, record)| record);
     match variant.game().has_pgn {
-        true => {
-            let pgn = pgn(plan, &*variant, records()).map_err(MatchError::Other)?;
-            folder.write("games.pgn", &pgn)
-        }
+        true => folder.write("games.pgn", &pgn(plan, &*variant, records())?),
         false => folder.write("games.txt", &text(plan, records())),
     }
 }
@@ -51,21 +48,16 @@ pub fn pgn<'a>(
     plan: &Plan,
     variant: &dyn Variant,
     records: impl Iterator<Item = &'a GameRecord>,
-) -> Result<String, String> {
+) -> anyhow::Result<String> {
     let mut text = String::new();
     for record in records {
-        let start = variant.start(record.start.as_deref());
-        push_pgn(
-            &mut text,
-            plan,
-            record,
-            &*start.map_err(|error| error.to_string())?,
-        )?;
+        let start = variant.start(record.start.as_deref())?;
+        push_pgn(&mut text, plan, record, &*start)?;
     }
     Ok(text)
 }
 
-fn push_pgn(text: &mut String, plan: &Plan, record: &GameRecord, start: &dyn AnyState) -> Result<(), String> {
+fn push_pgn(text: &mut String, plan: &Plan, record: &GameRecord, start: &dyn AnyState) -> anyhow::Result<()> {
     let result = match record.result {
         GameResult::First => "1-0",
         GameResult::Second => "0-1",
@@ -117,7 +109,7 @@ fn push_pgn(text: &mut String, plan: &Plan, record: &GameRecord, start: &dyn Any
         line.push(&state.write_turn(&[action]));
         state
             .play(action)
-            .map_err(|error| format!("game {}: {error}", record.game))?;
+            .with_context(|| format!("game {}", record.game))?;
     }
     line.push(result);
     text.push_str("\n\n");

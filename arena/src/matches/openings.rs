@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use anyhow::{Context as _, bail, ensure};
 use games::{
     Action,
     erased::{AnyState, Variant},
@@ -9,10 +10,7 @@ use games::{
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    plan::PlanError,
-    problems::{self, ProblemClass},
-};
+use super::problems::{self, ProblemClass};
 
 /// Tries at an opening that no earlier pair has.
 pub(super) const TRIES: u32 = 64;
@@ -34,8 +32,8 @@ pub struct Opening {
 /// `count` openings as a match of the game usually has them: held-out problems in games of one player, else `plies` random actions.
 ///
 /// # Errors
-/// [`PlanError`] if the rules give no such opening.
-pub fn usual(variant: &dyn Variant, seed: u64, plies: u32, count: u64) -> Result<Vec<Opening>, PlanError> {
+/// The rules give no such opening.
+pub fn usual(variant: &dyn Variant, seed: u64, plies: u32, count: u64) -> anyhow::Result<Vec<Opening>> {
     match variant.game().players {
         1 => problems::openings(variant, seed, count),
         _ => random(variant, seed, plies, count),
@@ -47,20 +45,18 @@ pub fn usual(variant: &dyn Variant, seed: u64, plies: u32, count: u64) -> Result
 /// them begin with the same.
 ///
 /// # Errors
-/// [`PlanError`] if the rules give no such opening.
-pub fn random(variant: &dyn Variant, seed: u64, plies: u32, count: u64) -> Result<Vec<Opening>, PlanError> {
-    let start = variant
-        .start(None)
-        .map_err(|error| PlanError(error.to_string()))?;
+/// The rules give no such opening.
+pub fn random(variant: &dyn Variant, seed: u64, plies: u32, count: u64) -> anyhow::Result<Vec<Opening>> {
+    let start = variant.start(None)?;
     let mut distinct = Distinct::new(seed, Purpose::Choice);
     let openings = (0..count).map(|number| {
         let drawn = distinct.draw(number, |draws| {
             let (actions, state) = one(&*start, draws, plies)?;
             Some((state.position(), actions))
         });
-        let (_, actions) = drawn.ok_or_else(|| {
+        let (_, actions) = drawn.with_context(|| {
             let game = variant.game().name;
-            PlanError(format!("{plies} random actions end a game of {game}; take fewer"))
+            format!("{plies} random actions end a game of {game}; take fewer")
         })?;
         Ok(Opening {
             actions,
@@ -129,35 +125,35 @@ fn one(start: &dyn AnyState, draws: &mut Draws, plies: u32) -> Option<(Vec<Actio
 /// and lines that begin with `#` say nothing.
 ///
 /// # Errors
-/// [`PlanError`] naming the line.
-pub fn read(variant: &dyn Variant, text: &str) -> Result<Vec<Opening>, PlanError> {
+/// A line that cannot be used; the error names it.
+pub fn read(variant: &dyn Variant, text: &str) -> anyhow::Result<Vec<Opening>> {
     let mut openings = Vec::new();
     for (line, position) in (1..).zip(text.lines().map(str::trim)) {
         if position.is_empty() || position.starts_with('#') {
             continue;
         }
-        let fault = |reason: String| PlanError(format!("opening {line}: {reason}"));
         let (text, state) = match variant.start(Some(position)) {
             Ok(state) => (position.to_owned(), state),
             Err(error) => {
                 // An EPD's operations follow its four fields.
                 let fields: Vec<&str> = position.split_whitespace().take(4).collect();
                 let text = fields.join(" ");
-                let state = variant.start(Some(&text)).map_err(|_| fault(error.reason))?;
+                let Ok(state) = variant.start(Some(&text)) else {
+                    bail!("opening {line}: {}", error.reason);
+                };
                 (text, state)
             }
         };
-        if state.outcome().is_some() {
-            return Err(fault("the game is over there".into()));
-        }
+        ensure!(
+            state.outcome().is_none(),
+            "opening {line}: the game is over there"
+        );
         openings.push(Opening {
             start: Some(text),
             ..Opening::default()
         });
     }
-    if openings.is_empty() {
-        return Err(PlanError("there is no opening in it".into()));
-    }
+    ensure!(!openings.is_empty(), "there is no opening in it");
     Ok(openings)
 }
 

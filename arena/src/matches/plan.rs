@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use anyhow::ensure;
 use checkpoints::version::sha256_hex;
 use games::{erased::Variant, registry};
 use search::GameKey;
@@ -65,11 +66,6 @@ impl Entrant {
     }
 }
 
-/// Error: a match cannot be played as it is planned, in a sentence.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct PlanError(pub(super) String);
-
 /// A game of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedGame {
@@ -87,7 +83,7 @@ impl Plan {
     /// Returns the plan of a match of these players.
     ///
     /// # Errors
-    /// [`PlanError`] if the plan cannot be played.
+    /// The plan cannot be played.
     pub fn new(
         variant: &dyn Variant,
         players: &[Player],
@@ -95,7 +91,7 @@ impl Plan {
         seed: u64,
         openings: Vec<Opening>,
         max_actions: usize,
-    ) -> Result<Self, PlanError> {
+    ) -> anyhow::Result<Self> {
         let plan = Self {
             schema: SCHEMA,
             game: variant.game().name.into(),
@@ -110,38 +106,25 @@ impl Plan {
         Ok(plan)
     }
 
-    fn check(&self) -> Result<(), PlanError> {
-        if self.players.len() < 2 {
-            return Err(PlanError("a match needs at least two players".into()));
+    fn check(&self) -> anyhow::Result<()> {
+        ensure!(self.players.len() >= 2, "a match needs at least two players");
+        for (number, Entrant { name, .. }) in self.players.iter().enumerate() {
+            ensure!(
+                self.players[..number].iter().all(|other| other.name != *name),
+                "two players are called `{name}`; give one of them a name of its own: {name},name=…"
+            );
         }
-        for (number, player) in self.players.iter().enumerate() {
-            if self.players[..number]
-                .iter()
-                .any(|other| other.name == player.name)
-            {
-                let name = &player.name;
-                return Err(PlanError(format!(
-                    "two players are called `{name}`; give one of them a name of its own: {name},name=…"
-                )));
-            }
-        }
-        if self.pairs == 0 {
-            return Err(PlanError("a match has at least one pair of games".into()));
-        }
-        if self.openings.is_empty() {
-            return Err(PlanError("a match needs an opening".into()));
-        }
+        ensure!(self.pairs > 0, "a match has at least one pair of games");
+        ensure!(!self.openings.is_empty(), "a match needs an opening");
         Ok(())
     }
 
     /// The game with its rules.
     ///
     /// # Errors
-    /// [`PlanError`] if this build knows no such game or rules.
-    pub fn variant(&self) -> Result<Arc<dyn Variant>, PlanError> {
-        let game = registry::find(&self.game).map_err(|error| PlanError(error.to_string()))?;
-        let variant = game.variant(&self.rules, None);
-        variant.map_err(|error| PlanError(service::chain(&error).to_string()))
+    /// This build knows no such game or rules.
+    pub fn variant(&self) -> anyhow::Result<Arc<dyn Variant>> {
+        Ok(registry::find(&self.game)?.variant(&self.rules, None)?)
     }
 
     /// Every two players, in order.
@@ -283,6 +266,6 @@ mod tests {
         twins.players[1].name = "player 0".into();
         says(&twins, "`player 0`");
         says(&plan(2, 0), "one pair");
-        assert_eq!(plan(2, 1).check(), Ok(()));
+        plan(2, 1).check().unwrap();
     }
 }

@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Context as _;
 use games::erased::{AnyState, Variant};
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
 
 use super::{
     openings::{Distinct, Opening, TRIES},
-    plan::{Plan, PlanError},
+    plan::Plan,
     record::{GameRecord, Result as GameResult},
 };
 
@@ -57,8 +58,8 @@ pub fn draw(variant: &dyn Variant, level: u32, seed: u64) -> Option<Box<dyn AnyS
 /// is found in some tries.
 ///
 /// # Errors
-/// [`PlanError`] if a level has no held-out problem.
-pub fn openings(variant: &dyn Variant, seed: u64, count: u64) -> Result<Vec<Opening>, PlanError> {
+/// A level has no held-out problem.
+pub fn openings(variant: &dyn Variant, seed: u64, count: u64) -> anyhow::Result<Vec<Opening>> {
     let kinds = variant.problem_kinds();
     let classes: Vec<_> = variant
         .game()
@@ -77,11 +78,9 @@ pub fn openings(variant: &dyn Variant, seed: u64, count: u64) -> Result<Vec<Open
                     .draw_start(level, true, &mut |below| draws.below(below))?;
                 Some((found.start.position(), ()))
             });
-            let (position, ()) = drawn.ok_or_else(|| {
+            let (position, ()) = drawn.with_context(|| {
                 let game = variant.game().name;
-                PlanError(format!(
-                    "no held-out problem of level {level} of {game} was found"
-                ))
+                format!("no held-out problem of level {level} of {game} was found")
             })?;
             Ok(Opening {
                 start: Some(position),

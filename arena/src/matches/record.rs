@@ -1,5 +1,6 @@
 //! The record of a finished game: one line of `games.jsonl`, from which the game can be replayed.
 
+use anyhow::{Context as _, bail, ensure};
 use games::{
     Action, Outcome, Player,
     erased::{AnyState, Variant},
@@ -71,24 +72,20 @@ impl GameRecord {
     /// Replays the game and returns its last state.
     ///
     /// # Errors
-    /// A description of the first contradiction to the rules.
-    pub fn replay(&self, variant: &dyn Variant) -> std::result::Result<Box<dyn AnyState>, String> {
-        let start = variant.start(self.start.as_deref());
-        let mut state = start.map_err(|error| error.to_string())?;
+    /// The first contradiction to the rules.
+    pub fn replay(&self, variant: &dyn Variant) -> anyhow::Result<Box<dyn AnyState>> {
+        let mut state = variant.start(self.start.as_deref())?;
         for (number, &action) in self.actions.iter().enumerate() {
-            state
-                .play(action)
-                .map_err(|error| format!("action {number}: {error}"))?;
+            state.play(action).with_context(|| format!("action {number}"))?;
         }
-        if self.opening > self.actions.len() {
-            return Err("the opening is longer than the game".into());
-        }
+        ensure!(
+            self.opening <= self.actions.len(),
+            "the opening is longer than the game"
+        );
         if let Some(outcome) = state.outcome()
             && Result::of(outcome) != self.result
         {
-            return Err(format!(
-                "the recorded result differs from the outcome by the rules: {outcome:?}"
-            ));
+            bail!("the recorded result differs from the outcome by the rules: {outcome:?}");
         }
         Ok(state)
     }

@@ -5,19 +5,20 @@
 
 use std::{sync::Arc, time::Instant};
 
+use anyhow::Context as _;
 use games::{
     Action, Player as Side,
     erased::{AnyState, Variant},
 };
 
 use super::{
-    MatchError,
     plan::{Plan, PlannedGame, seat_key},
     record::{GameRecord, Result as GameResult},
 };
 use crate::players::{
-    Player, PlayerError,
+    Player,
     chooser::{Chooser, GameSoFar},
+    engine::IllegalMove,
     searches::Searches,
 };
 
@@ -74,7 +75,7 @@ impl<'a> Table<'a> {
         players: &'a [Player],
         thread: usize,
         places: usize,
-    ) -> Result<Self, MatchError> {
+    ) -> anyhow::Result<Self> {
         let mut searches: Vec<Box<dyn Searches>> = Vec::new();
         let mut searches_of: Vec<Option<usize>> = Vec::new();
         for (number, player) in players.iter().enumerate() {
@@ -86,7 +87,7 @@ impl<'a> Table<'a> {
                 Some(earlier) => searches_of[earlier],
                 None if player.settings().is_some() => {
                     let own = player.searches(thread);
-                    searches.push(own.map_err(|source| of_player(player, source))?.1);
+                    searches.push(own.with_context(|| cannot_continue(player))?.1);
                     Some(searches.len() - 1)
                 }
                 None => None,
@@ -114,15 +115,13 @@ impl<'a> Table<'a> {
     }
 
     /// Begins a game.
-    pub(super) fn begin(&mut self, slot: PlannedGame) -> Result<(), MatchError> {
+    pub(super) fn begin(&mut self, slot: PlannedGame) -> anyhow::Result<()> {
         let opening = self.plan.opening(slot.pair);
-        let fault =
-            |reason: String| MatchError::Other(format!("opening {} cannot be played: {reason}", slot.pair));
-        let start = self.variant.start(opening.start.as_deref());
-        let start = start.map_err(|error| fault(error.to_string()))?;
+        let fault = || format!("opening {} cannot be played", slot.pair);
+        let start = self.variant.start(opening.start.as_deref()).with_context(fault)?;
         let mut state = start.copy();
         for &action in &opening.actions {
-            state.play(action).map_err(|error| fault(error.to_string()))?;
+            state.play(action).with_context(fault)?;
         }
         let seats = [self.seat(slot, 0, &*start)?, self.seat(slot, 1, &*start)?];
         let playing = Playing {
@@ -136,9 +135,7 @@ impl<'a> Table<'a> {
             began: Instant::now(),
         };
         for &action in &opening.actions {
-            playing
-                .tell(action, &mut self.searches)
-                .map_err(|error| fault(service::chain(&error).to_string()))?;
+            playing.tell(action, &mut self.searches).with_context(fault)?;
         }
         if let Some(place) = self.places.iter_mut().find(|place| place.is_none()) {
             *place = Some(playing);
@@ -147,25 +144,25 @@ impl<'a> Table<'a> {
     }
 
     /// The seat of a player in a game that begins at `start`.
-    fn seat(&mut self, slot: PlannedGame, side: usize, start: &dyn AnyState) -> Result<Seat, MatchError> {
+    fn seat(&mut self, slot: PlannedGame, side: usize, start: &dyn AnyState) -> anyhow::Result<Seat> {
         let player = &self.players[slot.players[side]];
         let key = seat_key(self.plan.seed, slot.game, side);
-        let failed = |source| of_player(player, source);
-        if let Some(chooser) = player.chooser(key).map_err(failed)? {
+        let failed = || cannot_continue(player);
+        if let Some(chooser) = player.chooser(key).with_context(failed)? {
             return Ok(Seat::Chooser(chooser));
         }
         let network = self.searches_of[slot.players[side]].zip(player.settings());
-        let (network, settings) = network.ok_or_else(|| failed(PlayerError::no_choice(player.name())))?;
+        let (network, settings) = network.with_context(failed)?;
         let begun = self.searches[network].begin(start, settings.clone(), key);
         Ok(Seat::Search {
             network,
-            slot: begun.map_err(failed)?,
+            slot: begun.with_context(failed)?,
             temperature: player.temperature(),
         })
     }
 
     /// Continues every game until it waits for a network. Returns the games that are over.
-    pub(super) fn advance(&mut self) -> Result<Vec<GameRecord>, MatchError> {
+    pub(super) fn advance(&mut self) -> anyhow::Result<Vec<GameRecord>> {
         let mut over = Vec::new();
         for place in 0..self.places.len() {
             if let Advanced::Over(record) = self.advance_one(place)? {
@@ -180,7 +177,7 @@ impl<'a> Table<'a> {
         Ok(over)
     }
 
-    fn advance_one(&mut self, place: usize) -> Result<Advanced, MatchError> {
+    fn advance_one(&mut self, place: usize) -> anyhow::Result<Advanced> {
         let Some(playing) = self.places[place].as_mut() else {
             return Ok(Advanced::Waiting);
         };
@@ -195,7 +192,7 @@ impl<'a> Table<'a> {
             let action = match playing.think(side, searches) {
                 Ok(Some(action)) => action,
                 Ok(None) => return Ok(Advanced::Waiting),
-                Err(error @ PlayerError::Illegal { .. }) => {
+                Err(error) if error.is::<IllegalMove>() => {
                     tracing::warn!(game = playing.slot.game, "{error}: the game is lost");
                     let result = match side == Side::First.index() {
                         true => GameResult::Second,
@@ -204,46 +201,34 @@ impl<'a> Table<'a> {
                     let record = playing.record(result, "illegal-move", self.plan, searches);
                     return Ok(Advanced::Over(record));
                 }
-                Err(source) => return Err(of_player(player, source)),
+                Err(error) => return Err(error.context(cannot_continue(player))),
             };
             let played = playing.state.play(action);
-            if let Err(error) = played.and_then(|()| playing.tell(action, searches)) {
-                let source = PlayerError::failed(format!("{}: {error}", player.name()));
-                return Err(of_player(player, source));
-            }
+            let told = played.and_then(|()| playing.tell(action, searches));
+            told.with_context(|| cannot_continue(player))?;
             playing.actions.push(action);
         }
     }
 
     /// Evaluates all waiting positions and passes the evaluations to their searches.
-    pub(super) fn evaluate(&mut self) -> Result<(), MatchError> {
+    pub(super) fn evaluate(&mut self) -> anyhow::Result<()> {
         for (number, searches) in self.searches.iter_mut().enumerate() {
-            searches.evaluate().map_err(|source| {
+            searches.evaluate().with_context(|| {
                 let asking = self.searches_of.iter().position(|&asked| asked == Some(number));
-                MatchError::Player {
-                    player: asking.map_or_else(String::new, |player| self.players[player].name().into()),
-                    source: Box::new(source),
-                }
+                asking.map_or_else(String::new, |player| cannot_continue(&self.players[player]))
             })?;
         }
         Ok(())
     }
 }
 
-fn of_player(player: &Player, source: PlayerError) -> MatchError {
-    MatchError::Player {
-        player: player.name().into(),
-        source: Box::new(source),
-    }
+fn cannot_continue(player: &Player) -> String {
+    format!("the player {} cannot continue", player.name())
 }
 
 impl Playing {
     /// The action of the player to act; `None` while its search waits for a network.
-    fn think(
-        &mut self,
-        side: usize,
-        searches: &mut [Box<dyn Searches>],
-    ) -> Result<Option<Action>, PlayerError> {
+    fn think(&mut self, side: usize, searches: &mut [Box<dyn Searches>]) -> anyhow::Result<Option<Action>> {
         match &mut self.seats[side] {
             &mut Seat::Search {
                 network,
@@ -259,7 +244,7 @@ impl Playing {
                 let chosen = searches.search(slot).choose(temperature);
                 chosen
                     .map(Some)
-                    .ok_or_else(|| PlayerError::no_choice(&format!("the search of game {}", self.slot.game)))
+                    .with_context(|| format!("the search of game {} chose no action", self.slot.game))
             }
             Seat::Chooser(chooser) => chooser
                 .choose(GameSoFar {

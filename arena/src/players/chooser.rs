@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
+use anyhow::Context as _;
 use games::{Action, IllegalAction, erased::AnyState};
 use search::{Draws, GameKey, Purpose, Settings};
 
 use super::{
     Player,
-    error::PlayerError,
     thinker::{Limits, Thinker},
 };
 
@@ -29,8 +29,8 @@ pub trait Chooser: Send {
     /// Chooses an action. The action may be illegal, because an engine is a program from outside.
     ///
     /// # Errors
-    /// [`PlayerError`] if the player cannot continue.
-    fn choose(&mut self, game: GameSoFar<'_>) -> Result<Action, PlayerError>;
+    /// The player cannot continue.
+    fn choose(&mut self, game: GameSoFar<'_>) -> anyhow::Result<Action>;
 }
 
 /// Draws each action uniformly from the legal ones. The key determines all draws.
@@ -38,12 +38,12 @@ pub trait Chooser: Send {
 pub(super) struct Random(pub GameKey);
 
 impl Chooser for Random {
-    fn choose(&mut self, game: GameSoFar<'_>) -> Result<Action, PlayerError> {
+    fn choose(&mut self, game: GameSoFar<'_>) -> anyhow::Result<Action> {
         let mut legal = Vec::new();
         game.state.legal_actions(&mut legal);
         let mut draws = Draws::new(self.0, game.actions.len() as u32, Purpose::Choice);
         let drawn = legal.get(draws.below(legal.len())).copied();
-        drawn.ok_or_else(|| PlayerError::no_choice("random"))
+        drawn.context("random chose no action")
     }
 }
 
@@ -70,8 +70,8 @@ impl Player {
     /// Returns the player in a single game that begins at `start`. `key` determines all random draws.
     ///
     /// # Errors
-    /// [`PlayerError`] if an engine does not start, or the game is another one.
-    pub fn solo(&self, start: &dyn AnyState, key: GameKey) -> Result<Solo, PlayerError> {
+    /// An engine does not start, or the game is another one.
+    pub fn solo(&self, start: &dyn AnyState, key: GameKey) -> anyhow::Result<Solo> {
         let choice = match self.chooser(key)? {
             Some(chooser) => Choice::Chooses(chooser),
             None => {
@@ -103,8 +103,8 @@ impl Solo {
     /// player returns an error then.
     ///
     /// # Errors
-    /// [`PlayerError`] if the player cannot continue.
-    pub fn choose(&mut self, stop: &Arc<AtomicBool>) -> Result<Action, PlayerError> {
+    /// The player cannot continue.
+    pub fn choose(&mut self, stop: &Arc<AtomicBool>) -> anyhow::Result<Action> {
         match &mut self.choice {
             Choice::Thinks {
                 thinker,
@@ -113,7 +113,7 @@ impl Solo {
             } => {
                 thinker.think(&Limits::visits(*visits), stop, |_| {})?;
                 let drawn = thinker.search().choose(*temperature);
-                drawn.ok_or_else(|| PlayerError::no_choice(&self.name))
+                drawn.with_context(|| format!("{} chose no action", self.name))
             }
             Choice::Chooses(chooser) => chooser.choose(GameSoFar {
                 start: &*self.start,

@@ -1,7 +1,7 @@
 //! Engines: external programs that answer line by line through pipes. Their output is not trusted.
 
 use std::{
-    io::{self, BufRead, BufReader, Read as _, Write as _},
+    io::{BufRead, BufReader, Read as _, Write as _},
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
     sync::{
         Arc,
@@ -11,9 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::{Context as _, anyhow, bail};
 use parking_lot::Mutex;
-
-use super::error::PlayerError;
 
 /// Longest time until an engine is ready.
 pub const READY: Duration = Duration::from_secs(60);
@@ -26,6 +25,26 @@ const LINES: usize = 1024;
 /// Longest time for an engine to quit before it is killed.
 const QUIT: Duration = Duration::from_millis(500);
 
+/// Error: an engine answered with an illegal move, and loses the game.
+#[derive(Debug, thiserror::Error)]
+#[error("the engine {program} answered `{answer}` in {position}, which is not a legal move")]
+pub struct IllegalMove {
+    program: String,
+    answer: String,
+    position: String,
+}
+
+impl IllegalMove {
+    /// Returns the error of an answer in `position`, a FEN in chess.
+    pub fn new(engine: &Process, answer: String, position: String) -> Self {
+        Self {
+            program: engine.program.clone(),
+            answer,
+            position,
+        }
+    }
+}
+
 /// A protocol, with the program that speaks it.
 pub trait Protocol {
     /// Program and arguments.
@@ -34,8 +53,8 @@ pub trait Protocol {
     /// Sets up a process that has just started.
     ///
     /// # Errors
-    /// [`PlayerError`] if the program does not speak the protocol.
-    fn greet(&self, process: &mut Process) -> Result<(), PlayerError>;
+    /// The program does not speak the protocol.
+    fn greet(&self, process: &mut Process) -> anyhow::Result<()>;
 }
 
 /// The processes of one engine, one for each game in progress.
@@ -57,8 +76,8 @@ impl<P: Protocol> Engines<P> {
     /// Starts the first process, so that a wrong program is noticed at once.
     ///
     /// # Errors
-    /// [`PlayerError`] if the program does not start or does not speak the protocol.
-    pub fn start(protocol: P) -> Result<Self, PlayerError> {
+    /// The program does not start or does not speak the protocol.
+    pub fn start(protocol: P) -> anyhow::Result<Self> {
         let first = started(&protocol)?;
         Ok(Self {
             protocol,
@@ -69,8 +88,8 @@ impl<P: Protocol> Engines<P> {
     /// Lends an idle process, or starts one.
     ///
     /// # Errors
-    /// [`PlayerError`] if the program does not start or does not speak the protocol.
-    pub fn lend(self: Arc<Self>) -> Result<Loan<P>, PlayerError> {
+    /// The program does not start or does not speak the protocol.
+    pub fn lend(self: Arc<Self>) -> anyhow::Result<Loan<P>> {
         let idle = self.idle.lock().pop();
         let process = match idle {
             Some(process) => process,
@@ -93,10 +112,7 @@ impl<P: Protocol> Loan<P> {
     ///
     /// # Errors
     /// Those of `talk`, and another one at each call after one of them.
-    pub fn talk<T>(
-        &mut self,
-        talk: impl FnOnce(&mut Process) -> Result<T, PlayerError>,
-    ) -> Result<T, PlayerError> {
+    pub fn talk<T>(&mut self, talk: impl FnOnce(&mut Process) -> anyhow::Result<T>) -> anyhow::Result<T> {
         let ended = || ended(&self.engines.protocol.command().join(" "));
         let mut process = self.process.take().ok_or_else(ended)?;
         let answer = talk(&mut process)?;
@@ -111,7 +127,7 @@ impl<P> Drop for Loan<P> {
     }
 }
 
-fn started(protocol: &impl Protocol) -> Result<Process, PlayerError> {
+fn started(protocol: &impl Protocol) -> anyhow::Result<Process> {
     let mut process = Process::start(protocol.command())?;
     protocol.greet(&mut process)?;
     Ok(process)
@@ -128,27 +144,24 @@ pub struct Process {
 }
 
 impl Process {
-    fn start(command: &[String]) -> Result<Self, PlayerError> {
+    fn start(command: &[String]) -> anyhow::Result<Self> {
         let program = command.first().cloned().unwrap_or_default();
-        let failed = |source| PlayerError::Failed {
-            what: format!("cannot start the engine {program}"),
-            source: Some(source),
-        };
+        let failed = || format!("cannot start the engine {program}");
         let mut process = Command::new(&program)
             .args(command.get(1..).unwrap_or_default())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(failed)?;
+            .with_context(failed)?;
         let (Some(input), Some(output)) = (process.stdin.take(), process.stdout.take()) else {
-            return Err(failed(io::ErrorKind::BrokenPipe.into()));
+            bail!(failed());
         };
         let (sender, lines) = sync_channel(LINES);
         thread::Builder::new()
             .name("engine".into())
             .spawn(move || read_lines(output, &sender))
-            .map_err(failed)?;
+            .with_context(failed)?;
         Ok(Self {
             program,
             process,
@@ -160,8 +173,8 @@ impl Process {
     /// Sends a line.
     ///
     /// # Errors
-    /// [`PlayerError`] if the engine has closed its input.
-    pub fn send(&mut self, line: &str) -> Result<(), PlayerError> {
+    /// The engine has closed its input.
+    pub fn send(&mut self, line: &str) -> anyhow::Result<()> {
         writeln!(self.input, "{line}")
             .and_then(|()| self.input.flush())
             .map_err(|_| ended(&self.program))
@@ -170,13 +183,13 @@ impl Process {
     /// Reads lines until `read` makes something of one. `expected` says in an error what was waited for.
     ///
     /// # Errors
-    /// [`PlayerError`] after `timeout`, or if the engine has ended.
+    /// The engine has ended, or has not answered within `timeout`.
     pub fn wait<T>(
         &mut self,
         expected: &str,
         timeout: Duration,
         mut read: impl FnMut(&str) -> Option<T>,
-    ) -> Result<T, PlayerError> {
+    ) -> anyhow::Result<T> {
         let until = Instant::now() + timeout;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -187,11 +200,11 @@ impl Process {
                     }
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    return Err(PlayerError::failed(format!(
+                    bail!(
                         "the engine {} did not answer `{expected}` within {} s",
                         self.program,
                         timeout.as_secs()
-                    )));
+                    );
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(ended(&self.program)),
             }
@@ -214,8 +227,8 @@ impl Drop for Process {
     }
 }
 
-fn ended(program: &str) -> PlayerError {
-    PlayerError::failed(format!("the engine {program} has ended"))
+fn ended(program: &str) -> anyhow::Error {
+    anyhow!("the engine {program} has ended")
 }
 
 fn read_lines(output: ChildStdout, lines: &SyncSender<String>) {

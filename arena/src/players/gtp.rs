@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use anyhow::{anyhow, bail};
 use games::{
     Action, Game as _, Notation as _, Player,
     othello::{Othello, PASS},
@@ -10,8 +11,7 @@ use games::{
 
 use super::{
     chooser::{Chooser, GameSoFar},
-    engine::{Engines, Loan, MOVE, Process, Protocol, READY},
-    error::PlayerError,
+    engine::{Engines, IllegalMove, Loan, MOVE, Process, Protocol, READY},
     spec::GtpSpec,
     typed,
 };
@@ -21,13 +21,13 @@ impl Protocol for GtpSpec {
         &self.command
     }
 
-    fn greet(&self, process: &mut Process) -> Result<(), PlayerError> {
+    fn greet(&self, process: &mut Process) -> anyhow::Result<()> {
         ask(process, "boardsize 8", READY).map(drop)
     }
 }
 
 /// Sends a command and returns the answer, without `=`.
-fn ask(process: &mut Process, command: &str, timeout: Duration) -> Result<String, PlayerError> {
+fn ask(process: &mut Process, command: &str, timeout: Duration) -> anyhow::Result<String> {
     process.send(command)?;
     let answer = process.wait("=", timeout, |line| {
         let line = line.trim();
@@ -37,8 +37,7 @@ fn ask(process: &mut Process, command: &str, timeout: Duration) -> Result<String
         }
     })?;
     let program = &process.program;
-    answer
-        .map_err(|answer| PlayerError::failed(format!("the engine {program} refused `{command}`: {answer}")))
+    answer.map_err(|answer| anyhow!("the engine {program} refused `{command}`: {answer}"))
 }
 
 /// Name of a player's colour in GTP. Black begins.
@@ -61,8 +60,8 @@ impl GtpPlayer {
     /// Takes an idle engine, or starts one, and begins a new game.
     ///
     /// # Errors
-    /// [`PlayerError`] if the engine does not start or does not answer.
-    pub fn new(engines: Arc<Engines<GtpSpec>>) -> Result<Self, PlayerError> {
+    /// The engine does not start or does not answer.
+    pub fn new(engines: Arc<Engines<GtpSpec>>) -> anyhow::Result<Self> {
         let mut engine = engines.lend()?;
         engine.talk(|process| ask(process, "clear_board", READY).map(drop))?;
         Ok(Self { engine, told: 0 })
@@ -70,14 +69,12 @@ impl GtpPlayer {
 }
 
 impl Chooser for GtpPlayer {
-    fn choose(&mut self, game: GameSoFar<'_>) -> Result<Action, PlayerError> {
+    fn choose(&mut self, game: GameSoFar<'_>) -> anyhow::Result<Action> {
         let (start, state) = (typed::<Othello>(game.start)?, typed::<Othello>(game.state)?);
         if *start != Othello::initial() {
             let program = self.engine.protocol().command.join(" ");
             let position = start.position();
-            return Err(PlayerError::failed(format!(
-                "the engine {program} plays from the usual start only, not from {position}"
-            )));
+            bail!("the engine {program} plays from the usual start only, not from {position}");
         }
         let mut legal = Vec::new();
         state.legal_actions(&mut legal);
@@ -96,7 +93,7 @@ impl Chooser for GtpPlayer {
 }
 
 /// Plays the actions after the first `told` ones.
-fn tell(process: &mut Process, start: &Othello, actions: &[Action], told: usize) -> Result<(), PlayerError> {
+fn tell(process: &mut Process, start: &Othello, actions: &[Action], told: usize) -> anyhow::Result<()> {
     let mut replayed = *start;
     for (number, &action) in actions.iter().enumerate() {
         if number >= told && action != PASS {
@@ -108,13 +105,9 @@ fn tell(process: &mut Process, start: &Othello, actions: &[Action], told: usize)
     Ok(())
 }
 
-fn genmove(process: &mut Process, state: &Othello) -> Result<Action, PlayerError> {
+fn genmove(process: &mut Process, state: &Othello) -> anyhow::Result<Action> {
     let answer = ask(process, &format!("genmove {}", colour(state.to_move())), MOVE)?;
     let turn = state.read_turn(&answer);
     let action = turn.ok().and_then(|turn| turn.first().copied());
-    action.ok_or_else(|| PlayerError::Illegal {
-        program: process.program.clone(),
-        answer,
-        position: state.position(),
-    })
+    action.ok_or_else(|| IllegalMove::new(process, answer, state.position()).into())
 }

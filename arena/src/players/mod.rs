@@ -13,7 +13,6 @@
 
 pub mod chooser;
 pub mod engine;
-mod error;
 pub mod gtp;
 pub mod networks;
 pub mod perfect;
@@ -25,6 +24,7 @@ pub mod uci;
 
 use std::sync::Arc;
 
+use anyhow::{Context as _, ensure};
 use games::{
     Game as _, Notation,
     chess::Chess,
@@ -37,7 +37,6 @@ use network::batched::EvaluationSource;
 use search::{GameKey, Settings};
 
 pub use chooser::Solo;
-pub use error::PlayerError;
 pub use networks::{NetworkOptions, Networks, OpenedNetwork};
 
 use chooser::{Chooser, Random};
@@ -89,14 +88,15 @@ impl Player {
     /// Opens a player of a game. Networks are opened once for all players that share `networks`.
     ///
     /// # Errors
-    /// [`PlayerError`] if the network is missing, damaged or for another game, or if the engine does not start.
-    pub fn open(game: &'static AnyGame, spec: &Spec, networks: &mut Networks) -> Result<Self, PlayerError> {
-        let only = |player: &str, plays: &str| match game.name == plays {
-            true => Ok(()),
-            false => Err(PlayerError::failed(format!(
+    /// The network is missing, damaged or for another game, or the engine does not start.
+    pub fn open(game: &'static AnyGame, spec: &Spec, networks: &mut Networks) -> anyhow::Result<Self> {
+        let only = |player: &str, plays: &str| {
+            ensure!(
+                game.name == plays,
                 "{player} plays {plays} only, not {}",
                 game.name
-            ))),
+            );
+            Ok(())
         };
         let without_network = |search: &SearchSpec, values: Values| {
             Method::Search(SearchMethod {
@@ -147,13 +147,13 @@ impl Player {
     /// Returns a player of a game that searches with a network that is open already.
     ///
     /// # Errors
-    /// [`PlayerError`] if the network is for another game.
+    /// The network is for another game.
     pub fn searching(
         game: &'static AnyGame,
         name: String,
         network: Arc<OpenedNetwork>,
         settings: Settings,
-    ) -> Result<Self, PlayerError> {
+    ) -> anyhow::Result<Self> {
         let player = Self {
             written: name.clone(),
             name,
@@ -209,10 +209,10 @@ impl Player {
     /// Returns the player's settings, and [`Searches`] with its network; `thread` selects the copy of the network.
     ///
     /// # Errors
-    /// [`PlayerError`] if the player does not search.
-    pub fn searches(&self, thread: usize) -> Result<(&Settings, Box<dyn Searches>), PlayerError> {
+    /// The player does not search.
+    pub fn searches(&self, thread: usize) -> anyhow::Result<(&Settings, Box<dyn Searches>)> {
         let search = self.search();
-        let search = search.ok_or_else(|| PlayerError::failed(format!("{} does not search", self.name)))?;
+        let search = search.with_context(|| format!("{} does not search", self.name))?;
         let network = search.network.as_ref();
         let source = network.map_or(EvaluationSource::Uniform, |network| network.source(thread));
         let searches = searches(self.game, source, search.values, &self.name)?;
@@ -222,8 +222,8 @@ impl Player {
     /// Returns a player that does not search, in one game. `key` determines all random draws. `None` if the player searches.
     ///
     /// # Errors
-    /// [`PlayerError`] if an engine does not start.
-    pub fn chooser(&self, key: GameKey) -> Result<Option<Box<dyn Chooser>>, PlayerError> {
+    /// An engine does not start.
+    pub fn chooser(&self, key: GameKey) -> anyhow::Result<Option<Box<dyn Chooser>>> {
         Ok(match &self.method {
             Method::Search(_) => None,
             Method::Random => Some(Box::new(Random(key))),
@@ -241,13 +241,7 @@ pub fn usual_search(game: &AnyGame) -> Option<Settings> {
 }
 
 /// Returns a state with its type.
-fn typed<G: Notation>(state: &dyn AnyState) -> Result<&G, PlayerError> {
+fn typed<G: Notation>(state: &dyn AnyState) -> anyhow::Result<&G> {
     let found = Typed::<G>::find(state).map(|typed| &typed.state);
-    found.ok_or_else(|| {
-        PlayerError::failed(format!(
-            "a player of {} cannot play {}",
-            G::NAME,
-            state.game().name
-        ))
-    })
+    found.with_context(|| format!("a player of {} cannot play {}", G::NAME, state.game().name))
 }

@@ -1,12 +1,10 @@
 //! The networks of all players, each opened once: [`Networks`].
 
-use std::{path::PathBuf, sync::Arc};
+use std::sync::Arc;
 
 use config::{Provider, SecurityConfig};
 use network::batched::EvaluationSource;
 use network::{Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, loader::Loader};
-
-use super::PlayerError;
 
 /// Settings for opening networks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,8 +37,6 @@ impl Default for NetworkOptions {
 #[derive(Debug)]
 pub struct Networks {
     options: NetworkOptions,
-    /// Path of the ONNX Runtime library; empty: the usual search.
-    runtime: PathBuf,
     /// `None`: the `[security]` of the run that the environment names.
     security: Option<SecurityConfig>,
     loader: Option<Arc<Loader>>,
@@ -52,17 +48,15 @@ impl Networks {
     pub fn new(options: NetworkOptions) -> Self {
         Self {
             options,
-            runtime: PathBuf::new(),
             security: None,
             loader: None,
             opened: Vec::new(),
         }
     }
 
-    /// Sets the ONNX Runtime library and the `[security]` of a run.
+    /// Sets the `[security]` of a run.
     #[must_use]
-    pub fn of_run(mut self, runtime: PathBuf, security: SecurityConfig) -> Self {
-        self.runtime = runtime;
+    pub fn of_run(mut self, security: SecurityConfig) -> Self {
         self.security = Some(security);
         self
     }
@@ -85,8 +79,8 @@ impl Networks {
     /// Opens the network called `name`. Equal names, and names for the same file, give the same network.
     ///
     /// # Errors
-    /// [`PlayerError`] if the network cannot be found or loaded, or its server cannot be used.
-    pub fn open(&mut self, name: &ModelName) -> Result<Arc<OpenedNetwork>, PlayerError> {
+    /// The network cannot be found or loaded, or its server cannot be used.
+    pub fn open(&mut self, name: &ModelName) -> anyhow::Result<Arc<OpenedNetwork>> {
         if let Some((_, network)) = self.opened.iter().find(|(known, _)| known == name) {
             return Ok(Arc::clone(network));
         }
@@ -110,7 +104,7 @@ impl Networks {
         Ok(network)
     }
 
-    fn open_file(&mut self, file: ModelFile) -> Result<Arc<OpenedNetwork>, PlayerError> {
+    fn open_file(&mut self, file: ModelFile) -> anyhow::Result<Arc<OpenedNetwork>> {
         let digest = checkpoints::version::sha256_hex(&file.bytes);
         if let Some((_, network)) = self
             .opened
@@ -128,7 +122,7 @@ impl Networks {
                     batch,
                     ..
                 } = self.options;
-                let loader = Loader::new(&self.runtime, threads.max(1), batch.max(1), provider)?;
+                let loader = Loader::new(threads.max(1), batch.max(1), provider)?;
                 self.loader.insert(Arc::new(loader)).clone()
             }
         };
@@ -161,9 +155,14 @@ pub struct OpenedNetwork {
 }
 
 impl OpenedNetwork {
+    /// The network itself, without its cache.
+    pub fn network(&self) -> &dyn Network {
+        &*self.copies[0]
+    }
+
     /// Description of the network.
     pub fn description(&self) -> &Description {
-        self.copies[0].description()
+        self.network().description()
     }
 
     /// Search settings of the run that the network belongs to.

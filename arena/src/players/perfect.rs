@@ -6,6 +6,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
+use anyhow::Context as _;
 use games::{
     Action,
     connect_four::{COLUMNS, ConnectFour, solver::Solver},
@@ -15,7 +16,6 @@ use search::{Draws, GameKey, Purpose};
 
 use super::{
     chooser::{Chooser, GameSoFar},
-    error::PlayerError,
     typed,
 };
 
@@ -91,7 +91,7 @@ impl Perfect {
 }
 
 impl Chooser for Perfect {
-    fn choose(&mut self, game: GameSoFar<'_>) -> Result<Action, PlayerError> {
+    fn choose(&mut self, game: GameSoFar<'_>) -> anyhow::Result<Action> {
         let never = Arc::default();
         let state: &ConnectFour = typed(game.state)?;
         let values = self.solvers.values(state, game.stop.unwrap_or(&never));
@@ -104,6 +104,6 @@ impl Chooser for Perfect {
             .collect();
         let mut draws = Draws::new(self.key, game.actions.len() as u32, Purpose::Choice);
         let drawn = optimal.get(draws.below(optimal.len())).copied();
-        drawn.ok_or_else(|| PlayerError::no_choice("perfect"))
+        drawn.context("perfect chose no action")
     }
 }

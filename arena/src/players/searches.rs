@@ -15,7 +15,7 @@ use network::{
 };
 use search::{Counters, Decision, Depths, GameKey, Search, Settings, look::Look};
 
-use super::{PlayerError, Values};
+use super::Values;
 
 /// A search without the type of its game. The methods are those of [`Search`].
 #[expect(missing_docs, reason = "`Search` describes the methods")]
@@ -95,9 +95,8 @@ pub trait Searches: Debug + Send {
     /// Begins a search of `state` and returns its slot.
     ///
     /// # Errors
-    /// [`PlayerError`] if the state is of another game.
-    fn begin(&mut self, state: &dyn AnyState, settings: Settings, key: GameKey)
-    -> Result<usize, PlayerError>;
+    /// The state is of another game.
+    fn begin(&mut self, state: &dyn AnyState, settings: Settings, key: GameKey) -> anyhow::Result<usize>;
 
     /// Ends a search. A later one takes its slot.
     fn end(&mut self, slot: usize);
@@ -112,14 +111,14 @@ pub trait Searches: Debug + Send {
     /// [`Searches::evaluate`].
     ///
     /// # Errors
-    /// [`PlayerError`] if the search refuses an evaluation. The leaves of all searches are forgotten then, and the searches can continue.
-    fn gather(&mut self, slot: usize) -> Result<bool, PlayerError>;
+    /// The search refuses an evaluation. The leaves of all searches are forgotten then, and the searches can continue.
+    fn gather(&mut self, slot: usize) -> anyhow::Result<bool>;
 
     /// Evaluates the leaves of all searches that wait, in one batch.
     ///
     /// # Errors
-    /// [`PlayerError`] if the network returns no evaluations. The leaves are forgotten then, and the searches can continue.
-    fn evaluate(&mut self) -> Result<(), PlayerError>;
+    /// The network returns no evaluations. The leaves are forgotten then, and the searches can continue.
+    fn evaluate(&mut self) -> anyhow::Result<()>;
 
     /// Returns the numbers of evaluations since the searches were made, by where they came from.
     fn counts(&self) -> EvaluationCounts;
@@ -129,14 +128,14 @@ pub trait Searches: Debug + Send {
 /// depend on `(seed, k)`.
 ///
 /// # Errors
-/// [`PlayerError`] if the network returns no evaluations, or a state is of another game.
+/// The network returns no evaluations, or a state is of another game.
 pub fn decide_all(
     searches: &mut dyn Searches,
     states: &[Box<dyn AnyState>],
     settings: &Settings,
     seed: u64,
     at_once: usize,
-) -> Result<Vec<Decision>, PlayerError> {
+) -> anyhow::Result<Vec<Decision>> {
     let mut decisions = Vec::with_capacity(states.len());
     for states in states.chunks(at_once.max(1)) {
         let mut slots = Vec::new();
@@ -169,19 +168,19 @@ pub fn decide_all(
 /// Makes [`Searches`] of a game with the evaluations of `source`. `place` names the network in errors.
 ///
 /// # Errors
-/// [`PlayerError`] if the network is for another game.
+/// The network is for another game.
 pub fn searches(
     game: &AnyGame,
     source: EvaluationSource,
     values: Values,
     place: &str,
-) -> Result<Box<dyn Searches>, PlayerError> {
+) -> anyhow::Result<Box<dyn Searches>> {
     let making = Making {
         source,
         values,
         place,
     };
-    registry::visit(game.name, making).map_err(|error| PlayerError::failed(error.to_string()))?
+    registry::visit(game.name, making)?
 }
 
 struct Making<'a> {
@@ -191,7 +190,7 @@ struct Making<'a> {
 }
 
 impl Visitor for Making<'_> {
-    type Output = Result<Box<dyn Searches>, PlayerError>;
+    type Output = anyhow::Result<Box<dyn Searches>>;
 
     fn visit<G: Notation>(self) -> Self::Output {
         let encoding = match &self.source {
@@ -199,9 +198,7 @@ impl Visitor for Making<'_> {
                 encoding_of::<G>(&network.description().layout, self.place)?
             }
             // Uniform evaluations ignore the representation.
-            EvaluationSource::Uniform => {
-                G::encoding(G::OPTIONS).map_err(|error| PlayerError::failed(error.to_string()))?
-            }
+            EvaluationSource::Uniform => G::encoding(G::OPTIONS)?,
         };
         let values: Option<fn(&G) -> MoverValue> = match self.values {
             Values::Network => None,
@@ -232,7 +229,7 @@ struct TypedSearches<G: Game> {
 }
 
 impl<G: Game> TypedSearches<G> {
-    fn forget_after<T>(&mut self, done: Result<T, PlayerError>) -> Result<T, PlayerError> {
+    fn forget_after<T>(&mut self, done: anyhow::Result<T>) -> anyhow::Result<T> {
         if done.is_err() {
             self.evaluator.clear();
             self.searches.iter_mut().for_each(Search::abandon);
@@ -242,12 +239,7 @@ impl<G: Game> TypedSearches<G> {
 }
 
 impl<G: Notation> Searches for TypedSearches<G> {
-    fn begin(
-        &mut self,
-        state: &dyn AnyState,
-        settings: Settings,
-        key: GameKey,
-    ) -> Result<usize, PlayerError> {
+    fn begin(&mut self, state: &dyn AnyState, settings: Settings, key: GameKey) -> anyhow::Result<usize> {
         let search = Search::new(super::typed::<G>(state)?.clone(), settings, key);
         Ok(match self.free.pop() {
             Some(slot) => {
@@ -273,20 +265,19 @@ impl<G: Notation> Searches for TypedSearches<G> {
         &mut self.searches[slot]
     }
 
-    fn gather(&mut self, slot: usize) -> Result<bool, PlayerError> {
+    fn gather(&mut self, slot: usize) -> anyhow::Result<bool> {
         let (evaluator, search) = (&mut self.evaluator, &mut self.searches[slot]);
         search.gather(|leaf| evaluator.add(slot, &leaf));
         let applied = evaluator.take_known(|_, leaf, evaluation| search.apply(leaf, evaluation));
         let is_waiting = search.is_waiting();
-        self.forget_after(applied.map(|()| is_waiting).map_err(PlayerError::from))
+        self.forget_after(applied.map(|()| is_waiting).map_err(anyhow::Error::from))
     }
 
-    fn evaluate(&mut self) -> Result<(), PlayerError> {
+    fn evaluate(&mut self) -> anyhow::Result<()> {
         let searches = &mut self.searches;
-        let evaluated = self.evaluator.flush(|slot, leaf, evaluation| {
-            let applied = searches[slot].apply(leaf, evaluation);
-            applied.map_err(PlayerError::from)
-        });
+        let evaluated = self
+            .evaluator
+            .flush(|slot, leaf, evaluation| anyhow::Ok(searches[slot].apply(leaf, evaluation)?));
         self.forget_after(evaluated)
     }
 

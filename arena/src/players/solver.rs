@@ -1,5 +1,6 @@
 //! Solves problems of the generator game by many searches at once, whose leaves are evaluated in one batch.
 
+use anyhow::{Context as _, bail};
 use games::{
     Action, Game,
     generator::{Encoding, EpisodeEnd, GeneratorGame, Grid, Problem},
@@ -9,10 +10,7 @@ use search::{FirstPlay, GameKey, Reuse, Search, Settings};
 
 use network::{ModelFile, ModelName};
 
-use crate::{
-    PlayerError,
-    players::{NetworkOptions, Networks},
-};
+use crate::players::{NetworkOptions, Networks};
 
 /// A network that is to solve problems, or none.
 #[derive(Clone, Debug)]
@@ -46,8 +44,8 @@ impl Solver {
 /// Opens the network called `model`. `uniform` is a search without a network.
 ///
 /// # Errors
-/// [`PlayerError`] if there is no such network, or if it is of another game.
-pub fn open(model: &str) -> Result<Solver, PlayerError> {
+/// There is no such network, or it is of another game.
+pub fn open(model: &str) -> anyhow::Result<Solver> {
     if model == "uniform" {
         return Ok(Solver::UNIFORM);
     }
@@ -56,9 +54,9 @@ pub fn open(model: &str) -> Result<Solver, PlayerError> {
     let layout = &network.description().layout;
     let mut encodings = [Encoding::Plain, Encoding::Examples].into_iter();
     let encoding = encodings.find(|&encoding| GeneratorGame::layout(encoding) == *layout);
-    let encoding = encoding.ok_or_else(|| {
+    let encoding = encoding.with_context(|| {
         let (game, own) = (&layout.game, GeneratorGame::NAME);
-        PlayerError::failed(format!("{model} is a network for {game}, not for {own}"))
+        format!("{model} is a network for {game}, not for {own}")
     })?;
     Ok(Solver {
         source: network.source(0),
@@ -78,8 +76,8 @@ pub enum Pairs {
 /// Looks whether the network called `model` was trained on pairs, as its file says.
 ///
 /// # Errors
-/// [`PlayerError`] if it was not, or if the file cannot be read.
-pub fn check_pairs(model: &str) -> Result<Pairs, PlayerError> {
+/// The network was not trained on pairs, or its file cannot be read.
+pub fn check_pairs(model: &str) -> anyhow::Result<Pairs> {
     if model == "uniform" {
         return Ok(Pairs::Seen);
     }
@@ -88,9 +86,9 @@ pub fn check_pairs(model: &str) -> Result<Pairs, PlayerError> {
         return Ok(Pairs::Unknown);
     }
     match ModelFile::find(&name)?.pairs_seen()? {
-        Some(0) => Err(PlayerError::failed(format!(
+        Some(0) => bail!(
             "{model} was not trained on a single pair of grids: train it with game.rules.pairs above 0, or use --model uniform"
-        ))),
+        ),
         Some(_) => Ok(Pairs::Seen),
         None => Ok(Pairs::Unknown),
     }
@@ -152,14 +150,14 @@ pub fn settings(visits: u32) -> Settings {
 /// Plays every problem to its end with one search for each action; `at_once` problems run side by side.
 ///
 /// # Errors
-/// [`PlayerError`] if the network does not answer, or takes no examples and a problem has some ([`Solver::posed`]).
+/// The network does not answer, or takes no examples and a problem has some ([`Solver::posed`]).
 pub fn solve(
     solver: &Solver,
     starts: &[GeneratorGame],
     settings: &Settings,
     seed: u64,
     at_once: usize,
-) -> Result<Vec<Attempt>, PlayerError> {
+) -> anyhow::Result<Vec<Attempt>> {
     solve_watched(solver, starts, settings, seed, at_once, &mut |_| {})
 }
 
@@ -174,7 +172,7 @@ pub fn solve_watched(
     seed: u64,
     at_once: usize,
     watch: &mut dyn FnMut(&Search<GeneratorGame>),
-) -> Result<Vec<Attempt>, PlayerError> {
+) -> anyhow::Result<Vec<Attempt>> {
     let mut evaluator = BatchedEvaluator::<GeneratorGame>::new(solver.source.clone(), solver.encoding);
     let mut attempts = Vec::with_capacity(starts.len());
     for (group, starts) in starts.chunks(at_once.max(1)).enumerate() {
@@ -189,10 +187,8 @@ pub fn solve_watched(
                 one.search.gather(|leaf| evaluator.add(slot, &leaf));
             }
             evaluator.take_known(|slot, leaf, evaluation| running[slot].search.apply(leaf, evaluation))?;
-            evaluator.flush(|slot, leaf, evaluation| {
-                let applied = running[slot].search.apply(leaf, evaluation);
-                applied.map_err(PlayerError::from)
-            })?;
+            evaluator
+                .flush(|slot, leaf, evaluation| anyhow::Ok(running[slot].search.apply(leaf, evaluation)?))?;
             for one in running.iter().filter(|one| !one.is_over()) {
                 watch(&one.search);
             }
@@ -226,12 +222,10 @@ impl Running {
     }
 
     /// Plays actions while the search has decided on one.
-    fn play_decided(&mut self) -> Result<(), PlayerError> {
+    fn play_decided(&mut self) -> anyhow::Result<()> {
         while !self.is_over() && self.search.is_decided() {
-            let action = self.search.choose(0.0);
-            let action = action.ok_or_else(|| PlayerError::no_choice("the search"))?;
-            let played = self.search.advance(action);
-            played.map_err(|error| PlayerError::failed(service::chain(&error).to_string()))?;
+            let action = self.search.choose(0.0).context("the search chose no action")?;
+            self.search.advance(action)?;
             self.actions.push(action);
             let state = self.search.state();
             let distance = |state: &GeneratorGame| (!state.step_marked(), wrong_cells(state));

@@ -15,10 +15,7 @@ use std::{
 use games::{Action, IllegalAction, erased::AnyState};
 use search::{GameKey, Root, Settings};
 
-use super::{
-    PlayerError,
-    searches::{AnySearch, Searches},
-};
+use super::searches::{AnySearch, Searches};
 
 /// Largest number of traversals between two checks of the limits. Gray and terminal traversals need no network and would otherwise
 /// run without a check.
@@ -57,13 +54,13 @@ impl Thinker {
     /// its root: sequential halving needs a number of traversals to divide.
     ///
     /// # Errors
-    /// [`PlayerError`] if the state is of another game than `searches`.
+    /// The state is of another game than `searches`.
     pub fn new(
         state: &dyn AnyState,
         settings: Settings,
         key: GameKey,
         mut searches: Box<dyn Searches>,
-    ) -> Result<Self, PlayerError> {
+    ) -> anyhow::Result<Self> {
         let settings = Settings {
             root: Root::Puct,
             ..settings
@@ -94,13 +91,13 @@ impl Thinker {
     /// The first batch is always completed, so that there is always a result.
     ///
     /// # Errors
-    /// [`PlayerError`] if the search fails. Earlier results are kept.
+    /// The search fails. Earlier results are kept.
     pub fn think(
         &mut self,
         limits: &Limits,
         stop: &AtomicBool,
         mut look: impl FnMut(&Self),
-    ) -> Result<Ended, PlayerError> {
+    ) -> anyhow::Result<Ended> {
         let most = limits.visits.unwrap_or(Settings::MAX_VISITS);
         loop {
             let search = self.searches.search_mut(self.slot);

@@ -6,8 +6,7 @@ use games::{Action, Game as _, chess::Chess};
 
 use super::{
     chooser::{Chooser, GameSoFar},
-    engine::{Engines, Loan, MOVE, Process, Protocol, READY},
-    error::PlayerError,
+    engine::{Engines, IllegalMove, Loan, MOVE, Process, Protocol, READY},
     spec::{Go, UciSpec},
     typed,
 };
@@ -17,7 +16,7 @@ impl Protocol for UciSpec {
         &self.command
     }
 
-    fn greet(&self, process: &mut Process) -> Result<(), PlayerError> {
+    fn greet(&self, process: &mut Process) -> anyhow::Result<()> {
         process.send("uci")?;
         wait_for(process, "uciok", READY)?;
         for (name, value) in &self.options {
@@ -27,13 +26,13 @@ impl Protocol for UciSpec {
     }
 }
 
-fn get_ready(process: &mut Process) -> Result<(), PlayerError> {
+fn get_ready(process: &mut Process) -> anyhow::Result<()> {
     process.send("isready")?;
     wait_for(process, "readyok", READY).map(drop)
 }
 
 /// Waits for a line that begins with `word` and returns the rest of it. Other lines are skipped.
-fn wait_for(process: &mut Process, word: &'static str, timeout: Duration) -> Result<String, PlayerError> {
+fn wait_for(process: &mut Process, word: &'static str, timeout: Duration) -> anyhow::Result<String> {
     process.wait(word, timeout, |line| {
         let mut words = line.split_whitespace();
         (words.next() == Some(word)).then(|| words.collect::<Vec<_>>().join(" "))
@@ -48,8 +47,8 @@ impl UciPlayer {
     /// Takes an idle engine, or starts one, and begins a new game.
     ///
     /// # Errors
-    /// [`PlayerError`] if the engine does not start or does not answer.
-    pub fn new(engines: Arc<Engines<UciSpec>>) -> Result<Self, PlayerError> {
+    /// The engine does not start or does not answer.
+    pub fn new(engines: Arc<Engines<UciSpec>>) -> anyhow::Result<Self> {
         let mut engine = engines.lend()?;
         engine.talk(|process| {
             process.send("ucinewgame")?;
@@ -59,7 +58,7 @@ impl UciPlayer {
     }
 }
 
-fn ask(process: &mut Process, go: Go, game: GameSoFar<'_>) -> Result<Action, PlayerError> {
+fn ask(process: &mut Process, go: Go, game: GameSoFar<'_>) -> anyhow::Result<Action> {
     let mut position = format!("position fen {}", game.start.position());
     let mut replayed = typed::<Chess>(game.start)?.clone();
     for (number, &action) in game.actions.iter().enumerate() {
@@ -79,15 +78,11 @@ fn ask(process: &mut Process, go: Go, game: GameSoFar<'_>) -> Result<Action, Pla
     let chosen = answer.split_whitespace().next().unwrap_or_default();
     typed::<Chess>(game.state)?
         .action_of_uci(chosen)
-        .map_err(|_| PlayerError::Illegal {
-            program: process.program.clone(),
-            answer: answer.clone(),
-            position: game.state.position(),
-        })
+        .map_err(|_| IllegalMove::new(process, answer.clone(), game.state.position()).into())
 }
 
 impl Chooser for UciPlayer {
-    fn choose(&mut self, game: GameSoFar<'_>) -> Result<Action, PlayerError> {
+    fn choose(&mut self, game: GameSoFar<'_>) -> anyhow::Result<Action> {
         let go = self.0.protocol().go;
         self.0.talk(|process| ask(process, go, game))
     }

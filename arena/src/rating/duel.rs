@@ -1,16 +1,16 @@
 //! One match between two checkpoints, ended by a sequential test: [`Duel`].
 
 use std::{
-    path::{Path, PathBuf},
-    sync::atomic::AtomicBool,
+    path::Path,
     time::{Duration, Instant},
 };
 
-use checkpoints::{Version, version::sha256_hex};
+use anyhow::Context as _;
+use checkpoints::version::sha256_hex;
 use config::{RatingConfig, RunConfig};
 use games::registry;
+use tokio_util::sync::CancellationToken;
 
-use super::RatingError;
 use network::ModelName;
 
 use crate::{
@@ -35,19 +35,6 @@ pub struct Contender {
     pub name: String,
     /// Location of its network.
     pub network: ModelName,
-}
-
-impl Contender {
-    /// Returns the checkpoint `version` in the model store of a run.
-    pub fn stored(version: &Version, config: &RunConfig) -> Self {
-        Self {
-            name: version.to_string(),
-            network: ModelName::Store {
-                url: config.checkpoints.store.clone(),
-                version: Some(version.to_string()),
-            },
-        }
-    }
 }
 
 /// A match between two checkpoints, with equal searches, paired openings and no noise.
@@ -88,8 +75,6 @@ pub struct Finished {
     pub verdict: Verdict,
     /// Last state of the match.
     pub live: Live,
-    /// Folder of the match.
-    pub folder: PathBuf,
 }
 
 /// Largest probability of promoting a candidate that is only `rating.elo0` stronger, and of rejecting one that is `rating.elo1`
@@ -101,8 +86,8 @@ const GAMES_PER_THREAD: usize = 32;
 /// Returns the test that `[rating]` describes.
 ///
 /// # Errors
-/// [`RatingError`] if its settings are invalid.
-pub fn sprt(config: &RatingConfig) -> Result<Sprt, RatingError> {
+/// Its settings are invalid.
+pub fn sprt(config: &RatingConfig) -> anyhow::Result<Sprt> {
     let settings = SprtSettings {
         elo0: config.elo0,
         elo1: config.elo1,
@@ -110,13 +95,15 @@ pub fn sprt(config: &RatingConfig) -> Result<Sprt, RatingError> {
         beta: ERROR_PROBABILITY,
         model: EloModel::Logistic,
     };
-    Sprt::new(settings).map_err(RatingError::of_key("the sequential test in `[rating]`"))
+    Sprt::new(settings).context("the sequential test in `[rating]` cannot be used")
 }
 
 /// Seed of the held-out problems on which the checkpoints of a game of one player are rated.
 const PROBLEMS_SEED: u64 = 1;
 /// Evaluation cache of each network, in MiB.
 const CACHE_MIB: usize = 32;
+/// Error of the rules of a run.
+const RULES: &str = "`game.rules` cannot be used";
 
 /// Returns the loader of networks for the duels of a run.
 pub fn networks(config: &RunConfig) -> Networks {
@@ -128,7 +115,7 @@ pub fn networks(config: &RunConfig) -> Networks {
         batch: GAMES_PER_THREAD,
         cache_mib: CACHE_MIB,
     };
-    Networks::new(options).of_run(config.inference.runtime.clone(), config.security.clone())
+    Networks::new(options).of_run(config.security.clone())
 }
 
 /// Prefix of the names of all match folders of these two contenders, for any settings.
@@ -141,24 +128,13 @@ impl Duel<'_> {
     /// `report` receives the state at the beginning, with the games played before, and then a few times a second.
     ///
     /// # Errors
-    /// [`RatingError`] if the match cannot continue. The finished games are kept.
+    /// The match cannot continue. The finished games are kept.
     pub fn play(
         &self,
         networks: &mut Networks,
-        stop: &AtomicBool,
+        stop: &CancellationToken,
         report: &mut (dyn FnMut(&Live) + Send),
-    ) -> Result<Finished, RatingError> {
-        let played = self.play_with(networks, stop, report);
-        networks.forget();
-        played
-    }
-
-    fn play_with(
-        &self,
-        networks: &mut Networks,
-        stop: &AtomicBool,
-        report: &mut (dyn FnMut(&Live) + Send),
-    ) -> Result<Finished, RatingError> {
+    ) -> anyhow::Result<Finished> {
         let config = self.config;
         let mut players = Vec::new();
         for contender in &self.contenders {
@@ -188,34 +164,26 @@ impl Duel<'_> {
         if ended != Ended::Stopped {
             notation::write(&folder, &plan)?;
         }
-        Ok(Finished {
-            ended,
-            verdict,
-            live,
-            folder: path,
-        })
+        Ok(Finished { ended, verdict, live })
     }
 
-    fn player(&self, contender: &Contender, networks: &mut Networks) -> Result<Player, RatingError> {
-        let game = registry::find(&self.config.game.name).map_err(RatingError::of_key("`game.name`"))?;
-        let spec = SearchSpec::with_visits(self.config.rating.visits).map_err(RatingError::Config)?;
+    fn player(&self, contender: &Contender, networks: &mut Networks) -> anyhow::Result<Player> {
+        let game = registry::find(&self.config.game.name).context("`game.name` cannot be used")?;
+        let spec = SearchSpec::with_visits(self.config.rating.visits);
+        let spec = spec.context("checkpoints of this run cannot be rated")?;
         let settings = spec.settings(Some(&self.config.search));
         networks
             .open(&contender.network)
             .and_then(|network| Player::searching(game, contender.name.clone(), network, settings))
-            .map_err(|source| RatingError::Player {
-                version: contender.name.clone(),
-                source: Box::new(source),
-            })
+            .with_context(|| format!("cannot open the network of checkpoint {}", contender.name))
     }
 
-    fn plan(&self, players: &[Player]) -> Result<Plan, RatingError> {
+    fn plan(&self, players: &[Player]) -> anyhow::Result<Plan> {
         let rating = &self.config.rating;
         let game = &self.config.game;
-        let own = registry::find(&game.name).map_err(RatingError::of_key("`game.name`"))?;
-        let rules = serde_json::to_value(&game.rules).map_err(RatingError::of_key("`game.rules`"))?;
-        let variant = own.variant(&rules, None);
-        let variant = variant.map_err(RatingError::of_key("`game.rules`"))?;
+        let own = registry::find(&game.name).context("`game.name` cannot be used")?;
+        let variant = own.variant(&serde_json::to_value(&game.rules)?, None);
+        let variant = variant.context(RULES)?;
         let names = players.iter().map(Player::name).collect::<Vec<_>>().join(" ");
         // Every match draws different openings.
         let digest = u64::from_str_radix(&sha256_hex(names.as_bytes())[..16], 16).unwrap_or_default();
@@ -223,11 +191,9 @@ impl Duel<'_> {
         let pairs = rating.max_games / 2;
         // Problems are the same in every match, so that solve rates can be compared over the run.
         let openings_seed = if own.players == 1 { PROBLEMS_SEED } else { seed };
-        let openings = openings::usual(&*variant, openings_seed, own.opening_plies, pairs)
-            .map_err(RatingError::of_key("`game.rules`"))?;
+        let openings = openings::usual(&*variant, openings_seed, own.opening_plies, pairs).context(RULES)?;
         let max_actions = self.config.search.max_actions as usize;
-        Plan::new(&*variant, players, pairs, seed, openings, max_actions)
-            .map_err(RatingError::of_key("`[rating]`"))
+        Plan::new(&*variant, players, pairs, seed, openings, max_actions).context("`[rating]` cannot be used")
     }
 }
 

@@ -12,42 +12,6 @@ use service::figures::EventFile;
 use super::results::{Outcome, RatedMatch};
 use crate::statistics::Rating;
 
-/// Counters and their descriptions.
-const COUNTERS: [(&str, &str); 3] = [
-    (
-        "minuet_rating_games_total",
-        "Games played since the start of the process.",
-    ),
-    (
-        "minuet_rating_matches_total",
-        "Matches finished since the start of the process.",
-    ),
-    (
-        "minuet_rating_promotions_total",
-        "Promotions since the start of the process.",
-    ),
-];
-/// Gauges and their descriptions.
-const GAUGES: [(&str, &str); 5] = [
-    (
-        "minuet_rating_log_likelihood_ratio",
-        "Log-likelihood ratio of the present match, or of the last one.",
-    ),
-    ("minuet_rating_step", "Training steps of the checkpoint."),
-    (
-        "minuet_rating_elo",
-        "Elo above the first checkpoint; NaN without a rating.",
-    ),
-    (
-        "minuet_rating_elo_low",
-        "Lower end of the 95 % interval of the Elo rating.",
-    ),
-    (
-        "minuet_rating_elo_high",
-        "Upper end of the 95 % interval of the Elo rating.",
-    ),
-];
-
 /// Metrics of the rating role. Every metric is on the page from the start, so that an alert sees the first event as a rise.
 #[derive(Debug)]
 pub struct Metrics {
@@ -69,14 +33,26 @@ struct RatingGauges {
 
 impl RatingGauges {
     fn new(checkpoint: &'static str) -> Self {
+        let gauge = |name, description| {
+            describe_gauge!(name, description);
+            gauge!(name, "checkpoint" => checkpoint)
+        };
         Self {
-            step: gauge!("minuet_rating_step", "checkpoint" => checkpoint),
+            step: gauge("minuet_rating_step", "Training steps of the checkpoint."),
             elo: [
-                "minuet_rating_elo",
-                "minuet_rating_elo_low",
-                "minuet_rating_elo_high",
-            ]
-            .map(|name| gauge!(name, "checkpoint" => checkpoint)),
+                gauge(
+                    "minuet_rating_elo",
+                    "Elo above the first checkpoint; NaN without a rating.",
+                ),
+                gauge(
+                    "minuet_rating_elo_low",
+                    "Lower end of the 95 % interval of the Elo rating.",
+                ),
+                gauge(
+                    "minuet_rating_elo_high",
+                    "Upper end of the 95 % interval of the Elo rating.",
+                ),
+            ],
         }
     }
 
@@ -92,18 +68,29 @@ impl RatingGauges {
 impl Metrics {
     /// Describes and registers the metrics with the recorder that is installed by now.
     pub fn register() -> Self {
-        for (name, description) in COUNTERS {
+        let counter = |name, description| {
             describe_counter!(name, description);
-            counter!(name).increment(0);
-        }
-        for (name, description) in GAUGES {
-            describe_gauge!(name, description);
-        }
+            counter!(name)
+        };
+        let ratio = "minuet_rating_log_likelihood_ratio";
+        describe_gauge!(
+            ratio,
+            "Log-likelihood ratio of the present match, or of the last one."
+        );
         Self {
-            games: counter!("minuet_rating_games_total"),
-            matches: counter!("minuet_rating_matches_total"),
-            promotions: counter!("minuet_rating_promotions_total"),
-            log_likelihood_ratio: gauge!("minuet_rating_log_likelihood_ratio"),
+            games: counter(
+                "minuet_rating_games_total",
+                "Games played since the start of the process.",
+            ),
+            matches: counter(
+                "minuet_rating_matches_total",
+                "Matches finished since the start of the process.",
+            ),
+            promotions: counter(
+                "minuet_rating_promotions_total",
+                "Promotions since the start of the process.",
+            ),
+            log_likelihood_ratio: gauge!(ratio),
             best: RatingGauges::new("best"),
             latest: RatingGauges::new("latest"),
         }

@@ -7,7 +7,7 @@
 //! | [`results`] | finished matches, in memory and on disk; promotions in two steps; the games of old matches are removed |
 //! | [`ratings`] | the ratings that follow from the matches (the formula is in [`bradley_terry`](crate::statistics::bradley_terry)) |
 //! | [`metrics`] | the metrics page, the log and TensorBoard |
-//! | [`error`] | errors, and which of them are temporary |
+//! | [`error`] | which errors are temporary |
 //!
 //! In games of one player a match is about the same held-out problems for both, by kind and level
 //! ([`problems`](crate::matches::problems)).
@@ -42,6 +42,7 @@ pub mod results;
 
 use std::{fs::File, path::Path, sync::Arc};
 
+use anyhow::Context as _;
 use config::RunConfig;
 use service::{backoff::Backoff, role::Work};
 use tokio_util::sync::CancellationToken;
@@ -50,13 +51,12 @@ use crate::files;
 use metrics::Metrics;
 use rater::{Rater, wait};
 
-pub use error::RatingError;
 pub use results::{MATCHES, Outcome, RatedMatch};
 
 /// Rates until `shutdown`. A match that is interrupted continues after the next start.
 ///
 /// # Errors
-/// [`RatingError`] if the run's checkpoints cannot be rated or its files cannot be used. Temporary failures, such as a model store
+/// The run's checkpoints cannot be rated, or its files cannot be used. Temporary failures, such as a model store
 /// that cannot be reached or a full disk, are retried and are not errors.
 pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
     Box::pin(async move {
@@ -70,24 +70,22 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
             });
             match opened {
                 Ok(opened) => break opened,
-                Err(error) if error.is_temporary() => {
+                Err(error) if error::is_temporary(&error) => {
                     if !wait(&error, &mut backoff, &shutdown).await {
                         return Ok(());
                     }
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         };
-        Ok(rater.work().await?)
+        rater.work().await
     })
 }
 
-fn lock(folder: &Path) -> Result<File, RatingError> {
-    let locked = files::lock(folder).map_err(RatingError::io(&folder.join(files::LOCK)))?;
-    locked.ok_or_else(|| {
+fn lock(folder: &Path) -> anyhow::Result<File> {
+    let locked = files::lock(folder).with_context(|| files::cannot_use(&folder.join(files::LOCK)))?;
+    locked.with_context(|| {
         let folder = folder.display();
-        RatingError::other(format!(
-            "another process rates in {folder}; give each its own `rating.folder`, or stop the other one"
-        ))
+        format!("another process rates in {folder}; give each its own `rating.folder`, or stop the other one")
     })
 }

@@ -1,25 +1,17 @@
 //! Chooses the next match, plays it, and acts on its result: [`Rater`].
 
-use std::{
-    fs,
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
+use anyhow::Context as _;
 use checkpoints::{BEST, CANDIDATE, Error, LATEST, Repository, Version};
 use config::RunConfig;
 use parking_lot::Mutex;
 use service::backoff::Backoff;
-use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    RatingError,
     duel::{self, Contender, Duel, Finished, Live},
+    error::is_temporary,
     metrics::{Metrics, Reporter},
     ratings::{self, Ratings},
     results::{MATCHES, Outcome, RatedMatch, Results, keep_newest},
@@ -34,6 +26,8 @@ use crate::{
 
 /// Interval at which the ratings are computed during a match.
 const SHOW_INTERVAL: Duration = Duration::from_secs(5);
+/// Error of a thread that has panicked.
+const ENDED: &str = "the thread that plays the match has ended";
 
 /// The two checkpoints of a match.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +74,7 @@ pub struct Rater {
 struct MatchUnderWay {
     metrics: Arc<Metrics>,
     live: Mutex<Option<Live>>,
-    stop: AtomicBool,
+    stop: CancellationToken,
 }
 
 impl MatchUnderWay {
@@ -97,13 +91,13 @@ impl Rater {
     /// Opens the model store and the rating folder.
     ///
     /// # Errors
-    /// [`RatingError`] if one of them cannot be used.
+    /// One of them cannot be used.
     pub fn open(
         config: &RunConfig,
         sprt: Sprt,
         metrics: Arc<Metrics>,
         shutdown: CancellationToken,
-    ) -> Result<Self, RatingError> {
+    ) -> anyhow::Result<Self> {
         let folder = &config.rating.folder;
         Ok(Self {
             repository: Repository::open(&config.checkpoints.store)?,
@@ -121,8 +115,8 @@ impl Rater {
     /// Rates until the shutdown.
     ///
     /// # Errors
-    /// The first [`RatingError`] that is not temporary.
-    pub async fn work(mut self) -> Result<(), RatingError> {
+    /// The first error that is not temporary.
+    pub async fn work(mut self) -> anyhow::Result<()> {
         let poll = Duration::from_millis(self.config.checkpoints.poll_ms);
         let shutdown = self.shutdown.clone();
         let mut backoff = Backoff::for_connections();
@@ -146,7 +140,7 @@ impl Rater {
                         () = tokio::time::sleep(poll) => {}
                     }
                 }
-                Err(error) if error.is_temporary() => {
+                Err(error) if is_temporary(&error) => {
                     if !wait(&error, &mut backoff, &shutdown).await {
                         return Ok(());
                     }
@@ -157,7 +151,7 @@ impl Rater {
     }
 
     /// Returns the next match; `None` while there is no new checkpoint.
-    async fn next(&mut self) -> Result<Option<Pairing>, RatingError> {
+    async fn next(&mut self) -> anyhow::Result<Option<Pairing>> {
         let intended = self.results.lock().intended()?;
         if let Some(line) = intended {
             self.promote(line).await?;
@@ -191,7 +185,7 @@ impl Rater {
     }
 
     /// Returns the best checkpoint: the one with the label, or else the oldest one. `None` if there is no checkpoint.
-    async fn best(&self) -> Result<Option<Version>, RatingError> {
+    async fn best(&self) -> anyhow::Result<Option<Version>> {
         if let Some(best) = self.repository.label(BEST).await? {
             return Ok(Some(best));
         }
@@ -207,7 +201,7 @@ impl Rater {
 
     /// Shows the rating of the best checkpoint. If it has no rating although others have, somebody has moved the label: returns
     /// the match that connects it with the rated ones.
-    async fn place(&self, best: &Version) -> Result<Option<Pairing>, RatingError> {
+    async fn place(&self, best: &Version) -> anyhow::Result<Option<Pairing>> {
         let (rated, members) = self
             .of_results({
                 let best = best.clone();
@@ -269,7 +263,7 @@ impl Rater {
         self.config.rating.folder.join(MATCHES)
     }
 
-    async fn rate(&mut self, pairing: &Pairing) -> Result<(), RatingError> {
+    async fn rate(&mut self, pairing: &Pairing) -> anyhow::Result<()> {
         let Pairing {
             candidate, opponent, ..
         } = pairing;
@@ -277,7 +271,7 @@ impl Rater {
         let progress = Arc::new(MatchUnderWay {
             metrics: Arc::clone(&self.metrics),
             live: Mutex::default(),
-            stop: AtomicBool::new(false),
+            stop: CancellationToken::new(),
         });
         let mut playing = tokio::task::spawn_blocking({
             let (config, networks) = (self.config.clone(), self.networks.clone());
@@ -291,9 +285,12 @@ impl Rater {
                     contenders,
                     matches: &matches,
                 };
-                duel.play(&mut networks.lock(), &progress.stop, &mut |live| {
+                let mut networks = networks.lock();
+                let played = duel.play(&mut networks, &progress.stop, &mut |live| {
                     progress.update(live);
-                })
+                });
+                networks.forget();
+                played
             }
         });
         let finished = {
@@ -301,12 +298,12 @@ impl Rater {
             tokio::select! {
                 finished = &mut playing => finished,
                 () = watching => {
-                    progress.stop.store(true, Ordering::Relaxed);
+                    progress.stop.cancel();
                     playing.await
                 }
             }
         };
-        let finished = finished.map_err(|error| ended(&error))??;
+        let finished = finished.context(ENDED)??;
         progress.update(&finished.live);
         self.conclude(pairing, &finished).await
     }
@@ -349,7 +346,7 @@ impl Rater {
     }
 
     /// Saves the result of a match, and promotes the candidate if it has won. An interrupted match has no result yet.
-    async fn conclude(&mut self, pairing: &Pairing, finished: &Finished) -> Result<(), RatingError> {
+    async fn conclude(&mut self, pairing: &Pairing, finished: &Finished) -> anyhow::Result<()> {
         let outcome = match (finished.ended, pairing.purpose, finished.verdict) {
             (Ended::Stopped, _, _) if self.shutdown.is_cancelled() => return Ok(()),
             (Ended::Stopped, _, _) => Outcome::Overtaken,
@@ -368,7 +365,7 @@ impl Rater {
     }
 
     /// Completes a promotion: moves `best` to the candidate, provided that the label still names its opponent, and saves the result.
-    async fn promote(&mut self, mut line: RatedMatch) -> Result<(), RatingError> {
+    async fn promote(&mut self, mut line: RatedMatch) -> anyhow::Result<()> {
         let RatedMatch {
             candidate, opponent, ..
         } = &line;
@@ -386,7 +383,7 @@ impl Rater {
     }
 
     /// Saves and reports a result.
-    async fn keep(&mut self, line: RatedMatch) -> Result<(), RatingError> {
+    async fn keep(&mut self, line: RatedMatch) -> anyhow::Result<()> {
         let line = self.of_results(|results| results.add(line).cloned()).await??;
         self.metrics.match_finished(line.outcome);
         self.reporter.finished(&line);
@@ -409,37 +406,35 @@ impl Rater {
     async fn of_results<T: Send + 'static>(
         &self,
         what: impl FnOnce(&mut Results) -> T + Send + 'static,
-    ) -> Result<T, RatingError> {
+    ) -> anyhow::Result<T> {
         let results = self.results.clone();
-        tokio::task::spawn_blocking(move || what(&mut results.lock()))
-            .await
-            .map_err(|error| ended(&error))
+        let done = tokio::task::spawn_blocking(move || what(&mut results.lock())).await;
+        done.context(ENDED)
     }
 
     fn contender(&self, version: &Version) -> Contender {
-        let config = &self.config;
-        if !config.rating.remote {
-            return Contender::stored(version, config);
-        }
+        let (config, name) = (&self.config, version.to_string());
         Contender {
-            name: version.to_string(),
-            network: ModelName::Server {
+            network: match config.rating.remote {
                 // `[security]` decides whether TLS is used.
-                address: config.inference.address.clone(),
-                model: Some(version.to_string()),
+                true => ModelName::Server {
+                    address: config.inference.address.clone(),
+                    model: Some(name.clone()),
+                },
+                false => ModelName::Store {
+                    url: config.checkpoints.store.clone(),
+                    version: Some(name.clone()),
+                },
             },
+            name,
         }
     }
 }
 
 /// Waits before the next attempt. Returns false at shutdown.
-pub(super) async fn wait(error: &RatingError, backoff: &mut Backoff, shutdown: &CancellationToken) -> bool {
+pub(super) async fn wait(error: &anyhow::Error, backoff: &mut Backoff, shutdown: &CancellationToken) -> bool {
     if (backoff.attempts() + 1).is_power_of_two() {
-        tracing::warn!(error = %service::chain(error), "cannot rate; trying again");
+        tracing::warn!(error = %format!("{error:#}"), "cannot rate; trying again");
     }
     backoff.wait(shutdown).await
-}
-
-fn ended(error: &JoinError) -> RatingError {
-    RatingError::other(format!("the thread that plays the match has ended: {error}"))
 }

@@ -10,12 +10,13 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use anyhow::{Context as _, bail};
 use checkpoints::Version;
 use serde::{Deserialize, Serialize};
 
-use super::{RatingError, duel::Live, ratings::Ratings};
+use super::{duel::Live, ratings::Ratings};
 use crate::{
-    files::LineFile,
+    files::{LineFile, cannot_use},
     matches::ClassStanding,
     statistics::{Pentanomial, Rating},
 };
@@ -154,19 +155,19 @@ impl Results {
     /// cannot be read are skipped with a warning.
     ///
     /// # Errors
-    /// [`RatingError`] if a file cannot be read or written, or if another build wrote a match in another format; nothing is changed
+    /// A file cannot be read or written, or another build wrote a match in another format; nothing is changed
     /// then.
-    pub fn open(folder: &Path) -> Result<Self, RatingError> {
+    pub fn open(folder: &Path) -> anyhow::Result<Self> {
         let path = folder.join(FILE);
         for path in [&path, &folder.join(PROMOTION)] {
             match fs::read(path) {
                 Ok(bytes) => check_schema(path, &bytes)?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(RatingError::io(path)(error)),
+                Err(error) => return Err(error).with_context(|| cannot_use(path)),
             }
         }
         let opened = fs::create_dir_all(folder).and_then(|()| LineFile::open(&path));
-        let (file, bytes) = opened.map_err(RatingError::io(&path))?;
+        let (file, bytes) = opened.with_context(|| cannot_use(&path))?;
         let mut lines = Vec::new();
         for (number, text) in (1..).zip(bytes.split(|&byte| byte == b'\n')) {
             match serde_json::from_slice(text) {
@@ -200,8 +201,8 @@ impl Results {
     /// Rates a match and saves it durably. This also completes a promotion that had begun.
     ///
     /// # Errors
-    /// [`RatingError::Io`] if the line cannot be written. Nothing is saved then, and the caller may try again.
-    pub fn add(&mut self, mut line: RatedMatch) -> Result<&RatedMatch, RatingError> {
+    /// The line cannot be written. Nothing is saved then, and the caller may try again.
+    pub fn add(&mut self, mut line: RatedMatch) -> anyhow::Result<&RatedMatch> {
         let best = line.best().clone();
         self.lines.push(line.clone());
         let ratings = Ratings::of(&self.lines, None);
@@ -213,7 +214,7 @@ impl Results {
         line.best_elo_interval = best.map(interval);
         self.lines.pop();
         let appended = self.file.append(&line).and_then(|()| self.file.sync());
-        appended.map_err(RatingError::io(&self.path))?;
+        appended.with_context(|| cannot_use(&self.path))?;
         self.lines.push(line);
         self.forget()?;
         Ok(&self.lines[self.lines.len() - 1])
@@ -222,24 +223,22 @@ impl Results {
     /// Saves durably that the candidate of `line` is about to be promoted.
     ///
     /// # Errors
-    /// [`RatingError::Io`] if the file cannot be written. The promotion has not begun then.
-    pub fn intend(&self, line: &RatedMatch) -> Result<(), RatingError> {
-        serde_json::to_vec(line)
-            .map_err(io::Error::from)
-            .and_then(|text| durable::write(&self.promotion, &text))
-            .map_err(RatingError::io(&self.promotion))
+    /// The file cannot be written. The promotion has not begun then.
+    pub fn intend(&self, line: &RatedMatch) -> anyhow::Result<()> {
+        let written = durable::write(&self.promotion, &serde_json::to_vec(line)?);
+        written.with_context(|| cannot_use(&self.promotion))
     }
 
     /// Returns the promotion that has begun and is not complete, if there is one. A file that cannot be parsed is removed with a
     /// warning.
     ///
     /// # Errors
-    /// [`RatingError::Io`] if the file cannot be read or removed.
-    pub fn intended(&self) -> Result<Option<RatedMatch>, RatingError> {
+    /// The file cannot be read or removed.
+    pub fn intended(&self) -> anyhow::Result<Option<RatedMatch>> {
         let bytes = match fs::read(&self.promotion) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(RatingError::io(&self.promotion)(error)),
+            Err(error) => return Err(error).with_context(|| cannot_use(&self.promotion)),
         };
         match serde_json::from_slice::<RatedMatch>(&bytes) {
             Ok(line) if !self.has(&line.candidate, &line.opponent) => return Ok(Some(line)),
@@ -251,18 +250,16 @@ impl Results {
         self.forget().map(|()| None)
     }
 
-    fn forget(&self) -> Result<(), RatingError> {
+    fn forget(&self) -> anyhow::Result<()> {
         match fs::remove_file(&self.promotion) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(RatingError::io(&self.promotion)(error))
-            }
-            _ => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.with_context(|| cannot_use(&self.promotion)),
         }
     }
 }
 
 /// Checks that no whole line has another schema than that of this build.
-fn check_schema(path: &Path, bytes: &[u8]) -> Result<(), RatingError> {
+fn check_schema(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     #[derive(Deserialize)]
     struct Schema {
         schema: Option<u64>,
@@ -274,12 +271,12 @@ fn check_schema(path: &Path, bytes: &[u8]) -> Result<(), RatingError> {
         .map(|line| line.schema)
         .find(|&schema| schema != Some(SCHEMA))
     {
-        Some(found) => Err(RatingError::other(format!(
+        Some(found) => bail!(
             "{} holds a match of {}, which this build does not know; nothing was changed. Rate with the build that wrote it, or set \
              another `rating.folder`",
             path.display(),
             found.map_or_else(|| "no schema".into(), |found| format!("schema {found}"))
-        ))),
+        ),
         None => Ok(()),
     }
 }
@@ -318,7 +315,7 @@ pub(super) mod tests {
     use std::{fs::File, time::Duration};
 
     use super::*;
-    use crate::{matches::standing::PairingStanding, statistics::Estimate};
+    use crate::{matches::standing::PairingStanding, rating::error::is_temporary, statistics::Estimate};
 
     /// The version of a step.
     pub fn version(step: u64) -> Version {
@@ -414,7 +411,7 @@ pub(super) mod tests {
             fs::write(file, &text).unwrap();
             let error = Results::open(home.path()).unwrap_err();
             assert!(error.to_string().contains("a match of schema 2"), "{error}");
-            assert!(!error.is_temporary());
+            assert!(!is_temporary(&error));
             assert_eq!(fs::read_to_string(file).unwrap(), text);
             fs::write(&path, &whole).unwrap();
         }

@@ -4,6 +4,7 @@
 //! The test compares the largest likelihoods that the counted pairs can have under each hypothesis (van den Bergh, *A practical
 //! introduction to the GSPRT*; the method of fishtest and fastchess). The bounds are Wald's.
 
+use anyhow::ensure;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -44,11 +45,6 @@ pub struct SprtSettings {
     pub model: EloModel,
 }
 
-/// Error: the settings of a test are invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct SprtError(&'static str);
-
 /// A sequential test with valid settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sprt(SprtSettings);
@@ -69,8 +65,8 @@ impl Sprt {
     /// Returns a test with these settings.
     ///
     /// # Errors
-    /// [`SprtError`] if they are invalid.
-    pub fn new(settings: SprtSettings) -> Result<Self, SprtError> {
+    /// The settings are invalid.
+    pub fn new(settings: SprtSettings) -> anyhow::Result<Self> {
         let SprtSettings {
             elo0,
             elo1,
@@ -78,13 +74,15 @@ impl Sprt {
             beta,
             ..
         } = settings;
-        if !(elo0 < elo1 && elo0 >= -2000.0 && elo1 <= 2000.0) {
-            return Err(SprtError("elo0 must be below elo1, both between -2000 and 2000"));
-        }
+        ensure!(
+            elo0 < elo1 && elo0 >= -2000.0 && elo1 <= 2000.0,
+            "elo0 must be below elo1, both between -2000 and 2000"
+        );
         let is_probability = |probability: f64| probability > 0.0 && probability < 0.5;
-        if !is_probability(alpha) || !is_probability(beta) {
-            return Err(SprtError("alpha and beta must be above 0 and below 0.5"));
-        }
+        ensure!(
+            is_probability(alpha) && is_probability(beta),
+            "alpha and beta must be above 0 and below 0.5"
+        );
         Ok(Self(settings))
     }
 

@@ -1,16 +1,11 @@
 //! Complete matches: games depend only on the plan, and an interrupted match continues.
 
-use std::{
-    fs,
-    path::Path,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::{fs, path::Path};
 
 use arena::{
     Player,
     matches::{
-        Conduct, GameRecord, MatchError, MatchFolder, Opening, Plan, Standing, conduct::Ended, notation,
-        openings, play,
+        Conduct, GameRecord, MatchFolder, Opening, Plan, Standing, conduct::Ended, notation, openings, play,
     },
     players::Networks,
     statistics::{EloModel, Sprt, SprtSettings, Verdict},
@@ -24,10 +19,9 @@ use games::{
     registry,
 };
 use search::{GameKey, Settings, look::Stage};
+use tokio_util::sync::CancellationToken;
 
 use super::common;
-
-static GO_ON: AtomicBool = AtomicBool::new(false);
 
 pub struct Match {
     plan: Plan,
@@ -58,7 +52,7 @@ impl Match {
         &self.plan
     }
 
-    pub fn folder(&self, path: &Path) -> Result<MatchFolder, MatchError> {
+    pub fn folder(&self, path: &Path) -> anyhow::Result<MatchFolder> {
         MatchFolder::open(path, &self.plan)
     }
 
@@ -67,7 +61,7 @@ impl Match {
             threads,
             games,
             sprt: None,
-            stop: &GO_ON,
+            stop: &CancellationToken::new(),
         };
         let mut folder = self.folder(path).unwrap();
         let ended = play(&self.plan, &self.players, &mut folder, conduct, &mut |_| {});
@@ -135,7 +129,7 @@ fn an_interrupted_match_continues_and_counts_no_game_twice() {
     let path = home.path().join("interrupted");
     let mut begun = 0;
     for _ in 0..3 {
-        let stop = AtomicBool::new(false);
+        let stop = CancellationToken::new();
         let mut folder = pair.folder(&path).unwrap();
         let said = pair.folder(&path).unwrap_err().to_string();
         assert!(said.contains("another process plays the match"), "{said}");
@@ -148,7 +142,7 @@ fn an_interrupted_match_continues_and_counts_no_game_twice() {
         };
         let ended = play(&pair.plan, &pair.players, &mut folder, conduct, &mut |folder| {
             if folder.records().len() >= begun + 5 {
-                stop.store(true, Ordering::Relaxed);
+                stop.cancel();
             }
         });
         assert_eq!(ended.unwrap(), Ended::Stopped);
@@ -185,7 +179,7 @@ fn an_interrupted_match_continues_and_counts_no_game_twice() {
     assert!(said.contains("holds another match"), "{said}");
     let damaged = lines.replacen("\"opening\":4", "\"opening\":400", 1);
     fs::write(path.join("games.jsonl"), damaged).unwrap();
-    let said = longer.folder(&path).unwrap_err().to_string();
+    let said = format!("{:#}", longer.folder(&path).unwrap_err());
     assert!(
         said.contains("games.jsonl, line 1: the opening is longer"),
         "{said}"
@@ -215,7 +209,7 @@ fn a_test_ends_a_match_and_the_results_add_up() {
         threads: 2,
         games: 4,
         sprt: Some(&sprt),
-        stop: &GO_ON,
+        stop: &CancellationToken::new(),
     };
     let mut folder = pair.folder(home.path()).unwrap();
     let ended = play(&pair.plan, &pair.players, &mut folder, conduct, &mut |_| {}).unwrap();

@@ -1,6 +1,6 @@
 //! Measures a network against fixed opponents and an exact solver: [`measure`].
 
-use std::{path::Path, sync::atomic::AtomicBool};
+use std::path::Path;
 
 use anyhow::{Context as _, ensure};
 use arena::{
@@ -10,6 +10,7 @@ use arena::{
 };
 use config::Provider;
 use games::{erased::AnyGame, registry};
+use tokio_util::sync::CancellationToken;
 
 use super::{
     experiment::Experiment,
@@ -122,7 +123,7 @@ fn play(
         threads: 1,
         games: GAMES,
         sprt: None,
-        stop: &AtomicBool::new(false),
+        stop: &CancellationToken::new(),
     };
     matches::play(&plan, &players, &mut folder, conduct, &mut |_| {})?;
     let standing = Standing::of(&plan, folder.records(), None);

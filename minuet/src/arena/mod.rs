@@ -4,18 +4,18 @@
 //! |---|---|
 //! | [`arguments`] | arguments of the command |
 //! | [`setup`] | players and plan from the arguments |
-//! | [`stop`] | Ctrl-C ends a match without losing games |
 //! | [`report`] | the printed output |
 
 mod arguments;
 mod report;
 mod setup;
-pub mod stop;
 
 use anyhow::Context as _;
 use arena::matches::{self, Conduct, MatchFolder, Standing, conduct::Ended, notation};
 use games::registry;
 use indicatif::{ProgressBar, ProgressStyle};
+use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
 
 pub use arguments::Arguments;
 use arguments::SprtArgument;
@@ -32,14 +32,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         path,
     } = Setup::new(game, &arguments)?;
     let mut folder = MatchFolder::open(&path, &plan)?;
-    let stop = stop::on_signals().context("cannot listen for Ctrl-C")?;
+    let stop = CancellationToken::new();
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
+    runtime
+        .block_on(async { service::role::stop_on_signals(stop.clone()) })
+        .context("cannot listen for Ctrl-C")?;
     let bar = progress_bar(plan.games(), Standing::of(&plan, folder.records(), None).games[0]);
     let sprt = arguments.sprt.map(|SprtArgument(sprt)| sprt);
     let conduct = Conduct {
         threads,
         games: games_at_once,
         sprt: sprt.as_ref(),
-        stop,
+        stop: &stop,
     };
     let ended = matches::play(&plan, &players, &mut folder, conduct, &mut |folder| {
         bar.inc(1);
@@ -49,7 +56,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let ended = ended.with_context(|| format!("the finished games are kept in {}", path.display()))?;
     let standing = Standing::of(&plan, folder.records(), sprt.as_ref());
     let games = notation::write(&folder, &plan)?;
-    report::print(&plan, &standing, ended, &path, &games, arguments.json)?;
+    report::print(&plan, &standing, ended, &path, &games, arguments.json);
     if ended == Ended::Stopped && !arguments.json {
         println!("stopped; the same command continues the match");
     }

@@ -1,57 +1,26 @@
 //! The printed output of `minuet arena`.
 
-use std::{
-    collections::BTreeMap,
-    fmt::Write as _,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use arena::{
     matches::{ClassStanding, GameRecord, Plan, Standing, conduct::Ended, standing::PairingStanding},
     statistics::wilson,
 };
-use serde::Serialize;
+use serde_json::json;
 
-/// The JSON object that `--json` prints.
-#[derive(Serialize)]
-struct Report<'a> {
-    #[serde(flatten)]
-    standing: &'a Standing,
-    /// `complete`, `decided` (by the test) or `stopped`.
-    ended: &'static str,
-    seed: u64,
-    entrants: &'a [arena::matches::plan::Entrant],
-    folder: &'a Path,
-    games_file: PathBuf,
-}
-
-/// Prints the results as tables.
-pub fn print(
-    plan: &Plan,
-    standing: &Standing,
-    ended: Ended,
-    folder: &Path,
-    games: &Path,
-    json: bool,
-) -> anyhow::Result<()> {
-    if json {
-        let report = Report {
-            standing,
-            ended: match ended {
-                Ended::Complete => "complete",
-                Ended::Decided => "decided",
-                Ended::Stopped => "stopped",
-            },
-            seed: plan.seed,
-            entrants: &plan.players,
-            folder,
-            games_file: games.into(),
-        };
-        println!("{}", serde_json::to_string(&report)?);
+/// Prints the results as tables, or as one JSON object.
+pub fn print(plan: &Plan, standing: &Standing, ended: Ended, folder: &Path, games: &Path, as_json: bool) {
+    if as_json {
+        let mut report = json!(standing);
+        report["ended"] = json!(ended);
+        report["seed"] = plan.seed.into();
+        report["entrants"] = json!(plan.players);
+        report["folder"] = json!(folder);
+        report["games_file"] = json!(games);
+        println!("{report}");
     } else {
         print!("{}", text(plan, standing, games));
     }
-    Ok(())
 }
 
 /// A line about the first two players for the progress display of a game of `players` players.

@@ -12,7 +12,7 @@ use std::{
 
 use ::network::batched::EvaluationSource;
 use arena::{
-    PlayerError, Thinker,
+    Thinker,
     players::{
         NetworkOptions, Values,
         searches::{AnySearch, searches},
@@ -218,7 +218,7 @@ impl Worker {
             state: root.clone(),
             encoding: Default::default(),
         };
-        let said = |error: PlayerError| service::chain(&error).to_string();
+        let said = |error: anyhow::Error| format!("{error:#}");
         let searches = searches(chess, source, Values::Network, &task.options.model).map_err(said)?;
         let mut thinker = Thinker::new(&state, settings.clone(), key, searches).map_err(said)?;
         if !task.only.is_empty() {
@@ -273,7 +273,7 @@ fn search(tree: &mut Tree, task: &Task, events: &SyncSender<Event>) -> Result<Be
         }
     });
     if let Err(error) = ended {
-        return Err(service::chain(&error).to_string());
+        return Err(format!("{error:#}"));
     }
     let search = thinker.search();
     monitor.show(search);

@@ -5,12 +5,9 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use arena::{
-    PlayerError,
-    players::{
-        searches::AnySearch,
-        thinker::{Limits, Thinker},
-    },
+use arena::players::{
+    searches::AnySearch,
+    thinker::{Limits, Thinker},
 };
 use games::{
     Action,
@@ -116,8 +113,8 @@ impl Explorer {
     /// Makes more visits until `stop` is set. Evaluates positions, which blocks.
     ///
     /// # Errors
-    /// [`PlayerError`] if the network cannot be asked. Earlier visits are kept.
-    pub fn visit(&self, count: u32, stop: &AtomicBool) -> Result<(), PlayerError> {
+    /// The network cannot be asked. Earlier visits are kept.
+    pub fn visit(&self, count: u32, stop: &AtomicBool) -> anyhow::Result<()> {
         let inner = &mut *self.inner.lock();
         let done = inner.thinker.search().visits_done();
         let goal = done.saturating_add(count).min(self.most);

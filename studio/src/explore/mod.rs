@@ -116,9 +116,7 @@ pub async fn search(searches: &Arc<Semaphore>, explorer: Arc<Explorer>, count: u
         explorer.visit(count, &stop)
     });
     let searched = searched.await.context("the search failed")?;
-    searched.map_err(|error| {
-        Failure::Unavailable(format!("The search cannot continue: {}.", service::chain(&error)))
-    })
+    searched.map_err(|error| Failure::Unavailable(format!("The search cannot continue: {error:#}.")))
 }
 
 /// Stops a search when it is dropped.

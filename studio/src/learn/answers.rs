@@ -123,7 +123,6 @@ impl Answers {
             cache_mib: 0,
             ..NetworkOptions::default()
         };
-        let (runtime, security) = (run.config.inference.runtime.clone(), run.config.security.clone());
         Self {
             run: run.clone(),
             listed: tokio::sync::Mutex::default(),
@@ -132,7 +131,7 @@ impl Answers {
                 ..Inner::default()
             }),
             questions: OnceLock::new(),
-            networks: Mutex::new(Networks::new(options).of_run(runtime, security)),
+            networks: Mutex::new(Networks::new(options).of_run(run.config.security.clone())),
         }
     }
 
@@ -269,7 +268,7 @@ impl Answers {
             exact_leaves: false,
             ..settings.clone()
         };
-        Ok(decide_all(&mut *searches, states, &settings, 0, 1)?)
+        decide_all(&mut *searches, states, &settings, 0, 1)
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arena::{PlayerError, Spec, players::thinker::Thinker};
+use arena::{Spec, players::thinker::Thinker};
 use games::{
     Action, Course, Player,
     erased::{AnyGame, AnyState, changed},
@@ -472,9 +472,8 @@ impl Table {
         if state.outcome().is_some() {
             return Err(game_is_over());
         }
-        let failed = |error: PlayerError| {
-            let reason = service::chain(&error);
-            Failure::BadRequest(format!("The position cannot be searched: {reason}."))
+        let failed = |error: anyhow::Error| {
+            Failure::BadRequest(format!("The position cannot be searched: {error:#}."))
         };
         let player = self
             .tables

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use arena::{
-    Player, PlayerError, Spec,
+    Player, Spec,
     players::{NetworkOptions, Networks},
 };
 use config::Provider;
@@ -72,7 +72,7 @@ impl Tables {
             ..NetworkOptions::default()
         });
         if let Some(run) = &run {
-            networks = networks.of_run(run.config.inference.runtime.clone(), run.config.security.clone());
+            networks = networks.of_run(run.config.security.clone());
         }
         Self {
             run,
@@ -87,8 +87,8 @@ impl Tables {
     /// Opens a player. Loading a network takes a moment.
     ///
     /// # Errors
-    /// [`PlayerError`] if the network cannot be used.
-    pub fn player(&self, game: &'static AnyGame, spec: &Spec) -> Result<Player, PlayerError> {
+    /// The network cannot be used.
+    pub fn player(&self, game: &'static AnyGame, spec: &Spec) -> anyhow::Result<Player> {
         let mut networks = self.networks.lock();
         let player = Player::open(game, spec, &mut networks);
         networks.close_unused(OPEN_NETWORKS);

@@ -458,13 +458,10 @@ fn networks_of_an_inference_server_are_rated_and_the_server_may_be_away() {
     let place = Place::new(|config| {
         config.rating.remote = true;
         config.inference.address = port.to_string();
-        // The role's own process cannot load a network.
-        config.inference.runtime = "nowhere".into();
     });
     let mut config = place.config.clone();
     config.checkpoints.store = place.folder.path().join("checkpoints").to_str().unwrap().into();
     config.inference.provider = Provider::Cpu;
-    config.inference.runtime = RunConfig::default().inference.runtime;
     let serve = |shutdown: &CancellationToken| {
         let listener = place
             .runtime
@@ -476,7 +473,8 @@ fn networks_of_an_inference_server_are_rated_and_the_server_may_be_away() {
     let first = place.publish(0, WEAK);
     let shutdown = CancellationToken::new();
     let serving = serve(&shutdown);
-    let role = place.start();
+    // The role's own process cannot load a network.
+    let role = Killed(place.command().env("ORT_DYLIB_PATH", "nowhere").spawn().unwrap());
     place.wait_for_best(&first);
     let strong = place.publish(10, STRONG);
     place.expect(&strong, "promoted", &first);
