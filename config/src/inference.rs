@@ -66,8 +66,6 @@ pub struct InferenceConfig {
     pub memory_mib: u64,
     /// Memory of the evaluation cache shared by all clients, in MiB; 0: no cache. (Each actor has a cache of its own too.)
     pub cache_mib: u64,
-    /// Path of `libonnxruntime.so`; empty: the path in `ORT_DYLIB_PATH`, or the library downloaded at set-up.
-    pub runtime: PathBuf,
 }
 
 impl Default for InferenceConfig {
@@ -92,7 +90,6 @@ impl Default for InferenceConfig {
             also_serve: Vec::new(),
             memory_mib: 2048,
             cache_mib: 64,
-            runtime: PathBuf::new(),
         }
     }
 }

@@ -206,7 +206,7 @@ async fn loader(inference: InferenceConfig) -> anyhow::Result<Arc<Loader>> {
     let loading = tokio::task::spawn_blocking(move || {
         let settings = ProviderSettings::from(&inference);
         let largest = inference.largest_batch();
-        Loader::new(&inference.runtime, settings, largest, inference.provider)
+        Loader::new(settings, largest, inference.provider)
     });
     let loader = loading.await.context("loading the runtime was interrupted")??;
     Ok(Arc::new(loader))

@@ -9,8 +9,6 @@ mod fish_eye;
 #[path = "numbers/int8.rs"]
 mod int8;
 
-use std::path::Path;
-
 use common::{chess, file, model_of, othello, small, tower};
 use config::Provider;
 use games::{Game, RowLayout, paco_sako::PacoSako};
@@ -35,7 +33,7 @@ fn layouts() -> Vec<RowLayout> {
 
 /// Loads a file with the plain CPU provider.
 fn session(file: &[u8]) -> ort::session::Session {
-    let environment = network::runtime::load(Path::new("")).unwrap();
+    let environment = network::runtime::load().unwrap();
     provider::load(Provider::Cpu, &environment, &1.into(), file, None, None).unwrap()
 }
 
@@ -44,7 +42,7 @@ fn load_file(
     settings: impl Into<ProviderSettings>,
     file: &ModelFile,
 ) -> Result<Model, LoadError> {
-    Loader::new(Path::new(""), settings, 64, provider)?.load(file)
+    Loader::new(settings, 64, provider)?.load(file)
 }
 
 fn model_file(bytes: &[u8], layout: &RowLayout) -> ModelFile {
@@ -229,7 +227,7 @@ fn every_available_provider_agrees_with_f32_within_its_bound() {
 #[test]
 fn auto_chooses_a_provider_and_keeps_it() {
     let layout = small();
-    let loader = Loader::new(Path::new(""), 1, 8, Provider::Auto).unwrap();
+    let loader = Loader::new(1, 8, Provider::Auto).unwrap();
     let provider = |seed| {
         let bytes = file(&tower(&layout, seed), &layout, Input::Rows);
         loader.load(&model_file(&bytes, &layout)).unwrap().info.provider

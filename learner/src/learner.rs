@@ -115,7 +115,6 @@ async fn train(
         game.layout.clone(),
         config.run.seed,
         Retention::new(&config.checkpoints, link.clone()),
-        &config.inference.runtime,
         Handle::current(),
         shutdown.clone(),
     )?;

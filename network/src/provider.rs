@@ -140,11 +140,11 @@ pub fn check(provider: Provider) -> Result<(), ProviderError> {
             missing("this CPU has no bf16 units (avx512_bf16), it would compute in f32")
         }
         Provider::Cuda | Provider::Tensorrt if !has(ep::CUDA::is_available()) => {
-            missing("this onnx runtime was built without CUDA (name one that has it in inference.runtime)")
+            missing("this onnx runtime was built without CUDA (name one that has it in ORT_DYLIB_PATH)")
         }
-        Provider::Tensorrt if !has(ep::TensorRT::is_available()) => missing(
-            "this onnx runtime was built without TensorRT (name one that has it in inference.runtime)",
-        ),
+        Provider::Tensorrt if !has(ep::TensorRT::is_available()) => {
+            missing("this onnx runtime was built without TensorRT (name one that has it in ORT_DYLIB_PATH)")
+        }
         _ => Ok(()),
     }
 }

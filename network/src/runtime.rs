@@ -31,13 +31,12 @@ pub struct RuntimeError(String);
 /// The environment. ONNX Runtime allows one per process and drops it with its last handle, so it is kept here.
 static LOADED: Mutex<Option<(PathBuf, Environment)>> = Mutex::new(None);
 
-/// Loads the library at `configured`. If that is empty: the one that `ORT_DYLIB_PATH` names, or else the one next to the
-/// executable. Later calls return the same environment.
+/// Loads the library that `ORT_DYLIB_PATH` names, or else the one next to the executable. Later calls return the same environment.
 ///
 /// # Errors
 /// [`RuntimeError`] with a hint for its repair.
-pub fn load(configured: &Path) -> Result<Environment, RuntimeError> {
-    let path = find(configured)?;
+pub fn load() -> Result<Environment, RuntimeError> {
+    let path = find()?;
     let mut loaded = LOADED.lock();
     if let Some((other, environment)) = loaded.as_ref() {
         return if *other == path {
@@ -65,27 +64,25 @@ pub fn load(configured: &Path) -> Result<Environment, RuntimeError> {
 }
 
 /// Returns the path of the library with links resolved, because the loader looks for other libraries next to it.
-fn find(configured: &Path) -> Result<PathBuf, RuntimeError> {
-    if !configured.as_os_str().is_empty() {
-        return named("inference.runtime", configured);
-    }
+fn find() -> Result<PathBuf, RuntimeError> {
     if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
-        return named(VARIABLE, Path::new(&path));
+        return named(Path::new(&path));
     }
     find_beside(&programs(), BESIDE_EXECUTABLE, LIBRARY).map_err(|searched| {
         RuntimeError(format!(
-            "no {LIBRARY} found: run scripts/fetch_libraries.py, or name one in inference.runtime or {VARIABLE} (searched {searched})"
+            "no {LIBRARY} found: run scripts/fetch_libraries.py, or name one in {VARIABLE} (searched {searched})"
         ))
     })
 }
 
-fn named(named_by: &'static str, path: &Path) -> Result<PathBuf, RuntimeError> {
-    path.canonicalize().map_err(|_| {
+fn named(path: &Path) -> Result<PathBuf, RuntimeError> {
+    let fault = |_| {
         RuntimeError(format!(
-            "{named_by} names {}, which does not exist",
+            "{VARIABLE} names {}, which does not exist",
             path.display()
         ))
-    })
+    };
+    path.canonicalize().map_err(fault)
 }
 
 fn log(level: LogLevel, category: &str, _id: &str, location: &str, message: &str) {
@@ -102,9 +99,9 @@ mod tests {
 
     #[test]
     fn a_named_library_must_exist() {
-        let error = find(Path::new("/nowhere/libonnxruntime.so")).unwrap_err();
+        let error = named(Path::new("/nowhere/libonnxruntime.so")).unwrap_err();
         assert!(
-            error.to_string().starts_with("inference.runtime names /nowhere"),
+            error.to_string().starts_with("ORT_DYLIB_PATH names /nowhere"),
             "{error}"
         );
     }

@@ -39,7 +39,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let named: Override = format!("inference.provider={}", arguments.provider).parse()?;
     let settings = config::load_with(file.as_deref(), &[named])?.inference;
     let loader = Loader::new(
-        Path::new(""),
         ProviderSettings::from(&settings),
         arguments.batch,
         settings.provider,

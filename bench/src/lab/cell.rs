@@ -73,12 +73,7 @@ impl Visitor for Cell<'_> {
         fs::create_dir_all(spool).with_context(|| format!("cannot create {}", spool.display()))?;
         let mut games = LockStep::<G>::new(roles.config())?;
         let inference = roles.config().inference.clone();
-        let loader = Loader::new(
-            &inference.runtime,
-            inference.threads.max(1),
-            BATCH,
-            inference.provider,
-        )?;
+        let loader = Loader::new(inference.threads.max(1), BATCH, inference.provider)?;
         let mut network: Option<LocalNetwork> = None;
         let mut learner_seconds = 0.0;
         loop {

@@ -8,11 +8,7 @@
 
 mod player;
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, ensure};
 use games::{Game, registry};
@@ -160,7 +156,7 @@ impl registry::Visitor for Arguments {
 impl Arguments {
     fn measure<G: Game>(&self, file: &ModelFile, provider: config::Provider) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
-        let network = Loader::new(Path::new(""), 1, largest, provider)?.open(file)?;
+        let network = Loader::new(1, largest, provider)?.open(file)?;
         let name = network::Network::description(&network).provider.clone();
         let source = EvaluationSource::Network {
             network: Arc::new(network),

@@ -342,7 +342,7 @@ async fn a_client_that_reads_late_gets_every_answer_once() {
 
 #[tokio::test]
 async fn a_provider_that_is_not_available_is_an_error_at_start() {
-    network::runtime::load(std::path::Path::new("")).unwrap();
+    network::runtime::load().unwrap();
     if network::provider::check(config::Provider::Cuda).is_ok() {
         return;
     }

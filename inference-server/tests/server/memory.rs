@@ -1,6 +1,6 @@
 //! Tests of loading and following models: a library without a server, over a store in a folder.
 
-use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use crate::common::{Store, file, small, tower, until};
 use checkpoints::{BEST, LATEST, MODEL, Version};
@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 
 /// Serves `latest` and `best` of a store, each with a model of at most `memory` bytes. Dropping the set ends the loading.
 fn followed(store: &Store, memory: u64) -> (Arc<Models>, JoinSet<()>) {
-    let loader = Loader::new(Path::new(""), 1, 8, Provider::Cpu).unwrap();
+    let loader = Loader::new(1, 8, Provider::Cpu).unwrap();
     let [latest, best] = [LATEST, BEST].map(|label| ServedName {
         source: String::new(),
         pointer: Pointer::Label(label.into()),

@@ -5,8 +5,6 @@
 //! measured. The bounds are a hundred times that, and far below the effect of a wrong weight, a wrong fold or a wrong
 //! expansion.
 
-use std::path::Path;
-
 use games::{RowForm, RowLayout};
 use onnx::{
     Input, Metadata, OnnxError, fish_eye,
@@ -120,9 +118,9 @@ impl Prover {
     ///
     /// # Errors
     /// The library cannot be loaded.
-    pub fn load(configured: &Path) -> Result<Self, network::runtime::RuntimeError> {
+    pub fn load() -> Result<Self, network::runtime::RuntimeError> {
         Ok(Self {
-            environment: network::runtime::load(configured)?,
+            environment: network::runtime::load()?,
         })
     }
 

@@ -1,7 +1,6 @@
 //! Publishing a checkpoint: snapshot, export, proof, upload, label, and removal of old checkpoints.
 
 use std::{
-    path::Path,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -58,7 +57,6 @@ impl Publisher {
         layout: RowLayout,
         seed: u64,
         retention: Retention,
-        onnx_runtime: &Path,
         runtime: Handle,
         shutdown: CancellationToken,
     ) -> anyhow::Result<Self> {
@@ -69,7 +67,7 @@ impl Publisher {
             retention,
             parent: None,
             clock: Clock::new(),
-            prover: Prover::load(onnx_runtime)?,
+            prover: Prover::load()?,
             runtime,
             shutdown,
         })

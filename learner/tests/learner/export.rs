@@ -1,7 +1,5 @@
 //! Exports are proven by ONNX Runtime, and the proof fails if any part of the export is changed.
 
-use std::path::Path;
-
 use crate::common::{batch, batch_for, layout, model, settings, trainer};
 use config::{ModelConfig, ValueHead};
 use games::RowLayout;
@@ -56,7 +54,7 @@ proptest! {
         }
         let file = export(&trainer.network, &layout, 3).unwrap();
         let rows = batch(&layout, 20, 1, 0).rows;
-        let prover = Prover::load(Path::new("")).unwrap();
+        let prover = Prover::load().unwrap();
         let agreement = prover.prove(&file, &trainer.network, &layout, &rows).unwrap();
         prop_assert_eq!(agreement.positions, 20);
         let metadata = onnx::metadata_of(&file).unwrap();
@@ -72,7 +70,7 @@ fn layer<'a>(weights: &'a mut TowerWeights, name: &str) -> &'a mut onnx::Layer {
 
 #[test]
 fn a_wrong_number_anywhere_is_found() {
-    let prover = Prover::load(Path::new("")).unwrap();
+    let prover = Prover::load().unwrap();
     let layout = layout(9);
     let model = ModelConfig {
         global_pooling: 3,
@@ -137,14 +135,14 @@ fn a_network_that_is_not_finite_is_not_exported() {
     trainer.network.variables.load(&tensors).unwrap();
     let error = export(&trainer.network, &layout, 8).unwrap_err();
     assert!(matches!(error, ExportError::NotFinite(_)), "{error}");
-    let prover = Prover::load(Path::new("")).unwrap();
+    let prover = Prover::load().unwrap();
     let error = prover.prove(&good, &trainer.network, &layout, &rows).unwrap_err();
     assert!(matches!(error, ExportError::NotFinite(_)), "{error}");
 }
 
 #[test]
 fn an_invalid_model_and_an_invalid_runtime_are_errors() {
-    let prover = Prover::load(Path::new("")).unwrap();
+    let prover = Prover::load().unwrap();
     let layout = layout(9);
     let trainer = trainer(&layout, &model(), &settings(), 3);
     let rows = batch(&layout, 5, 1, 0).rows;

@@ -1,7 +1,5 @@
 //! The network of the generator game: forward pass, gradients, resumption bit for bit, packed batches.
 
-use std::path::Path;
-
 use crate::common::{Change, assert_refused, generator, model, settings, trainer};
 use config::{LearnerConfig, ModelConfig, Optimizer};
 use games::{
@@ -126,7 +124,7 @@ fn agree(encoding: Encoding, trainer: &Trainer) {
     assert!(largest_difference(&logits, &true_logits) < TOLERANCE * bounds(&true_logits).max(1.0));
     assert!(largest_difference(&values, &true_values) < TOLERANCE);
 
-    let prover = Prover::load(Path::new("")).unwrap();
+    let prover = Prover::load().unwrap();
     let file = export(&trainer.network, &layout, 8).unwrap();
     let agreement = prover.prove(&file, &trainer.network, &layout, &rows).unwrap();
     assert!(

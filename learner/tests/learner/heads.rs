@@ -1,7 +1,5 @@
 //! Optional parts of a network: each one learns and is exported.
 
-use std::path::Path;
-
 use crate::common::{all_parts, batch, batch_for, layout, model, packer, settings, trainer, wire_batch};
 use config::{LearnerConfig, ModelConfig, Optimizer, ValueHead};
 use learner::{
@@ -102,7 +100,7 @@ fn probabilities_are_exported_and_proven() {
         trainer.step(&batch).unwrap();
     }
     let rows = batch(&layout, 30, 1, 0).rows;
-    let prover = Prover::load(Path::new("")).unwrap();
+    let prover = Prover::load().unwrap();
     let file = export(&trainer.network, &layout, 6).unwrap();
     prover.prove(&file, &trainer.network, &layout, &rows).unwrap();
     let Folded::Tower(weights) = trainer.network.fold().unwrap() else {

@@ -232,11 +232,6 @@ async fn a_configuration_that_does_not_fit_is_an_error_with_the_reason() {
         reason.contains("the replay store refused the request: batch_size"),
         "{reason}"
     );
-
-    let mut no_runtime = place.config_in("other");
-    no_runtime.inference.runtime = "/nowhere/libonnxruntime.so".into();
-    let reason = Learner::start(no_runtime).fails().await;
-    assert!(reason.contains("/nowhere/libonnxruntime.so"), "{reason}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

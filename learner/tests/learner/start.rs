@@ -1,6 +1,6 @@
 //! A run that begins with the weights of a file continues from what the file computes.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use crate::common::{
     all_parts, batch_for, layout, model,
@@ -47,7 +47,7 @@ fn assert_close(found: &TowerWeights, expected: &TowerWeights, tolerance: f32) {
 
 #[test]
 fn the_first_network_computes_what_the_file_computes_before_and_after_its_statistics_are_measured() {
-    let prover = Prover::load(Path::new("")).unwrap();
+    let prover = Prover::load().unwrap();
     for actions in [9, 128] {
         let layout = layout(actions);
         let (model, settings) = (all_parts(&model()), settings());

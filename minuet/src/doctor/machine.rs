@@ -252,11 +252,11 @@ fn program(path: &Path) -> Option<Check> {
 }
 
 fn onnx_runtime(config: &RunConfig) -> Check {
-    if let Err(error) = network::runtime::load(&config.inference.runtime) {
+    if let Err(error) = network::runtime::load() {
         return Check::fail(
             "onnxruntime",
             service::chain(&error).to_string(),
-            "`make setup` fetches the library; or name one in inference.runtime or ORT_DYLIB_PATH",
+            "`make setup` fetches the library; or name one in ORT_DYLIB_PATH",
         );
     }
     let usable: Vec<&str> = Provider::each()

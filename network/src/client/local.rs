@@ -15,8 +15,6 @@ use crate::{
 /// A random network for Othello, written to a file, evaluates the start position:
 ///
 /// ```
-/// use std::path::Path;
-///
 /// use games::{Game, RowLayout, Symmetry, othello::Othello};
 /// use network::{ModelFile, Network, PositionBatch, Predictions, loader::Loader};
 /// use onnx::{Input, Metadata, TowerShape, TowerWeights};
@@ -31,7 +29,7 @@ use crate::{
 /// std::fs::write(&path, onnx::build(&weights, &metadata, Input::Rows)?)?;
 ///
 /// let file = ModelFile::find(&path.to_string_lossy().parse()?)?;
-/// let network = Loader::new(Path::new(""), 1, 16, config::Provider::Cpu)?.open(&file)?;
+/// let network = Loader::new(1, 16, config::Provider::Cpu)?.open(&file)?;
 ///
 /// let start = Othello::initial();
 /// let (mut batch, mut predictions) = (PositionBatch::default(), Predictions::default());

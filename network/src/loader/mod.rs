@@ -8,8 +8,6 @@
 mod choice;
 mod runner;
 
-use std::path::Path;
-
 use config::Provider;
 use games::RowLayout;
 use onnx::OnnxError;
@@ -96,18 +94,17 @@ pub struct Loader {
 
 impl Loader {
     /// Makes a loader for batches of at most `largest` positions on a provider. `auto` chooses the fastest provider that agrees with
-    /// f32. `runtime` is the path of the ONNX Runtime library; if it is empty, see [`crate::runtime::load`].
+    /// f32.
     ///
     /// # Errors
     /// [`LoadError`] if ONNX Runtime is missing, or if the requested provider cannot run a small network on this machine.
     pub fn new(
-        runtime: &Path,
         settings: impl Into<ProviderSettings>,
         largest: usize,
         provider: Provider,
     ) -> Result<Self, LoadError> {
         let loader = Self {
-            environment: runtime::load(runtime)?,
+            environment: runtime::load()?,
             settings: settings.into(),
             buckets: Buckets::new(largest),
             provider,
