@@ -6,6 +6,7 @@
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 
+use anyhow::Context as _;
 use metrics_exporter_prometheus::{BuildError, Matcher, PrometheusBuilder, PrometheusHandle};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -27,30 +28,22 @@ const UPKEEP: Duration = Duration::from_secs(5);
 /// Interval at which the metrics of the process (memory, processor time) are updated.
 const PROCESS_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Error: the metrics page cannot be served, in a sentence.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct PageError(String);
-
 /// Installs the process's metrics recorder and serves its page on `address` (`ip:port`). Call it within the runtime that serves
 /// the page.
 ///
 /// # Errors
-/// [`PageError`] if the address cannot be used or a recorder is already installed.
-pub fn install(address: &str, role: &'static str) -> Result<(), PageError> {
+/// The address cannot be used, or a recorder is already installed.
+pub fn install(address: &str, role: &'static str) -> anyhow::Result<()> {
     let malformed = || format!("`{address}` is not an address for a metrics page; write ip:port");
-    let listen_on: SocketAddr = address.parse().map_err(|_| PageError(malformed()))?;
+    let listen_on: SocketAddr = address.parse().ok().with_context(malformed)?;
     let listen = || {
         let listener = std::net::TcpListener::bind(listen_on)?;
         listener.set_nonblocking(true)?;
         TcpListener::from_std(listener)
     };
-    let refused =
-        |reason: io::Error| PageError(format!("cannot serve the metrics page on {address}: {reason}"));
-    let listener = listen().map_err(refused)?;
-    let handle = builder()
-        .and_then(PrometheusBuilder::install_recorder)
-        .map_err(|reason: BuildError| PageError(format!("cannot record metrics: {reason}")))?;
+    let listener = listen().with_context(|| format!("cannot serve the metrics page on {address}"))?;
+    let handle = builder().and_then(PrometheusBuilder::install_recorder);
+    let handle = handle.context("cannot record metrics")?;
     tokio::spawn(serve(listener, handle.clone()));
     tokio::spawn(async move {
         let mut ticks = tokio::time::interval(UPKEEP);

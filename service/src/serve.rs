@@ -3,15 +3,16 @@
 //! These functions return boxed futures. An async function is compiled again in each crate that awaits it, and these contain a
 //! whole HTTP/2 server.
 
-use std::{io, net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
+use anyhow::Context as _;
 use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tonic::{service::Routes, transport::Server};
 use tonic_health::{ServingStatus, server::HealthReporter};
 
-use crate::{connect::KEEP_ALIVE_TIMEOUT, listener::ConnectionPolicy, security::SecurityError, telemetry};
+use crate::{connect::KEEP_ALIVE_TIMEOUT, listener::ConnectionPolicy, telemetry};
 
 /// Time that the open streams of a connection get to end after the connection has reached its age limit.
 const AGE_GRACE: Duration = Duration::from_secs(30);
@@ -28,28 +29,6 @@ const HEADERS_BYTES: u32 = 8 << 10;
 
 /// Time that requests in flight get when a process is asked to stop.
 pub const DRAIN: Duration = Duration::from_secs(10);
-
-/// Error: a service cannot start, or stopped serving.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {reason}")]
-    Listen {
-        /// The address.
-        address: String,
-        /// Error of the operating system.
-        reason: io::Error,
-    },
-    /// The security settings cannot be used, or would allow plaintext where other machines can listen.
-    #[error(transparent)]
-    Security(#[from] SecurityError),
-    /// The descriptors given for reflection are damaged.
-    #[error("cannot describe the services for reflection")]
-    Reflection(#[from] tonic_reflection::server::Error),
-    /// The transport failed.
-    #[error("the gRPC transport failed")]
-    Transport(#[from] tonic::transport::Error),
-}
 
 /// Result of draining a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,16 +58,10 @@ fn server(policy: &ConnectionPolicy) -> Server {
 /// Listens on `address` (`host:port`; port 0 takes a free one).
 ///
 /// # Errors
-/// [`ServeError::Listen`].
-pub async fn listen(address: &str) -> Result<TcpListener, ServeError> {
-    TcpListener::bind(address).await.map_err(cannot_listen(address))
-}
-
-fn cannot_listen(address: &str) -> impl FnOnce(io::Error) -> ServeError {
-    move |reason| ServeError::Listen {
-        address: address.into(),
-        reason,
-    }
+/// The address cannot be listened on.
+pub async fn listen(address: &str) -> anyhow::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await;
+    listener.with_context(|| format!("cannot listen on {address}"))
 }
 
 /// Health of a process on `grpc.health.v1.Health`: of the process (service `""`) and of each of its services.
@@ -118,11 +91,11 @@ impl Health {
 /// to the routes. Health is NOT_SERVING until [`Health::set_serving`].
 ///
 /// # Errors
-/// [`ServeError::Reflection`] for damaged descriptors.
+/// The descriptors are damaged.
 pub fn standard_routes<'a>(
     names: &'a [&'static str],
     descriptors: &'a [&'static [u8]],
-) -> BoxFuture<'a, Result<(Routes, Health), ServeError>> {
+) -> BoxFuture<'a, anyhow::Result<(Routes, Health)>> {
     Box::pin(async move {
         let (reporter, health_service) = tonic_health::server::health_reporter();
         let mut all_names = vec![""];
@@ -152,7 +125,7 @@ pub fn standard_routes<'a>(
 /// them, and cuts them after `drain`.
 ///
 /// # Errors
-/// [`ServeError::Transport`], and [`ServeError::Security`] if the policy does not allow this address.
+/// The transport fails, or the policy does not allow this address.
 pub fn serve_with(
     policy: ConnectionPolicy,
     routes: Routes,
@@ -160,9 +133,9 @@ pub fn serve_with(
     health: Health,
     shutdown: CancellationToken,
     drain: Duration,
-) -> BoxFuture<'static, Result<Drained, ServeError>> {
+) -> BoxFuture<'static, anyhow::Result<Drained>> {
     Box::pin(async move {
-        policy.check(listener.local_addr().map_err(cannot_listen("the listener"))?)?;
+        policy.check(listener.local_addr()?)?;
         let stop_serving = {
             let shutdown = shutdown.clone();
             async move {
@@ -179,7 +152,7 @@ pub fn serve_with(
             tokio::time::sleep(drain).await;
         };
         tokio::select! {
-            served = serving => served.map(|()| Drained::Completely).map_err(ServeError::from),
+            served = serving => served.map(|()| Drained::Completely).context("the gRPC transport failed"),
             () = time_is_up => Ok(Drained::Cut),
         }
     })
@@ -189,11 +162,8 @@ pub fn serve_with(
 /// TLS. Health is SERVING until `shutdown`.
 ///
 /// # Errors
-/// [`ServeError::Listen`] if the address cannot be listened on. Serving continues in a task of its own.
-pub fn serve_health(
-    address: &str,
-    shutdown: CancellationToken,
-) -> BoxFuture<'_, Result<SocketAddr, ServeError>> {
+/// The address cannot be listened on. Serving continues in a task of its own.
+pub fn serve_health(address: &str, shutdown: CancellationToken) -> BoxFuture<'_, anyhow::Result<SocketAddr>> {
     Box::pin(async move {
         let (_, health) = standard_routes(&[], &[]).await?;
         health.set_serving(true).await;
@@ -204,20 +174,20 @@ pub fn serve_health(
 /// Serves `health` on a second, plaintext `address`, for probes that cannot reach the service because of its TLS.
 ///
 /// # Errors
-/// [`ServeError::Listen`] if the address cannot be listened on. Serving continues in a task of its own.
+/// The address cannot be listened on. Serving continues in a task of its own.
 pub fn serve_health_beside(
     address: &str,
     health: Health,
     shutdown: CancellationToken,
-) -> BoxFuture<'_, Result<SocketAddr, ServeError>> {
+) -> BoxFuture<'_, anyhow::Result<SocketAddr>> {
     Box::pin(async move {
         let listener = listen(address).await?;
-        let at = listener.local_addr().map_err(cannot_listen(address))?;
+        let at = listener.local_addr()?;
         let (policy, routes) = (ConnectionPolicy::plaintext()?, health.alone.clone());
         tokio::spawn(async move {
             let drain = Duration::from_secs(1);
             if let Err(error) = serve_with(policy, routes, listener, health, shutdown, drain).await {
-                tracing::error!(%error, "the health service ended");
+                tracing::error!(error = %format!("{error:#}"), "the health service ended");
             }
         });
         Ok(at)

@@ -174,7 +174,7 @@ pub fn main_with(
     let telemetry = match telemetry.transpose() {
         Ok(telemetry) => telemetry,
         Err(error) => {
-            eprintln!("{}: --trace-to: {error}", role.binary());
+            eprintln!("{}: --trace-to: {error:#}", role.binary());
             return ExitCode::from(2);
         }
     };

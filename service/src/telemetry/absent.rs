@@ -1,22 +1,13 @@
 //! Replacement of the module `telemetry` in a build without the feature `otlp`: no span is ever made, and a role that is
 //! asked to send spans refuses to start.
 
+use anyhow::bail;
 use tonic::{codegen::http, metadata::MetadataMap};
 use tracing::Span;
 use tracing_subscriber::layer::Identity;
 
 /// Target of the spans that are collected.
 pub const TARGET: &str = "minuet::trace";
-
-/// Error: this program was built without the feature `otlp`.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "cannot send spans to {endpoint}: this program was built without OpenTelemetry; build it with `make build FEATURES=otlp` (cargo: --features otlp)"
-)]
-pub struct TelemetryError {
-    /// The collector's address.
-    pub endpoint: String,
-}
 
 /// A connection to a collector. No value of this type exists in a build without the feature `otlp`.
 #[derive(Clone, Copy, Debug)]
@@ -26,11 +17,11 @@ impl Telemetry {
     /// Returns an error, because spans need the feature `otlp`.
     ///
     /// # Errors
-    /// [`TelemetryError`], always.
-    pub fn new(endpoint: &str, _share: f64, _name: &'static str) -> Result<Self, TelemetryError> {
-        Err(TelemetryError {
-            endpoint: endpoint.to_owned(),
-        })
+    /// Always.
+    pub fn new(endpoint: &str, _share: f64, _name: &'static str) -> anyhow::Result<Self> {
+        bail!(
+            "cannot send spans to {endpoint}: this program was built without OpenTelemetry; build it with `make build FEATURES=otlp` (cargo: --features otlp)"
+        )
     }
 
     /// Returns the layer of a subscriber which sends spans to the collector.

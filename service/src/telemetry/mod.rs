@@ -14,6 +14,7 @@ use std::{
     time::Duration,
 };
 
+use anyhow::Context as _;
 use opentelemetry::{KeyValue, propagation::TextMapPropagator as _, trace::TracerProvider as _};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _};
 use opentelemetry_sdk::{
@@ -38,16 +39,6 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 
 static IS_ON: AtomicBool = AtomicBool::new(false);
 
-/// Error: spans cannot be sent to a collector.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot send spans to {endpoint}: {reason}")]
-pub struct TelemetryError {
-    /// Address of the collector.
-    pub endpoint: String,
-    /// Reason of the failure.
-    pub reason: String,
-}
-
 /// Connection to a collector. A thread of its own sends spans in batches, and drops spans if the collector is too slow.
 #[derive(Debug)]
 pub struct Telemetry {
@@ -61,25 +52,22 @@ impl Telemetry {
     /// traces begun in this process.
     ///
     /// # Errors
-    /// [`TelemetryError`] if the endpoint is malformed. An unreachable collector is not an error.
-    pub fn new(endpoint: &str, share: f64, name: &'static str) -> Result<Self, TelemetryError> {
-        let refused = |reason: String| TelemetryError {
-            endpoint: endpoint.to_owned(),
-            reason,
-        };
+    /// The endpoint is malformed. An unreachable collector is not an error.
+    pub fn new(endpoint: &str, share: f64, name: &'static str) -> anyhow::Result<Self> {
+        let refused = || format!("cannot send spans to {endpoint}");
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("otlp")
             .enable_all()
             .build()
-            .map_err(|error| refused(error.to_string()))?;
+            .with_context(refused)?;
         let exporter = {
             let _entered = runtime.enter();
             SpanExporter::builder()
                 .with_tonic()
                 .with_endpoint(endpoint)
                 .build()
-                .map_err(|error| refused(error.to_string()))?
+                .with_context(refused)?
         };
         let resource = Resource::builder()
             .with_service_name(format!("minuet-{name}"))

@@ -219,7 +219,7 @@ async fn reflection_lists_the_services() {
 async fn a_listen_error_names_the_address_in_use() {
     let first = serve::listen("127.0.0.1:0").await.unwrap();
     let address = first.local_addr().unwrap().to_string();
-    let error = serve::listen(&address).await.unwrap_err().to_string();
+    let error = format!("{:#}", serve::listen(&address).await.unwrap_err());
     assert!(
         error.starts_with(&format!("cannot listen on {address}: ")),
         "{error}"
