@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{Context as _, bail, ensure};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// Figures that come with Minuet.
 const SHIPPED: &str = include_str!("measured.jsonl");
@@ -68,7 +69,7 @@ impl Measured {
                     "{name}: object {number} is not a result of `minuet bench … --json`; write the command's output to the file again"
                 )
             })?;
-            if let Some((key, value)) = result.report.not_positive() {
+            if let Some((key, value)) = not_positive("", &serde_json::to_value(&result.report)?) {
                 bail!(
                     "{name}: object {number}: `{key}` is {value} and must be above 0; measure it again, for longer"
                 );
@@ -138,7 +139,7 @@ impl Measured {
 }
 
 /// Results of the benchmarks that a plan uses. Their other fields are ignored.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "bench", rename_all = "lowercase")]
 enum Report {
     Selfplay(Selfplay),
@@ -151,7 +152,7 @@ enum Report {
 }
 
 /// Result of `minuet bench selfplay`. Rates are per second.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Selfplay {
     pub game: String,
     /// Description of the network; one of random weights ends with its size.
@@ -168,7 +169,7 @@ pub struct Selfplay {
 }
 
 /// Result of `minuet bench inference`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Inference {
     pub game: String,
     pub request_bytes_per_position: f64,
@@ -178,7 +179,7 @@ pub struct Inference {
 
 /// Figures of one network on one provider under one load. Rates are evaluations per second of one server on one core, or of
 /// one GPU.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Served {
     pub network: String,
     pub load: Load,
@@ -190,7 +191,7 @@ pub struct Served {
 }
 
 /// Shape of a load, written `streams`x`rows`.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Load {
     /// Number of streams; each has one request in flight.
@@ -214,7 +215,7 @@ impl TryFrom<String> for Load {
 }
 
 /// Result of `minuet bench replay`. Rates are positions per second of the store's processor time, sizes bytes per position.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Replay {
     pub game: String,
     pub appended: Rates,
@@ -226,13 +227,13 @@ pub struct Replay {
 }
 
 /// Positions per second of processor time.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Rates {
     pub per_cpu_second: f64,
 }
 
 /// Result of `minuet bench training`.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Training {
     pub game: String,
     pub network: String,
@@ -243,7 +244,7 @@ pub struct Training {
 }
 
 /// Samples per second in one precision.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Trained {
     pub precision: String,
     pub samples: f64,
@@ -255,55 +256,6 @@ fn cpu() -> String {
 }
 
 impl Report {
-    /// Returns the first figure that a plan divides by or multiplies with and that is not above 0, with its key.
-    fn not_positive(&self) -> Option<(&'static str, f64)> {
-        let numbers = match self {
-            Self::Selfplay(found) => vec![
-                ("leaves", found.leaves.into()),
-                ("actor_threads", found.actor_threads as f64),
-                ("games_in_progress", found.games_in_progress as f64),
-                ("visits_per_second", found.visits_per_second),
-                ("fresh_evaluations_per_second", found.fresh_evaluations_per_second),
-                ("positions_per_second", found.positions_per_second),
-                ("rows_per_request", found.rows_per_request),
-                ("actor_us_per_visit", found.actor_us_per_visit),
-            ],
-            Self::Inference(found) => {
-                let bytes = [
-                    ("request_bytes_per_position", found.request_bytes_per_position),
-                    ("reply_bytes_per_position", found.reply_bytes_per_position),
-                ];
-                let rates = found.figures.iter().flat_map(|figures| {
-                    [
-                        ("served", figures.served),
-                        ("served_per_cpu_second", figures.served_per_cpu_second),
-                        ("model_bytes", figures.model_bytes.unwrap_or(1.0)),
-                    ]
-                });
-                bytes.into_iter().chain(rates).collect()
-            }
-            Self::Replay(found) => vec![
-                ("appended.per_cpu_second", found.appended.per_cpu_second),
-                ("sampled.per_cpu_second", found.sampled.per_cpu_second),
-                ("message_bytes", found.message_bytes),
-                ("disk_bytes", found.disk_bytes),
-                ("batch_bytes", found.batch_bytes.unwrap_or(1.0)),
-            ],
-            Self::Training(found) => found
-                .figures
-                .iter()
-                .flat_map(|figures| {
-                    [
-                        ("samples", figures.samples),
-                        ("samples_per_cpu_second", figures.samples_per_cpu_second),
-                    ]
-                })
-                .collect(),
-            Self::Other => Vec::new(),
-        };
-        numbers.into_iter().find(|(_, number)| *number <= 0.0)
-    }
-
     /// Returns games and sizes of the measured networks, as `game size`.
     fn networks(&self) -> Vec<String> {
         match self {
@@ -321,4 +273,20 @@ impl Report {
 /// Size of a network in the description that self-play gives, `random weights 4x64`. A trained network's is its version.
 fn size_of(network: &str) -> &str {
     network.strip_prefix("random weights ").unwrap_or(network)
+}
+
+/// Returns the first number in a result that is not above 0, with its key. A plan divides by the numbers, or multiplies with them.
+fn not_positive(key: &str, value: &Value) -> Option<(String, f64)> {
+    match value {
+        Value::Number(number) => {
+            let number = number.as_f64().filter(|&number| number <= 0.0)?;
+            Some((key.to_owned(), number))
+        }
+        Value::Array(list) => list.iter().find_map(|value| not_positive(key, value)),
+        Value::Object(fields) => fields.iter().find_map(|(name, value)| match key {
+            "" => not_positive(name, value),
+            key => not_positive(&format!("{key}.{name}"), value),
+        }),
+        _ => None,
+    }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`measured`] | results of `minuet bench … --json`: a file of them, and the figures that come with Minuet |
 //! | [`needs`] | the calculation, without input or output |
-//! | [`result`] | the plan, also as text |
+//! | [`result`] | the table of a plan |
 
 mod measured;
 mod needs;
@@ -74,7 +74,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     let plan = demand.plan(&measured)?;
     if arguments.json {
-        println!("{}", serde_json::to_string(&plan)?);
+        println!("{plan}");
     } else {
         print!("{}", result::text(&plan));
     }

@@ -16,11 +16,9 @@
 //! The needs are those of full load: nothing is added for failures or peaks.
 
 use launcher::BadUsage;
+use serde_json::{Value, json};
 
-use super::{
-    measured::{Inference, Measured, Origin, Replay, Selfplay, Served, Trained},
-    result::{Actors, Learner, Plan, Servers, Source, Store, Traffic, Unknown},
-};
+use super::measured::{Inference, Measured, Replay, Selfplay, Served, Trained};
 
 const SECONDS_A_DAY: f64 = 86_400.0;
 
@@ -44,6 +42,7 @@ pub struct Demand {
 }
 
 /// Results of one game and network.
+#[derive(Clone, Copy)]
 struct Figures<'a> {
     selfplay: Option<&'a Selfplay>,
     inference: Option<&'a Inference>,
@@ -57,11 +56,27 @@ struct Figures<'a> {
 }
 
 impl Demand {
-    /// Computes what the run needs.
+    /// Computes what the run needs, as one object. `null` is what the measured figures do not say; `unknown` lists how to measure it.
+    ///
+    /// | key | meaning |
+    /// |---|---|
+    /// | `…_per_second` | rates of the whole run |
+    /// | `cores` | processor time of a role, or of all roles; of the learner `null` on a GPU |
+    /// | `gpus` | GPUs at full load; `null` where cores compute |
+    /// | `actors.threads` | worker threads that hold the games; each needs at most one core |
+    /// | `actors.games_in_progress` | games at the same time, so that the inference servers have work |
+    /// | `inference.provider` | the fastest execution provider that was measured |
+    /// | `inference.servers` | servers of one core each, or of one GPU each |
+    /// | `learner.precision` | the fastest precision that was measured |
+    /// | `learner.share` | busy share of the device, a core or a GPU; above 1 if one is not enough |
+    /// | `bytes_per_second` | traffic between roles, with the framing of gRPC only where the figure has it |
+    /// | `disk_bytes_per_day` | bytes of games that the replay store writes in 24 hours |
+    /// | `limits` | sentences about what one store or one learner cannot do |
+    /// | `sources` | results that the plan was computed from |
     ///
     /// # Errors
     /// There are no figures of the network at all.
-    pub fn plan(&self, measured: &Measured) -> Result<Plan, BadUsage> {
+    pub fn plan(&self, measured: &Measured) -> Result<Value, BadUsage> {
         let (game, network) = (self.game.as_str(), self.network.as_str());
         let selfplay = measured.selfplay(game, network);
         let inference = measured.inference(game, network);
@@ -90,83 +105,116 @@ impl Demand {
             ("replay", replay.map(|(origin, _)| origin)),
             ("training", training.map(|(origin, _)| origin)),
         ];
-        let source = |(bench, origin): (_, Option<&Origin>)| {
-            let origin = origin?.clone();
-            Some(Source { bench, origin })
-        };
-        Ok(Plan {
-            sources: origins.into_iter().filter_map(source).collect(),
-            ..self.needs(&figures)
-        })
+        let mut plan = self.needs(figures);
+        plan["sources"] = origins
+            .into_iter()
+            .filter_map(|(bench, origin)| {
+                let mut source = json!(origin?);
+                source["bench"] = bench.into();
+                Some(source)
+            })
+            .collect();
+        Ok(plan)
     }
 
     /// Multiplies rates by costs.
-    fn needs(&self, figures: &Figures<'_>) -> Plan {
+    fn needs(&self, figures: Figures<'_>) -> Value {
+        let Figures {
+            selfplay,
+            inference,
+            served,
+            replay,
+            trained,
+            trained_on_gpu,
+        } = figures;
         let positions = self.positions_per_day as f64 / SECONDS_A_DAY;
         let samples = positions * self.samples_per_position;
-        let play = figures.selfplay;
-        let visits = play.map(|found| positions * found.visits_per_second / found.positions_per_second);
+        let visits = selfplay.map(|found| positions * found.visits_per_second / found.positions_per_second);
         let evaluations =
-            play.map(|found| positions * found.fresh_evaluations_per_second / found.positions_per_second);
-        let inference = figures.servers(evaluations);
-        let actors = figures.actors(visits, evaluations);
-        let replay = Store {
-            stores: 1,
-            cores: figures.replay.map(|found| {
-                positions / found.appended.per_cpu_second + samples / found.sampled.per_cpu_second
-            }),
-        };
-        let learner = figures.learner(samples);
-        let learner_cores = learner.cores.or(learner.gpus.map(|_| 0.0));
-        let cores = [actors.cores, inference.cores, replay.cores, learner_cores];
+            selfplay.map(|found| positions * found.fresh_evaluations_per_second / found.positions_per_second);
+
+        // Servers at full load, of one core or one GPU each.
+        let busy = quotient(evaluations, served.map(Served::capacity));
+        let servers = busy.map(f64::ceil);
+        let server_cores = quotient(evaluations, served.map(|found| found.served_per_cpu_second));
+
+        // Games that keep the servers at work, and threads that hold as many games as in the measured self-play.
+        let actor_cores = product(visits, selfplay.map(|found| found.actor_us_per_visit * 1e-6));
+        let in_flight = served.map(|found| f64::from(found.load.streams) * f64::from(found.load.rows));
+        let leaves = selfplay.map(|found| f64::from(found.leaves));
+        let games = quotient(product(servers, in_flight), leaves).map(f64::ceil);
+        let on_a_thread = selfplay.map(|found| found.games_in_progress as f64 / found.actor_threads as f64);
+        let threads = quotient(games, on_a_thread).zip(actor_cores);
+        let threads = threads.map(|(threads, cores)| threads.max(cores).ceil());
+
+        let replay_cores = replay
+            .map(|found| positions / found.appended.per_cpu_second + samples / found.sampled.per_cpu_second);
+        let share = trained.map(|found| match trained_on_gpu {
+            true => samples / found.samples,
+            false => samples / found.samples_per_cpu_second,
+        });
+        let learner_cores = share.filter(|_| !trained_on_gpu);
+        let all_cores = [
+            actor_cores,
+            server_cores,
+            replay_cores,
+            share.map(|share| if trained_on_gpu { 0.0 } else { share }),
+        ];
         let checkpoints = samples / self.batch as f64 / self.checkpoint_steps as f64;
-        let fetched = inference.servers.map(|servers| servers as f64 * checkpoints);
-        let model_bytes = figures.served.and_then(|found| found.model_bytes);
-        let batch_bytes = figures.replay.and_then(|found| found.batch_bytes);
-        let bytes = figures.inference;
-        let stored = figures.replay;
-        Plan {
-            game: self.game.clone(),
-            network: self.network.clone(),
-            positions_per_day: self.positions_per_day,
-            positions_per_second: positions,
-            visits_per_second: visits,
-            evaluations_per_second: evaluations,
-            samples_per_second: samples,
-            cores: cores.into_iter().sum(),
-            bytes_per_second: Traffic {
-                actors_to_inference: product(
-                    evaluations,
-                    bytes.map(|found| found.request_bytes_per_position),
-                ),
-                inference_to_actors: product(evaluations, bytes.map(|found| found.reply_bytes_per_position)),
-                actors_to_replay: stored.map(|found| positions * found.message_bytes),
-                replay_to_learner: batch_bytes.map(|bytes| samples * bytes),
-                checkpoints_to_inference: product(fetched, model_bytes),
+        let fetched = servers.map(|servers| servers * checkpoints);
+        let whole = |number: Option<f64>| number.map(|number| number as u64);
+        json!({
+            "game": self.game,
+            "network": self.network,
+            "positions_per_day": self.positions_per_day,
+            "positions_per_second": positions,
+            "visits_per_second": visits,
+            "evaluations_per_second": evaluations,
+            "samples_per_second": samples,
+            "actors": {
+                "cores": actor_cores,
+                "threads": whole(threads),
+                "games_in_progress": whole(games),
             },
-            disk_bytes_per_day: stored.map(|found| self.positions_per_day as f64 * found.disk_bytes),
-            limits: limits(&replay, &learner),
-            sources: Vec::new(),
-            unknown: self.unknown(figures),
-            actors,
-            inference,
-            replay,
-            learner,
-        }
+            "inference": {
+                "provider": served.map(|found| &found.provider),
+                "servers": whole(servers),
+                "cores": server_cores,
+                "gpus": busy.filter(|_| served.is_some_and(|found| is_gpu(&found.provider))),
+            },
+            "replay": { "stores": 1, "cores": replay_cores },
+            "learner": {
+                "precision": trained.map(|found| &found.precision),
+                "share": share,
+                "cores": learner_cores,
+                "gpus": share.filter(|_| trained_on_gpu),
+            },
+            "cores": all_cores.into_iter().sum::<Option<f64>>(),
+            "bytes_per_second": {
+                "actors_to_inference": product(evaluations, inference.map(|found| found.request_bytes_per_position)),
+                "inference_to_actors": product(evaluations, inference.map(|found| found.reply_bytes_per_position)),
+                "actors_to_replay": replay.map(|found| positions * found.message_bytes),
+                "replay_to_learner": replay.and_then(|found| Some(samples * found.batch_bytes?)),
+                "checkpoints_to_inference": product(fetched, served.and_then(|found| found.model_bytes)),
+            },
+            "disk_bytes_per_day": replay.map(|found| self.positions_per_day as f64 * found.disk_bytes),
+            "limits": limits(replay_cores, share, trained_on_gpu),
+            "unknown": self.unknown(figures),
+        })
     }
 
     /// Lists the figures that are missing, each with the command that measures it.
-    fn unknown(&self, figures: &Figures<'_>) -> Vec<Unknown> {
+    fn unknown(&self, figures: Figures<'_>) -> Vec<Value> {
         let (game, network) = (&self.game, &self.network);
         let (blocks, filters) = network.split_once('x').unwrap_or((network, ""));
         let inference = format!("inference --game {game} --networks {network} --overload 0");
         let replay = format!("replay --game {game}");
         let size = format!("--game {game} --blocks {blocks} --filters {filters}");
         let mut unknown = Vec::new();
-        let mut list = |is_missing: bool, figure, bench: String| {
+        let mut list = |is_missing: bool, figure: &str, bench: String| {
             if is_missing {
                 let command = format!("minuet bench {bench} --json");
-                unknown.push(Unknown { figure, command });
+                unknown.push(json!({ "figure": figure, "command": command }));
             }
         };
         list(
@@ -195,65 +243,6 @@ impl Demand {
     }
 }
 
-impl Figures<'_> {
-    /// Servers at full load, of one core or one GPU each.
-    fn busy_servers(&self, evaluations: Option<f64>) -> Option<f64> {
-        Some(evaluations? / self.served?.capacity())
-    }
-
-    fn servers(&self, evaluations: Option<f64>) -> Servers {
-        let busy = self.busy_servers(evaluations);
-        Servers {
-            provider: self.served.map(|found| found.provider.clone()),
-            servers: busy.map(|busy| busy.ceil() as u64),
-            cores: evaluations
-                .zip(self.served)
-                .map(|(rate, found)| rate / found.served_per_cpu_second),
-            gpus: busy.filter(|_| self.served.is_some_and(|found| is_gpu(&found.provider))),
-        }
-    }
-
-    /// Games that keep the servers at work, and threads that hold as many games as in the measured self-play.
-    fn actors(&self, visits: Option<f64>, evaluations: Option<f64>) -> Actors {
-        let cores = visits
-            .zip(self.selfplay)
-            .map(|(visits, found)| visits * found.actor_us_per_visit * 1e-6);
-        let games = || {
-            let (load, found) = (self.served?.load, self.selfplay?);
-            let in_flight = f64::from(load.streams) * f64::from(load.rows);
-            Some((self.busy_servers(evaluations)?.ceil() * in_flight / f64::from(found.leaves)).ceil())
-        };
-        let games = games();
-        let threads = || {
-            let found = self.selfplay?;
-            let on_a_thread = found.games_in_progress as f64 / found.actor_threads as f64;
-            Some(cores?.max(games? / on_a_thread).ceil() as u64)
-        };
-        Actors {
-            cores,
-            threads: threads(),
-            games_in_progress: games.map(|games| games as u64),
-        }
-    }
-
-    fn learner(&self, samples: f64) -> Learner {
-        let rate = |found: &Trained| {
-            if self.trained_on_gpu {
-                found.samples
-            } else {
-                found.samples_per_cpu_second
-            }
-        };
-        let share = self.trained.map(|found| samples / rate(found));
-        Learner {
-            precision: self.trained.map(|found| found.precision.clone()),
-            share,
-            cores: share.filter(|_| !self.trained_on_gpu),
-            gpus: share.filter(|_| self.trained_on_gpu),
-        }
-    }
-}
-
 impl Served {
     /// Evaluations a second of one server on one core, or on one GPU. On cores the processor time counts, because other
     /// work disturbs the clock more.
@@ -270,21 +259,23 @@ fn product(one: Option<f64>, other: Option<f64>) -> Option<f64> {
     Some(one? * other?)
 }
 
+fn quotient(rate: Option<f64>, capacity: Option<f64>) -> Option<f64> {
+    Some(rate? / capacity?)
+}
+
 /// Sentences about roles of which a run has one, where one core or one GPU is not enough.
-fn limits(replay: &Store, learner: &Learner) -> Vec<String> {
-    let mut limits = Vec::new();
-    if let Some(cores) = replay.cores.filter(|cores| *cores > 1.0) {
-        limits.push(format!(
-            "a run has one replay store, and this one needs {cores:.1} cores; its speed on several was not measured"
-        ));
-    }
-    if let Some(share) = learner.share.filter(|share| *share > 1.0) {
-        let device = if learner.gpus.is_some() { "GPUs" } else { "cores" };
-        limits.push(format!(
-            "a run has one learner, and this one needs {share:.1} {device}; its speed on several was not measured"
-        ));
-    }
-    limits
+fn limits(store: Option<f64>, learner: Option<f64>, on_gpu: bool) -> Vec<String> {
+    let roles = [
+        ("replay store", store, "cores"),
+        ("learner", learner, if on_gpu { "GPUs" } else { "cores" }),
+    ];
+    let limits = roles.into_iter().filter_map(|(role, need, device)| {
+        let need = need.filter(|&need| need > 1.0)?;
+        Some(format!(
+            "a run has one {role}, and this one needs {need:.1} {device}; its speed on several was not measured"
+        ))
+    });
+    limits.collect()
 }
 
 /// Returns the figures of the fastest provider of a network, under the load whose requests are most like those of `rows`
