@@ -3,7 +3,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`command`] | lines that a person may type besides moves |
-//! | [`game`] | the game so far: taking back, saving, loading |
+//! | [`game`] | beginning, saving and loading a game |
 //! | [`session`] | the loop |
 //!
 //! Notation, drawing and help are part of each game ([`games::Notation`]).
@@ -27,7 +27,7 @@ use games::{Player, erased::AnyGame, registry, terminal::Style};
 
 use network::shipped::{self, Level};
 
-use self::{game::Play, session::Session};
+use self::session::Session;
 use launcher::BadUsage;
 
 /// Arguments of `minuet play`.
@@ -97,13 +97,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 fn play(game: &'static AnyGame, arguments: Arguments) -> anyhow::Result<()> {
     let people = people(game, &arguments.side)?;
     let play = match &arguments.load {
-        Some(file) => Play::load(game, file)?,
+        Some(file) => game::load(game, file)?,
         None => {
             let drawn = arguments
                 .level
                 .map(|level| problem(game, level, arguments.seed))
                 .transpose()?;
-            Play::new(game, drawn.as_deref().or(arguments.start.as_deref()))?
+            game::begin(game, drawn.as_deref().or(arguments.start.as_deref()))?
         }
     };
     let opponent = arguments
@@ -182,7 +182,7 @@ mod tests {
             Opponent::open(game(name), &spec, &mut Networks::new(NetworkOptions::default())).unwrap();
         let mut out = Vec::new();
         let mut session = Session {
-            play: Play::new(game(name), None).unwrap(),
+            play: game::begin(game(name), None).unwrap(),
             computer: &computer,
             people: people(game(name), side).unwrap(),
             style: Style {

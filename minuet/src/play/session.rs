@@ -8,12 +8,12 @@ use std::{
 
 use anyhow::Context as _;
 use arena::{Player as Opponent, players::Solo};
-use games::{Action, Player, erased::AnyGame, terminal::Style};
+use games::{Action, Course, Player, erased::AnyGame, terminal::Style};
 use search::GameKey;
 
 use super::{
     command::{self, Command},
-    game::Play,
+    game,
 };
 
 /// Longest line that is read, in bytes.
@@ -22,7 +22,7 @@ const MAX_LINE: u64 = 4096;
 /// A game at a terminal, of one person, two, or none.
 pub struct Session<'a, In, Out> {
     /// Game under way.
-    pub play: Play,
+    pub play: Course,
     /// Player of the sides that no person plays. Also gives hints.
     pub computer: &'a Opponent,
     /// Sides that people play.
@@ -105,7 +105,7 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
             }
             Command::Save(file) => {
                 let file = file.unwrap_or_else(|| PathBuf::from(format!("{}.json", self.game().name)));
-                match self.play.save(&file) {
+                match game::save(&self.play, &file) {
                     Ok(()) => writeln!(self.out, "Saved as {}.", file.display())?,
                     Err(error) => writeln!(self.out, "{error:#}")?,
                 }
@@ -201,7 +201,7 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
     }
 
     fn game(&self) -> &'static AnyGame {
-        self.play.game()
+        self.play.begin().game()
     }
 
     fn show(&mut self) -> io::Result<()> {

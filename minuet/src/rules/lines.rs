@@ -26,27 +26,10 @@ pub fn next_line<'a>(input: &mut impl BufRead, buffer: &'a mut Vec<u8>) -> io::R
     if buffer.last() == Some(&b'\n') {
         buffer.pop();
     } else if buffer.len() > MAX_LENGTH {
-        skip_line(input)?;
+        input.skip_until(b'\n')?;
         return Ok(Some(Line::TooLong));
     }
     Ok(Some(Line::Whole(buffer)))
-}
-
-fn skip_line(input: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let waiting = input.fill_buf()?;
-        if waiting.is_empty() {
-            return Ok(());
-        }
-        let (length, is_end) = match waiting.iter().position(|&byte| byte == b'\n') {
-            Some(end) => (end + 1, true),
-            None => (waiting.len(), false),
-        };
-        input.consume(length);
-        if is_end {
-            return Ok(());
-        }
-    }
 }
 
 #[cfg(test)]
