@@ -154,12 +154,10 @@ async fn copy_games(from: &Path, to: &Path) -> anyhow::Result<Counts> {
     new.close().await?;
     old.add_unreadable(stored.unreadable);
     drop(stored);
-    let damage = old.close().await?;
+    let closed = old.close().await;
     ended?;
-    match damage {
-        None => Ok(counts.into_inner()),
-        Some(damage) => Err(damage).context("the copy is not complete"),
-    }
+    closed.context("the copy is not complete")?;
+    Ok(counts.into_inner())
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         .await
         .map_err(status_error)?
         .into_inner();
-    let damage = source.close().await?;
+    let closed = source.close().await;
     if arguments.json {
         println!(
             "{}",
@@ -64,5 +64,5 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
             deleted.games, deleted.positions
         );
     }
-    damage.map_or(Ok(()), |damage| Err(damage.into()))
+    closed
 }

@@ -53,22 +53,17 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     source.add_unreadable(games.unreadable);
     drop(games);
-    let damage = source.close().await?;
-    match (written, damage) {
-        (None, None) => anyhow::bail!("no stored game matches the options"),
-        (None, Some(damage)) => Err(damage).context("no game was exported"),
-        (Some(((games, positions), to)), damage) => {
-            if arguments.json {
-                println!("{}", json!({ "games": games, "positions": positions, "to": to }));
-            } else {
-                println!("{games} games, {positions} positions in {}", to.display());
-            }
-            match damage {
-                None => Ok(()),
-                Some(damage) => Err(damage).context("the export is not complete"),
-            }
-        }
+    let closed = source.close().await;
+    let Some(((games, positions), to)) = written else {
+        closed.context("no game was exported")?;
+        anyhow::bail!("no stored game matches the options");
+    };
+    if arguments.json {
+        println!("{}", json!({ "games": games, "positions": positions, "to": to }));
+    } else {
+        println!("{games} games, {positions} positions in {}", to.display());
     }
+    closed.context("the export is not complete")
 }
 
 /// Writes an archive. Returns the numbers of games and positions. The archive is durable and complete when its name appears.

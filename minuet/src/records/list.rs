@@ -84,7 +84,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let listed = source.list(order, filter, arguments.limit, cursor).await?;
     let unreadable = source.unreadable_games().await?;
     source.add_unreadable(unreadable.max(listed.unreadable));
-    let damage = source.close().await?;
+    let closed = source.close().await;
     let next = hex(&listed.next_cursor);
     for (number, game) in listed.games.iter().enumerate() {
         if arguments.json {
@@ -100,10 +100,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     if !arguments.json && !next.is_empty() {
         println!("next page: --cursor {next}");
     }
-    match damage {
-        None => Ok(()),
-        Some(damage) => Err(damage).context("the list is not complete"),
-    }
+    closed.context("the list is not complete")
 }
 
 fn print(game: &GameSummary) {

@@ -37,11 +37,11 @@ pub struct Arguments {
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut source = arguments.place.open(Access::Read).await?;
     let game = source.game(&arguments.id).await?;
-    let damage = source.close().await?;
+    let closed = source.close().await;
     if let Some(game) = game {
         print(&game, arguments.json)?;
     }
-    damage.map_or(Ok(()), |damage| Err(damage.into()))
+    closed
 }
 
 fn print(game: &v1::Game, as_json: bool) -> anyhow::Result<()> {

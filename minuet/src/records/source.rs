@@ -267,24 +267,28 @@ impl Source {
         })
     }
 
-    /// Closes the store if this process opened it. Returns the damage that was found.
-    pub async fn close(self) -> anyhow::Result<Option<Damage>> {
+    /// Closes the store if this process opened it.
+    ///
+    /// # Errors
+    /// [`Damage`] if games cannot be read, or the store cannot be closed.
+    pub async fn close(self) -> anyhow::Result<()> {
         drop(self.client);
-        let found = match self.unreadable {
-            1 => "1 acknowledged game cannot be read".into(),
-            games => format!("{games} acknowledged games cannot be read"),
-        };
         let advice = match self.opened {
             None => "the store records them as lost when it is started again",
             Some((store, damage)) => {
                 store.close().await?;
                 if !damage.is_none() {
-                    return Ok(Some(Damage::of_store(&damage)));
+                    return Err(Damage::of_store(&damage).into());
                 }
                 "read errors of the disk may be the reason"
             }
         };
-        Ok((self.unreadable > 0).then_some(Damage { found, advice }))
+        let found = match self.unreadable {
+            0 => return Ok(()),
+            1 => "1 acknowledged game cannot be read".into(),
+            games => format!("{games} acknowledged games cannot be read"),
+        };
+        Err(Damage { found, advice }.into())
     }
 }
 

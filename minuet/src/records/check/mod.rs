@@ -72,11 +72,10 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
         None => arguments.ids.iter().map(|id| id.to_vec()).collect(),
     };
-    let config = source.config.clone();
-    let own = config.as_ref().map(|config| config.checkpoints.store.clone());
+    let own = source.config.as_ref();
+    let own = own.map(|config| config.checkpoints.store.clone());
     let location = arguments.checkpoints.clone().or(own);
-    let runtime = config.map(|config| config.inference.runtime).unwrap_or_default();
-    let mut checker = SearchChecker::new(location, runtime, provider);
+    let mut checker = SearchChecker::new(location, provider);
     let mut counts = Counts::default();
     for id in &ids {
         let Some(game) = source.game(id).await? else {
@@ -91,14 +90,13 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         counts.add(&outcome);
         outcome.print(&game, arguments.json);
     }
-    let damage = source.close().await?;
+    let closed = source.close().await;
     if !arguments.json {
         println!("{counts}");
     }
-    match (counts.failure(arguments.strict), damage) {
-        (Some(Failure::NotReproduced(_)) | None, Some(damage)) => Err(damage.into()),
-        (Some(failure), _) => Err(failure.into()),
-        (None, None) => Ok(()),
+    match counts.failure(arguments.strict) {
+        Some(failure @ Failure::Differ(_)) => Err(failure.into()),
+        failure => closed.and_then(|()| failure.map_or(Ok(()), |failure| Err(failure.into()))),
     }
 }
 

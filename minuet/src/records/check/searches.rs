@@ -1,19 +1,16 @@
 //! [`SearchChecker`]: repeats the searches of games with the networks that they were played with.
 
-use std::{
-    collections::{HashMap, hash_map::Entry},
-    path::PathBuf,
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use actor::check::{
     Problem,
     search::{Followed, follow, is_without_evaluations},
 };
 use anyhow::{Context as _, ensure};
+use arena::players::{NetworkOptions, Networks, OpenedNetwork};
 use config::Provider;
 use games::{Game, registry};
-use network::{LocalNetwork, ModelFile, ModelName, Network as _, file::encoding_of, loader::Loader};
+use network::{ModelName, file::encoding_of};
 use proto::v1;
 
 use super::Outcome;
@@ -22,26 +19,23 @@ use super::Outcome;
 pub struct SearchChecker {
     /// Model repository; `None` if no one is known.
     location: Option<String>,
-    /// Folder of ONNX Runtime.
-    runtime: PathBuf,
     /// Provider to use instead of that of each game.
     provider: Option<Provider>,
-    /// Networks by provider and version, or the reason why one cannot be loaded, for the next games.
-    loaded: HashMap<(Provider, String), Result<Arc<LocalNetwork>, String>>,
-    /// One for each provider: making one tries the provider out.
-    loaders: HashMap<Provider, Loader>,
+    /// Networks of each provider.
+    networks: HashMap<Provider, Networks>,
+    /// Reasons why networks cannot be loaded, by provider and version, for the next games.
+    failed: HashMap<(Provider, String), String>,
 }
 
 impl SearchChecker {
     /// Prepares to load networks from the repository at `location`. Without `provider`, each game is evaluated by the provider that
     /// its record names.
-    pub fn new(location: Option<String>, runtime: PathBuf, provider: Option<Provider>) -> Self {
+    pub fn new(location: Option<String>, provider: Option<Provider>) -> Self {
         Self {
             location,
-            runtime,
             provider,
-            loaded: HashMap::new(),
-            loaders: HashMap::new(),
+            networks: HashMap::new(),
+            failed: HashMap::new(),
         }
     }
 
@@ -68,7 +62,7 @@ impl SearchChecker {
     }
 
     /// Loads the network of each of the game's `model_versions` that made evaluations.
-    fn networks_of(&mut self, game: &v1::Game) -> Result<Vec<Option<Arc<LocalNetwork>>>, String> {
+    fn networks_of(&mut self, game: &v1::Game) -> Result<Vec<Option<Arc<OpenedNetwork>>>, String> {
         if is_without_evaluations(game) {
             return Ok(Vec::new());
         }
@@ -115,30 +109,29 @@ impl SearchChecker {
         location: &str,
         provider: Provider,
         version: &str,
-    ) -> Result<Arc<LocalNetwork>, String> {
+    ) -> Result<Arc<OpenedNetwork>, String> {
         let key = (provider, version.to_owned());
-        if let Some(known) = self.loaded.get(&key) {
-            return known.clone();
+        if let Some(reason) = self.failed.get(&key) {
+            return Err(reason.clone());
         }
-        if self.loaded.len() >= MOST_LOADED {
-            self.loaded.clear();
-        }
-        let loader = match self.loaders.entry(provider) {
-            Entry::Occupied(made) => Ok(made.into_mut()),
-            Entry::Vacant(place) => {
-                Loader::new(&self.runtime, 1, BATCH, provider).map(|made| place.insert(made))
-            }
+        let options = NetworkOptions {
+            provider,
+            batch: BATCH,
+            cache_mib: 0,
+            ..NetworkOptions::default()
         };
-        let load = || {
-            let file = ModelFile::find(&ModelName::Store {
-                url: location.into(),
-                version: Some(version.into()),
-            })?;
-            anyhow::Ok(Arc::new(loader?.open(&file)?))
-        };
-        let network = load().map_err(|error| format!("{error:#}"));
-        self.loaded.insert(key, network.clone());
-        network
+        let networks = self.networks.entry(provider);
+        let networks = networks.or_insert_with(|| Networks::new(options));
+        networks.close_unused(MOST_LOADED);
+        let opened = networks.open(&ModelName::Store {
+            url: location.into(),
+            version: Some(version.into()),
+        });
+        opened.map_err(|error| {
+            let reason = format!("{error:#}");
+            self.failed.insert(key, reason.clone());
+            reason
+        })
     }
 }
 
@@ -158,7 +151,7 @@ pub fn parse_provider(name: &str) -> anyhow::Result<Provider> {
 struct Following<'a> {
     game: &'a v1::Game,
     /// Networks by the index of their version.
-    networks: Vec<Option<Arc<LocalNetwork>>>,
+    networks: Vec<Option<Arc<OpenedNetwork>>>,
 }
 
 impl registry::Visitor for Following<'_> {
@@ -179,7 +172,7 @@ impl registry::Visitor for Following<'_> {
         follow::<G>(self.game, |model, batch, predictions| {
             let network = self.networks.get(model).and_then(Option::as_ref);
             let network = network.with_context(|| format!("model {model} of the record is not loaded"))?;
-            network.evaluate(batch, predictions)?;
+            network.network().evaluate(batch, predictions)?;
             // As on the wire, so that the priors equal those of the game.
             predictions.round_priors();
             Ok(())
@@ -190,5 +183,5 @@ impl registry::Visitor for Following<'_> {
 /// Largest number of positions of a batch. Searches request a few leaves at a time.
 const BATCH: usize = 16;
 
-/// Largest number of loaded networks.
+/// Largest number of loaded networks of a provider.
 const MOST_LOADED: usize = 32;
