@@ -12,6 +12,7 @@ use arena::{
     players::solver::{self, Attempt, Solver},
     statistics::wilson,
 };
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use games::{
     Game as _,
     generator::{GeneratorGame, Illegal, Rules},
@@ -38,8 +39,8 @@ pub struct Arguments {
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Kind::Draw, Kind::Pair])]
     kinds: Vec<Kind>,
     /// Moves that fail: offered, and the end of the game (`oops`), or not offered (`strict`).
-    #[arg(long, value_enum, default_value_t = FailingMoves::Strict)]
-    illegal: FailingMoves,
+    #[arg(long, default_value = "strict", value_parser = PossibleValuesParser::new(["oops", "strict"]).try_map(illegal))]
+    illegal: Illegal,
     /// Percentage of problems drawn from the grammar instead of made by random moves, as game.rules.drawings.
     #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=100))]
     drawings: u8,
@@ -63,22 +64,12 @@ enum Kind {
     Task,
 }
 
-/// Treatment of moves that fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-enum FailingMoves {
-    Oops,
-    Strict,
+fn illegal(text: String) -> serde_json::Result<Illegal> {
+    serde_json::from_value(text.into())
 }
 
-/// A set of problems: their kind and depth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Set {
-    kind: Kind,
-    depth: u32,
-    illegal: FailingMoves,
-    drawings: u8,
-}
+/// Kind and depth of a set of problems.
+type Set = (Kind, u32);
 
 /// Result of the benchmark.
 #[derive(Serialize)]
@@ -87,7 +78,7 @@ struct Report {
     bench: &'static str,
     problems: u64,
     seed: u64,
-    illegal: FailingMoves,
+    illegal: Illegal,
     /// Percentage of problems drawn from the grammar.
     drawings: u8,
     results: Vec<Measured>,
@@ -136,14 +127,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut players = vec!["uniform".to_owned()];
     players.extend(arguments.model.clone());
     let mut results = Vec::new();
-    let set = |kind, depth| Set {
-        kind,
-        depth,
+    let rules = Rules {
         illegal: arguments.illegal,
         drawings: arguments.drawings,
+        ..Rules::default()
     };
     let depths = &arguments.depths;
-    let of_kind = |&kind| depths.iter().map(move |&depth| set(kind, depth));
+    let of_kind = |&kind| depths.iter().map(move |&depth| (kind, depth));
     let sets: Vec<Set> = arguments.kinds.iter().flat_map(of_kind).collect();
     for player in &players {
         let network = solver::open(player)?;
@@ -151,7 +141,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
             eprintln!("{player} takes no examples, so it is not shown those of a task");
         }
         for &set in &sets {
-            let drawn = draw(set, arguments.problems, arguments.seed)?;
+            let drawn = draw(set, &rules, arguments.problems, arguments.seed)?;
             let starts: Vec<GeneratorGame> = drawn.iter().map(|problem| network.posed(&problem.0)).collect();
             for &visits in &arguments.visits {
                 let (attempts, seconds) = solve(&network, &starts, visits, arguments.seed)?;
@@ -161,8 +151,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         }
     }
     let ratio = |&set: &Set| Ratio {
-        kind: set.kind,
-        depth: set.depth,
+        kind: set.0,
+        depth: set.1,
         ratio: ratio(&results, set, &arguments),
     };
     let few_visits_over_uniform = sets.iter().map(ratio).collect();
@@ -199,17 +189,16 @@ pub fn solve(
 }
 
 /// Draws problems, each with the length of its known solution.
-fn draw(set: Set, count: u64, seed: u64) -> anyhow::Result<Vec<(GeneratorGame, usize)>> {
-    let depth = set.depth;
+fn draw(
+    (kind, depth): Set,
+    rules: &Rules,
+    count: u64,
+    seed: u64,
+) -> anyhow::Result<Vec<(GeneratorGame, usize)>> {
     let rules = Rules {
-        illegal: match set.illegal {
-            FailingMoves::Oops => Illegal::Oops,
-            FailingMoves::Strict => Illegal::Strict,
-        },
-        pairs: if set.kind == Kind::Pair { 100 } else { 0 },
-        tasks: if set.kind == Kind::Task { 100 } else { 0 },
-        drawings: set.drawings,
-        ..Rules::default()
+        pairs: if kind == Kind::Pair { 100 } else { 0 },
+        tasks: if kind == Kind::Task { 100 } else { 0 },
+        ..rules.clone()
     };
     (0..count)
         .map(|game| {
@@ -223,7 +212,7 @@ fn draw(set: Set, count: u64, seed: u64) -> anyhow::Result<Vec<(GeneratorGame, u
 
 fn measured(
     player: &str,
-    (set, visits): (Set, u32),
+    ((kind, depth), visits): (Set, u32),
     attempts: &[Attempt],
     known: impl Iterator<Item = usize>,
     seconds: f64,
@@ -235,8 +224,8 @@ fn measured(
     let share = |sum: u64| sum as f64 / attempts.len().max(1) as f64;
     Measured {
         player: player.into(),
-        kind: set.kind,
-        depth: set.depth,
+        kind,
+        depth,
         visits,
         solved: count as u64,
         solve_rate: share(count as u64),
@@ -253,7 +242,7 @@ fn ratio(results: &[Measured], set: Set, arguments: &Arguments) -> Option<f64> {
     let (few, many) = (arguments.visits.iter().min()?, arguments.visits.iter().max()?);
     let solved = |player: &str, visits: u32| {
         let found = results.iter().find(|measured| {
-            let same = measured.kind == set.kind && measured.depth == set.depth;
+            let same = (measured.kind, measured.depth) == set;
             same && measured.player == player && measured.visits == visits
         });
         found.map(|measured| measured.solved as f64)
@@ -269,13 +258,11 @@ mod tests {
     #[test]
     fn held_out_problems_are_of_the_requested_kind() {
         for kind in [Kind::Draw, Kind::Pair, Kind::Task] {
-            let set = Set {
-                kind,
-                depth: 4,
-                illegal: FailingMoves::Strict,
+            let rules = Rules {
                 drawings: 100,
+                ..Rules::default()
             };
-            for (start, _) in draw(set, 10, 3).unwrap() {
+            for (start, _) in draw((kind, 4), &rules, 10, 3).unwrap() {
                 assert!(start.problem().is_held_out());
                 assert_eq!(start.problem().second_target().is_some(), kind != Kind::Draw);
                 assert_eq!(!start.examples().is_empty(), kind == Kind::Task);
@@ -286,13 +273,12 @@ mod tests {
     #[test]
     fn deeper_problems_are_harder_and_counts_add_up() {
         let solved = |depth, visits| {
-            let set = Set {
-                kind: Kind::Draw,
-                depth,
-                illegal: FailingMoves::Oops,
-                drawings: 0,
+            let set = (Kind::Draw, depth);
+            let rules = Rules {
+                illegal: Illegal::Oops,
+                ..Rules::default()
             };
-            let problems = draw(set, 20, 7).unwrap();
+            let problems = draw(set, &rules, 20, 7).unwrap();
             assert!(problems.iter().all(|(start, _)| start.problem().is_held_out()));
             let starts: Vec<GeneratorGame> = problems.iter().map(|problem| problem.0.clone()).collect();
             let network = solver::open("uniform").unwrap();

@@ -56,7 +56,7 @@ enum Benchmark {
     Direct(harness::direct::Arguments),
     /// Internal: the inference server with a simulated device.
     #[command(hide = true)]
-    Device(selfplay::device::Arguments),
+    Device(service::role::Arguments),
 }
 
 fn main() -> ExitCode {

@@ -219,7 +219,7 @@ fn decide(
         exact_leaves: settings.exact_leaves && visits > 0,
         ..settings.clone()
     };
-    Ok(decide_all(&mut *searches, &states, &settings, seed, AT_ONCE)?)
+    decide_all(&mut *searches, &states, &settings, seed, AT_ONCE)
 }
 
 /// Returns the action that a proof or a Gumbel root chose, or else the most visited action, ties broken by the highest prior; with 0

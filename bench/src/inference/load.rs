@@ -231,27 +231,23 @@ impl Stream {
         let share = self.number as f64 / self.load.streams as f64;
         let mut ticks = tokio::time::interval_at((Instant::now() + interval.mul_f64(share)).into(), interval);
         let mut due_at = std::collections::HashMap::new();
-        loop {
+        let mut is_over = false;
+        while !is_over || !due_at.is_empty() {
             tokio::select! {
                 reply = receive(replies) => {
                     let reply = reply?;
                     let due = due_at.remove(&reply.id).context("a reply without a request")?;
                     self.take(&reply, due)?;
                 }
-                due = ticks.tick(), if due_at.len() < OPEN_IN_FLIGHT => {
+                due = ticks.tick(), if !is_over && due_at.len() < OPEN_IN_FLIGHT => {
                     let id = self.send(sender, number).await?;
                     due_at.insert(id, due.into_std());
                 }
-                changed = self.pace.changed() => {
+                changed = self.pace.changed(), if !is_over => {
                     changed?;
-                    break;
+                    is_over = true;
                 }
             }
-        }
-        while !due_at.is_empty() {
-            let reply = receive(replies).await?;
-            let due = due_at.remove(&reply.id).context("a reply without a request")?;
-            self.take(&reply, due)?;
         }
         Ok(())
     }

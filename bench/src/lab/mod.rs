@@ -28,7 +28,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-use self::{experiment::Experiment, report::Points, state::RunState};
+use self::{experiment::Experiment, report::Printed, state::RunState};
 use crate::harness::child::Killed;
 
 const POLL: Duration = Duration::from_millis(200);
@@ -90,13 +90,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     // Other arms may play against the first one, so its runs come before theirs.
     let mut waiting = [Vec::new(), Vec::new()];
-    let mut points = Points::default();
+    let mut printed = Vec::new();
     // The seeds come one after the other, so that an unfinished experiment has complete comparisons.
     for &seed in &experiment.seeds {
         for arm in &experiment.arms {
             let path = place(&arm.name, seed);
             if arguments.json {
-                points.add(&arm.name, seed, path.clone());
+                printed.push(Printed {
+                    arm: arm.name.clone(),
+                    seed,
+                    folder: path.clone(),
+                    count: 0,
+                });
             }
             if !RunState::read(&path)?.is_complete {
                 let group = usize::from(!experiment.is_control(&arm.name));
@@ -124,7 +129,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         start(&arguments.file, &folder, run, path, progress)
     };
     for group in waiting {
-        make(group, jobs, begin, || points.print_new())?;
+        make(group, jobs, begin, || report::print_new(&mut printed))?;
     }
     let results = report::read(&experiment, place)?;
     say(format!("\n{}", report::write(&experiment, &results, &folder)?));

@@ -1,5 +1,5 @@
 //! The results of an experiment: a table as Markdown, everything as JSON ([`write`]), and with `minuet lab --json` one line of JSON for
-//! each measured result of a run ([`Points`]).
+//! each measured result of a run ([`print_new`]).
 
 use std::{
     fs,
@@ -188,48 +188,35 @@ pub fn claim(folder: &Path, file: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// A run whose measurements are printed.
-struct Printed {
-    arm: String,
-    seed: u64,
-    folder: PathBuf,
+/// A run whose measurements are printed, each once, as soon as the run has kept it.
+pub struct Printed {
+    /// Name of the arm.
+    pub arm: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Folder of the run.
+    pub folder: PathBuf,
     /// Number of measurements printed so far.
-    count: usize,
+    pub count: usize,
 }
 
-/// The runs of an experiment whose measurements are printed, each once, as soon as the run has kept it.
-#[derive(Default)]
-pub struct Points(Vec<Printed>);
-
-impl Points {
-    /// Adds the run in `folder`.
-    pub fn add(&mut self, arm: &str, seed: u64, folder: PathBuf) {
-        self.0.push(Printed {
-            arm: arm.into(),
-            seed,
-            folder,
-            count: 0,
-        });
-    }
-
-    /// Prints the measurements that the runs have kept since the last call. The first call prints all earlier ones.
-    ///
-    /// # Errors
-    /// The state of a run cannot be read, or standard output cannot be written.
-    pub fn print_new(&mut self) -> anyhow::Result<()> {
-        for run in &mut self.0 {
-            let state = RunState::read(&run.folder)?;
-            let mut out = io::stdout().lock();
-            for rated in state.ratings.iter().skip(run.count) {
-                for point in points(&run.arm, run.seed, rated)? {
-                    writeln!(out, "{}", Value::Object(point))?;
-                }
-                out.flush()?;
-                run.count += 1;
+/// Prints the measurements that the runs have kept since the last call. The first call prints all earlier ones.
+///
+/// # Errors
+/// The state of a run cannot be read, or standard output cannot be written.
+pub fn print_new(runs: &mut [Printed]) -> anyhow::Result<()> {
+    for run in runs {
+        let state = RunState::read(&run.folder)?;
+        let mut out = io::stdout().lock();
+        for rated in state.ratings.iter().skip(run.count) {
+            for point in points(&run.arm, run.seed, rated)? {
+                writeln!(out, "{}", Value::Object(point))?;
             }
+            out.flush()?;
+            run.count += 1;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Returns one line for each opponent of a measurement. In an experiment without opponents it is one line, whose `reference` is

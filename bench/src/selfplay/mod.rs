@@ -20,10 +20,7 @@ use network::ModelName;
 use serde::Serialize;
 use service::role::Role;
 
-use self::{
-    device::Pace,
-    system::{Sample, System},
-};
+use self::system::{Sample, System};
 use crate::harness::report;
 
 /// Arguments of `minuet bench selfplay`.
@@ -51,10 +48,10 @@ pub struct Arguments {
     /// Visits per move. [default: those of a new run of the game]
     #[arg(long)]
     visits: Option<u32>,
-    /// Answer batches by a simulated device that takes FIXED microseconds and ROW for each row, e.g. 300+2, and uses no core
-    /// meanwhile, as a GPU. Without it, the network is evaluated.
-    #[arg(long, value_name = "FIXED+ROW")]
-    device_pace: Option<Pace>,
+    /// Answer batches by a simulated device as fast as a GPU (300 µs and 2 µs for each row), which uses no core meanwhile. Without
+    /// it, the network is evaluated.
+    #[arg(long)]
+    simulated_device: bool,
     /// Set another key of the run's configuration, e.g. --set actor.games_per_thread=128. May be repeated.
     #[arg(long = "set", value_name = "SECTION.KEY=VALUE")]
     overrides: Vec<Override>,
@@ -74,11 +71,8 @@ struct Report {
     game: String,
     /// Version of the network, or `random weights` with its blocks and filters.
     network: String,
-    /// Execution provider of the network.
+    /// Execution provider of the network, or `simulated`.
     provider: String,
-    /// Pace of the simulated device, in microseconds for a batch and for a row; none: the network is evaluated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    device_pace: Option<String>,
     cores: usize,
     /// Threads that compute a batch each, and the measured speeds from which the server has chosen them.
     inference_threads: u32,
@@ -158,10 +152,10 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     let batch_positions = server("minuet_inference_batch_positions_total");
     let batches = server("minuet_inference_batches_total");
     let slots = server("minuet_inference_batch_slots_total");
-    let device_seconds = match arguments.device_pace {
+    let device_seconds = match arguments.simulated_device {
         // The server's own clock counts the wait for the device too.
-        Some(pace) => pace.seconds(batches, slots),
-        None => server("minuet_inference_device_seconds_sum"),
+        true => device::seconds(batches, slots),
+        false => server("minuet_inference_device_seconds_sum"),
     };
     let (config, model) = (&system.config, &system.model);
     let (all_cores, largest_batch) = (service::process::cores(), config.inference.largest_batch());
@@ -172,7 +166,6 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
         game: arguments.game.clone(),
         network: system.network.clone(),
         provider: model.provider.clone(),
-        device_pace: arguments.device_pace.map(|pace| pace.to_string()),
         cores: all_cores,
         inference_threads: model.threads,
         thread_speeds: speeds

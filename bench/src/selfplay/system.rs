@@ -63,13 +63,11 @@ impl System {
         fs::write(&file, template(&config))?;
         let start = |role| RoleProcess::start(role, ["--config".as_ref(), file.as_os_str()], arguments.logs);
         let store = start(Role::ReplayStore)?;
-        let mut server = match arguments.device_pace {
-            None => start(Role::InferenceServer)?,
-            Some(pace) => {
+        let mut server = match arguments.simulated_device {
+            false => start(Role::InferenceServer)?,
+            true => {
                 let mut command = Command::new(std::env::current_exe()?);
-                command
-                    .args(["device", "--pace", &pace.to_string(), "--config"])
-                    .arg(&file);
+                command.args(["device", "--config"]).arg(&file);
                 RoleProcess::spawn(Role::InferenceServer, command, arguments.logs)?
             }
         };
@@ -139,7 +137,7 @@ fn new_config(arguments: &Arguments, folder: &Path) -> anyhow::Result<RunConfig>
     for (key, free) in keys.into_iter().zip(free_addresses(keys.len())?) {
         settings.push(Override::text(key, &free.to_string())?);
     }
-    if arguments.device_pace.is_some() {
+    if arguments.simulated_device {
         // So the other settings are chosen as for a GPU. The simulated device replaces the provider itself.
         settings.push(Override::text("inference.provider", "cuda")?);
     }
@@ -240,10 +238,10 @@ mod tests {
 
     #[test]
     fn a_simulated_device_is_given_work_as_a_gpu() {
-        let (real, simulated) = (config(""), config("--device-pace 300+2"));
+        let (real, simulated) = (config(""), config("--simulated-device"));
         assert_eq!(real.inference.largest_batch(), 128);
         assert_eq!(simulated.inference.largest_batch(), 2048);
-        let set = config("--device-pace 300+2 --set inference.max_batch=64");
+        let set = config("--simulated-device --set inference.max_batch=64");
         assert_eq!(set.inference.largest_batch(), 64);
     }
 
