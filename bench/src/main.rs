@@ -60,6 +60,7 @@ enum Benchmark {
 }
 
 fn main() -> ExitCode {
+    service::end_if_output_fails("minuet bench");
     match run(Benchmark::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -74,6 +74,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    service::end_if_output_fails("minuet");
     let command = CommandLine::parse().command;
     if matches!(
         command,

@@ -1,4 +1,4 @@
-//! Errors: [`chain`] displays one with all its sources, [`contain`] makes one of a panic.
+//! Errors: [`chain`] displays one with all its sources, [`contain`] makes one of a panic, [`end_if_output_fails`] ends a command.
 //!
 //! A panic ends the process of a role ([`crate::role`]), because the loss of a thread could stay unnoticed. A library that
 //! panics instead of returning an error is called in [`contain`]: the panic is logged, and the caller gets its message.
@@ -8,7 +8,9 @@ use std::{
     cell::Cell,
     error::Error,
     fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
+    io::{self, Write as _},
+    panic::{self, AssertUnwindSafe, catch_unwind},
+    process,
 };
 
 /// Displays an error and all its sources, separated by colons. An error's own message does not contain its source.
@@ -51,6 +53,25 @@ pub fn contain<T>(call: impl FnOnce() -> T) -> Result<T, String> {
 /// True if the current thread runs inside [`contain`].
 pub fn is_contained() -> bool {
     DEPTH.get() > 0
+}
+
+/// Makes a write to standard output that fails end the process with one line on standard error and exit code 1. Without this, `print!`
+/// panics with a backtrace. `program` is the beginning of the line.
+pub fn end_if_output_fails(program: &'static str) {
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |what| {
+        let message = message(what.payload());
+        let Some(reason) = message.strip_prefix("failed printing to stdout: ") else {
+            return before(what);
+        };
+        // Standard error may be full too.
+        let _ = writeln!(
+            io::stderr(),
+            "{program}: cannot write to standard output: {reason}"
+        );
+        #[expect(clippy::disallowed_methods, reason = "the output is the command's purpose")]
+        process::exit(1)
+    }));
 }
 
 fn message(panic: &(dyn Any + Send)) -> String {

@@ -37,4 +37,4 @@ pub mod telemetry;
 #[path = "telemetry/absent.rs"]
 pub mod telemetry;
 
-pub use errors::{chain, contain};
+pub use errors::{chain, contain, end_if_output_fails};

@@ -80,9 +80,10 @@ impl Follower {
     pub async fn run(mut self, ending: CancellationToken) -> anyhow::Result<()> {
         let repository = Repository::open(&self.config.checkpoints.store)?;
         let poll = Duration::from_millis(self.config.checkpoints.poll_ms);
+        let session = Session::new(self.config.clone(), &repository).await;
         let published = repository.watch(LATEST, poll);
         let promoted = repository.watch(BEST, poll);
-        let work = self.work(published, promoted);
+        let work = self.work(session, published, promoted);
         tokio::select! {
             ended = work => ended,
             () = ending.cancelled() => Ok(()),
@@ -91,10 +92,10 @@ impl Follower {
 
     async fn work(
         &mut self,
+        mut session: Session,
         mut published: BoxStream<'static, checkpoints::Manifest>,
         mut promoted: BoxStream<'static, checkpoints::Manifest>,
     ) -> anyhow::Result<()> {
-        let mut session = Session::new(self.config.clone());
         let mut observer = Observer::new(&self.config, Vec::new())?;
         let mut ticks = tokio::time::interval(INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

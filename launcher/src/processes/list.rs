@@ -5,6 +5,7 @@
 
 use std::{
     fs, io,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -40,26 +41,39 @@ pub struct ProcessList {
     path: PathBuf,
     /// Identifier of this boot of the machine: numbers and ticks start anew with the next one.
     boot: String,
+    /// Device and inode of the run's folder. They differ in a copy of the folder, whose processes are those of the other folder.
+    folder: (u64, u64),
     processes: Vec<ListedProcess>,
+    /// Processes in a list that was copied with its folder.
+    #[serde(skip)]
+    strangers: Vec<ListedProcess>,
 }
 
 impl ProcessList {
-    /// Reads the list in the run's folder. A missing or unreadable file is an empty list.
+    /// Reads the list in the run's folder. A missing or unreadable file is an empty list, and so is the copy of another folder's list.
     pub fn open(run: &Path) -> Self {
         let path = run.join("processes.json");
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let boot = boot.trim().to_owned();
         let written = fs::read(&path).ok();
         let written: Option<Self> = written.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        let processes = written
-            .filter(|written| written.boot == boot)
-            .unwrap_or_default()
-            .processes;
+        let folder = fs::metadata(run).map_or((0, 0), |folder| (folder.dev(), folder.ino()));
+        let mut list = written.filter(|written| written.boot == boot).unwrap_or_default();
+        if list.folder != folder {
+            list.strangers = std::mem::take(&mut list.processes);
+            list.strangers.retain(ListedProcess::is_running);
+        }
         Self {
             path,
             boot,
-            processes,
+            folder,
+            ..list
         }
+    }
+
+    /// Returns the running processes of the folder of which this one is a copy.
+    pub fn strangers(&self) -> &[ListedProcess] {
+        &self.strangers
     }
 
     /// Waits until the listed processes have ended, and kills those that take too long. Calls `waiting` once for each.
@@ -146,6 +160,25 @@ mod tests {
         };
         tokio::join!(waiting, ending);
         assert_eq!(waited_for, ["actor-1"]);
+    }
+
+    #[tokio::test]
+    async fn processes_of_a_folder_are_left_alone_by_its_copy() {
+        let (run, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut list = ProcessList::open(run.path());
+        list.started("actor-1", std::process::id()).unwrap();
+        fs::copy(
+            run.path().join("processes.json"),
+            copy.path().join("processes.json"),
+        )
+        .unwrap();
+        let mut copied = ProcessList::open(copy.path());
+        assert_eq!(copied.strangers(), list.processes);
+        // Returns at once, and would otherwise kill this process.
+        copied.wait_for_left_overs(|known| panic!("{known:?}")).await;
+        copied.started("actor-1", std::process::id()).unwrap();
+        assert_eq!(ProcessList::open(copy.path()).processes.len(), 1);
+        assert_eq!(ProcessList::open(run.path()).strangers(), []);
     }
 
     #[test]

@@ -1,150 +1,233 @@
 //! [`Screen`]: shows the run as a table on a terminal, as lines of text, or as lines of JSON.
 
 pub mod figures;
+mod printer;
 mod rows;
 pub(crate) mod text;
 
 use std::{
+    convert::Infallible,
+    env,
     io::{self, IsTerminal, Write},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+        mpsc::{self, Receiver, SyncSender},
+    },
+    thread,
     time::Duration,
 };
 
-use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::{
-    event::{self, Event},
-    watch::Summary,
-};
+use crate::{event::Event, watch::Summary};
+use printer::{Form, Printer};
 
 /// Time between two lines of figures.
 const INTERVAL: Duration = Duration::from_secs(10);
+/// Events and figures that may wait for the output. Later ones are lost.
+const WAITING: usize = 256;
+/// Time limit for the last lines to be written.
+const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// Shows a run on standard output.
+/// Shows a run on standard output. A thread of its own writes, so an output that blocks or fails neither delays nor ends the run:
+/// what cannot be written is lost, and the number of lost lines is shown when the output works again.
 pub struct Screen {
-    form: Form,
+    /// `None` while this is dropped.
+    shown: Option<SyncSender<Shown>>,
+    /// Never receives anything; disconnected when the thread has ended.
+    ended: Receiver<Infallible>,
+    losses: Arc<Losses>,
+    is_table: bool,
     began: Instant,
-    /// Time at which figures were printed last.
-    printed: Instant,
+    /// Time at which figures were shown last.
+    printed: Option<Instant>,
 }
 
-enum Form {
-    Table(Table),
-    Lines,
-    Json,
+/// An event or figures, and the time since the start.
+struct Shown(Duration, What);
+
+enum What {
+    Event(Event),
+    Figures(Box<Summary>),
+    /// The last event.
+    Last(Event),
+}
+
+/// Output that was lost.
+#[derive(Default)]
+struct Losses {
+    /// Number of events and figures that were lost since the output last worked.
+    count: AtomicU64,
+    /// Reason of the first failure, until [`Screen::failure`] returns it.
+    failure: Mutex<Option<String>>,
 }
 
 impl Screen {
-    /// Chooses the form: lines of JSON if `json`, else a table if the output is a terminal, else lines of text.
-    pub fn new(json: bool) -> Self {
+    /// Chooses the form: lines of JSON if `json`, else a table if the output is a terminal that can move its cursor, else lines of text.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn new(json: bool) -> io::Result<Self> {
+        let can_move = env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
         let form = match json {
             true => Form::Json,
-            false if io::stdout().is_terminal() => Form::Table(Table::new()),
+            false if can_move && io::stdout().is_terminal() => Form::table(),
             false => Form::Lines,
         };
-        let now = Instant::now();
-        Self {
-            form,
-            began: now,
-            printed: now,
-        }
+        Self::on(form, Box::new(io::stdout()))
+    }
+
+    fn on(form: Form, out: Box<dyn Write + Send>) -> io::Result<Self> {
+        let is_table = matches!(form, Form::Table(_));
+        let (shown, to_show) = mpsc::sync_channel(WAITING);
+        let (has_ended, ended) = mpsc::channel::<Infallible>();
+        let losses = Arc::new(Losses::default());
+        let mut printer = Printer::new(form, out, losses.clone());
+        thread::Builder::new().name("screen".into()).spawn(move || {
+            let _has_ended = has_ended;
+            to_show.iter().for_each(|shown| printer.show(shown));
+        })?;
+        Ok(Self {
+            shown: Some(shown),
+            ended,
+            losses,
+            is_table,
+            began: Instant::now(),
+            printed: None,
+        })
     }
 
     /// Shows an event.
-    ///
-    /// # Errors
-    /// The output is closed.
-    pub fn event(&self, event: &Event) -> io::Result<()> {
-        match &self.form {
-            Form::Json => print(&event::entry(event, Vec::new())?.to_string()),
-            Form::Lines => text::lines(event)
-                .iter()
-                .try_for_each(|line| print(&format!("{} {line}", self.clock()))),
-            Form::Table(table) => text::lines(event)
-                .iter()
-                .try_for_each(|line| table.print(&format!("{} {line}", self.clock()))),
-        }
+    pub fn event(&self, event: &Event) {
+        self.show(What::Event(event.clone()));
     }
 
     /// Shows the figures. Lines are printed every ten seconds, a table is always updated.
-    ///
-    /// # Errors
-    /// The output is closed.
-    pub fn summary(&mut self, summary: Summary) -> io::Result<()> {
-        if let Form::Table(table) = &mut self.form {
-            table.show(&rows::rows(&summary));
-            return Ok(());
-        }
-        if self.printed.elapsed() < INTERVAL {
-            return Ok(());
-        }
-        self.printed = Instant::now();
-        match self.form {
-            Form::Lines => print(&format!("{} {}", self.clock(), rows::line(&summary))),
-            _ => self.event(&Event::Summary(Box::new(summary))),
+    pub fn summary(&mut self, summary: Summary) {
+        let is_due = self.printed.is_none_or(|printed| printed.elapsed() >= INTERVAL);
+        if self.is_table || is_due {
+            self.printed = Some(Instant::now());
+            self.show(What::Figures(Box::new(summary)));
         }
     }
 
-    /// Stops updating the table; its last rows stay on the terminal.
-    pub fn close(&mut self) {
-        if let Form::Table(table) = &mut self.form {
-            table.close();
+    fn show(&self, what: What) {
+        let shown = Shown(self.began.elapsed(), what);
+        if self
+            .shown
+            .as_ref()
+            .is_none_or(|screen| screen.try_send(shown).is_err())
+        {
+            self.losses.add("it is blocked");
         }
     }
 
-    fn clock(&self) -> String {
-        figures::clock(self.began.elapsed())
+    /// Returns the reason why output was lost, once.
+    pub fn failure(&self) -> Option<String> {
+        self.losses.failure.lock().take()
+    }
+
+    /// Shows the last event. The rows of the table stay on the terminal.
+    pub fn close(self, last: &Event) {
+        self.show(What::Last(last.clone()));
     }
 }
 
-fn print(line: &str) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{line}")?;
-    stdout.flush()
+impl Drop for Screen {
+    /// Waits until everything is written, but not long for an output that blocks.
+    fn drop(&mut self) {
+        self.shown = None;
+        // Disconnected, or the time is up.
+        let _ = self.ended.recv_timeout(LAST_LINES);
+    }
 }
 
-/// A table at the lower end of a terminal.
-struct Table {
-    all: MultiProgress,
-    rows: Vec<ProgressBar>,
-}
-
-impl Table {
-    /// Creates an empty table on standard output.
-    fn new() -> Self {
-        Self {
-            all: MultiProgress::with_draw_target(ProgressDrawTarget::stdout()),
-            rows: Vec::new(),
+impl Losses {
+    fn add(&self, reason: &str) {
+        if self.count.fetch_add(1, Ordering::SeqCst) == 0 {
+            *self.failure.lock() = Some(reason.to_owned());
         }
     }
+}
 
-    /// Prints a line above the table.
-    fn print(&self, line: &str) -> io::Result<()> {
-        self.all.println(line)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An output that blocks until it is released, and then fails or works.
+    struct Output {
+        released: Receiver<()>,
+        fails: Arc<AtomicU64>,
+        written: Arc<Mutex<String>>,
     }
 
-    /// Replaces the rows.
-    fn show(&mut self, rows: &[String]) {
-        while self.rows.len() > rows.len() {
-            if let Some(row) = self.rows.pop() {
-                row.finish_and_clear();
-                self.all.remove(&row);
+    impl Write for Output {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            // An error means that it is released forever.
+            let _ = self.released.recv();
+            if self.fails.load(Ordering::SeqCst) > 0 {
+                self.fails.fetch_sub(1, Ordering::SeqCst);
+                return Err(io::Error::from(io::ErrorKind::StorageFull));
             }
+            self.written.lock().push_str(&String::from_utf8_lossy(bytes));
+            Ok(bytes.len())
         }
-        while self.rows.len() < rows.len() {
-            // The message alone: indicatif cuts it to the terminal's width.
-            let style =
-                ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_bar());
-            self.rows
-                .push(self.all.add(ProgressBar::new(0).with_style(style)));
-        }
-        for (row, text) in self.rows.iter().zip(rows) {
-            row.set_message(text.clone());
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
         }
     }
 
-    /// Stops updating; the rows stay on the terminal.
-    fn close(&mut self) {
-        self.rows.drain(..).for_each(|row| row.abandon());
+    fn warning(text: &str) -> Event {
+        Event::Warning { text: text.into() }
+    }
+
+    #[test]
+    fn an_output_that_blocks_delays_nothing_and_the_lost_lines_are_counted() {
+        let (release, released) = mpsc::channel();
+        let written = Arc::new(Mutex::default());
+        let output = Output {
+            released,
+            fails: Arc::default(),
+            written: written.clone(),
+        };
+        let screen = Screen::on(Form::Lines, Box::new(output)).unwrap();
+        (0..2 * WAITING).for_each(|_| screen.event(&warning("early")));
+        assert_eq!(screen.failure().unwrap(), "it is blocked");
+        assert_eq!(screen.failure(), None);
+        drop(release);
+        while !written.lock().contains("lost") {
+            thread::yield_now();
+        }
+        screen.close(&warning("last"));
+        let written = written.lock();
+        let early = written.lines().filter(|line| line.contains("early")).count();
+        assert!((WAITING..WAITING + 2).contains(&early), "{early}");
+        let lost = format!("{} lines of output are lost", 2 * WAITING - early);
+        assert!(written.contains(&lost), "{written}");
+        assert!(written.ends_with("last\n"));
+    }
+
+    #[test]
+    fn an_output_that_fails_loses_lines_and_nothing_else() {
+        let written = Arc::new(Mutex::default());
+        let output = Output {
+            released: mpsc::channel().1,
+            fails: Arc::new(AtomicU64::new(2)),
+            written: written.clone(),
+        };
+        let screen = Screen::on(Form::Lines, Box::new(output)).unwrap();
+        for text in ["first", "second"] {
+            screen.event(&warning(text));
+        }
+        screen.close(&warning("third"));
+        let written = written.lock();
+        assert!(
+            !written.contains("first") && written.ends_with("third\n"),
+            "{written}"
+        );
+        assert!(written.contains("lines of output are lost"), "{written}");
     }
 }

@@ -1,6 +1,6 @@
 //! Runs `minuet up`: starts everything, watches until something ends the run, stops in order.
 
-use std::{collections::BTreeMap, io, path::Path, pin::pin, time::Duration};
+use std::{collections::BTreeMap, path::Path, pin::pin, time::Duration};
 
 use anyhow::{Context, bail};
 use checkpoints::{BEST, LATEST, Repository};
@@ -30,7 +30,7 @@ type Reason = Result<String, String>;
 /// Runs `minuet up` until a signal, the time limit or a failed process ends it.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut signals = Signals::new()?;
-    let mut screen = Screen::new(arguments.json);
+    let mut screen = Screen::new(arguments.json).context("cannot start a thread")?;
     let overrides = arguments.overrides()?;
     let folder = RunFolder::open(&arguments.folder(), arguments.game.as_deref(), &overrides)?;
     let mut plan = Plan::new(&folder, &overrides, usize::from(arguments.actors))?;
@@ -41,25 +41,25 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
             .context("cannot find a port for the studio")?;
         screen.event(&Event::Studio {
             url: format!("http://{address}/"),
-        })?;
+        });
     }
     let repository = Repository::open(&plan.config.checkpoints.store)?;
     let observer = Observer::new(&plan.config, plan.members())?;
-    let mut session = Session::new(plan.config.clone());
+    let mut session = Session::new(plan.config.clone(), &repository).await;
     Addresses::of_plan(&plan)
         .write(folder.path())
         .context("cannot write the run's addresses")?;
     let started = started(&plan, &folder);
-    screen.event(&started)?;
+    screen.event(&started);
     journal.event(&started);
     if let Some(kept) = &plan.choices {
         let chosen = Event::chosen(kept, true);
-        screen.event(&chosen)?;
+        screen.event(&chosen);
         journal.event(&chosen);
     }
 
     let list = tokio::select! {
-        list = wait_for_left_overs_of(folder.path(), &mut screen) => list?,
+        list = wait_for_left_overs_of(folder.path(), &screen) => list,
         name = signals.next() => bail!("{name} before anything was started"),
     };
     let (mut groups, mut events) =
@@ -80,9 +80,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
             arguments.limit,
         )
         .await;
-    // The run stops in order even if the output is closed.
     let (Ok(text) | Err(text)) = reason.clone();
-    let _ = show.event(&Event::Stopping { reason: text });
+    show.event(&Event::Stopping { reason: text });
     let kept = tokio::select! {
         kept = show.until_all_stopped(&mut groups, &folder, &observer, &repository) => kept,
         name = signals.next() => bail!("{name} again: stopped at once"),
@@ -90,11 +89,10 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     if let Err(error) = groups.ended().await {
         // The next start notices by itself that they have ended.
         let text = format!("cannot update the list of processes: {error}");
-        let _ = screen.event(&Event::Warning { text });
+        screen.event(&Event::Warning { text });
     }
-    screen.close();
     journal.event(&kept);
-    let _ = screen.event(&kept);
+    screen.close(&kept);
     reason.map(drop).map_err(anyhow::Error::msg)
 }
 
@@ -116,17 +114,21 @@ fn started(plan: &Plan, folder: &RunFolder) -> Event {
     }
 }
 
-async fn wait_for_left_overs_of(run: &Path, screen: &mut Screen) -> io::Result<ProcessList> {
+async fn wait_for_left_overs_of(run: &Path, screen: &Screen) -> ProcessList {
     let mut list = ProcessList::open(run);
-    let mut shown = Ok(());
+    for stranger in list.strangers() {
+        let text = format!(
+            "processes.json is a copy of another folder's: the {} there (process {}) is left alone",
+            stranger.name, stranger.pid
+        );
+        screen.event(&Event::Warning { text });
+    }
     let waiting = list.wait_for_left_overs(|known| {
         let (name, pid) = (known.name.clone(), known.pid);
-        if shown.is_ok() {
-            shown = screen.event(&Event::LeftOver { name, pid });
-        }
+        screen.event(&Event::LeftOver { name, pid });
     });
     waiting.await;
-    shown.map(|()| list)
+    list
 }
 
 /// Shows the run while it is at work and while it stops.
@@ -139,17 +141,23 @@ struct Show<'a> {
 
 impl Show<'_> {
     /// Shows an event and records it.
-    fn event(&mut self, event: &Event) -> io::Result<()> {
+    fn event(&mut self, event: &Event) {
         let warning = self.journal.event(event);
-        self.screen.event(event)?;
-        warning.map_or(Ok(()), |warning| self.screen.event(&warning))
+        [Some(event), warning.as_ref()]
+            .into_iter()
+            .flatten()
+            .for_each(|event| self.screen.event(event));
     }
 
     /// Shows figures and records them.
-    fn summary(&mut self, summary: Summary) -> io::Result<()> {
+    fn summary(&mut self, summary: Summary) {
         let warning = self.journal.summary(&summary);
-        self.screen.summary(summary)?;
-        warning.map_or(Ok(()), |warning| self.screen.event(&warning))
+        self.screen.summary(summary);
+        warning.iter().for_each(|warning| self.screen.event(warning));
+        if let Some(error) = self.screen.failure() {
+            let text = format!("standard output cannot be written ({error}); the run continues without it");
+            self.journal.event(&Event::Warning { text });
+        }
     }
 
     async fn until_it_ends(
@@ -172,7 +180,7 @@ impl Show<'_> {
         let mut observations = observe_regularly(observer.clone(), known_pids);
         let mut time_is_up = pin!(sleep(limit));
         loop {
-            let shown = tokio::select! {
+            tokio::select! {
                 name = signals.next() => return Ok(name.into()),
                 () = &mut time_is_up => {
                     return Ok(format!("the time limit of {} is over", humantime::format_duration(limit.unwrap_or_default())));
@@ -180,20 +188,21 @@ impl Show<'_> {
                 Some(event) = self.events.recv() => {
                     self.session.note(&event);
                     pids.send_replace(self.session.pids());
-                    let shown = self.event(&event);
-                    match event.failure() {
-                        Some(reason) => return Err(reason),
-                        None => shown,
+                    self.event(&event);
+                    if let Some(reason) = event.failure() {
+                        return Err(reason);
                     }
                 }
-                Some(manifest) = published.next() => match self.session.published(manifest) {
-                    Some(event) => self.event(&event),
-                    None => Ok(()),
-                },
-                Some(manifest) = promoted.next() => match self.session.promoted(&manifest) {
-                    Some(event) => self.event(&event),
-                    None => Ok(()),
-                },
+                Some(manifest) = published.next() => {
+                    if let Some(event) = self.session.published(manifest) {
+                        self.event(&event);
+                    }
+                }
+                Some(manifest) = promoted.next() => {
+                    if let Some(event) = self.session.promoted(&manifest) {
+                        self.event(&event);
+                    }
+                }
                 Some(observation) = observations.recv() => {
                     for member in &plan.processes {
                         // A failed rotation is tried again a second later.
@@ -207,12 +216,9 @@ impl Show<'_> {
                             events.push(Event::Warning { text });
                         }
                     }
-                    let shown = events.iter().try_for_each(|event| self.event(event));
-                    shown.and_then(|()| self.summary(summary))
+                    events.iter().for_each(|event| self.event(event));
+                    self.summary(summary);
                 }
-            };
-            if let Err(error) = shown {
-                return Ok(format!("the output is closed ({error})"));
             }
         }
     }
@@ -232,7 +238,7 @@ impl Show<'_> {
                 biased;
                 Some(event) = self.events.recv() => {
                     self.session.note(&event);
-                    let _ = self.event(&event);
+                    self.event(&event);
                 }
                 ended = &mut stopping => break ended,
             }

@@ -1,10 +1,13 @@
 //! State of a run since `minuet up` was started, and the events that follow from observations: [`Session`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use checkpoints::Manifest;
+use checkpoints::{LATEST, Manifest, Repository};
 use config::RunConfig;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::{
     event::{Event, StoppedRun},
@@ -13,12 +16,13 @@ use crate::{
     watch::{self, Beginning, Checkpoint, History, Observation, Summary, limit},
 };
 
+/// Time limit for the store of checkpoints to answer at the start.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// State of the run.
 pub struct Session {
     config: RunConfig,
     began: Instant,
-    /// Start of `minuet up`, in milliseconds since the Unix epoch.
-    began_ms: u64,
     started: BTreeMap<String, (u32, Instant)>,
     ready: BTreeSet<String>,
     history: History,
@@ -33,17 +37,18 @@ pub struct Session {
 }
 
 impl Session {
-    /// Creates the state of a run that has just been started.
-    pub fn new(config: RunConfig) -> Self {
+    /// Creates the state of a run that has just been started. The newest checkpoint in `repository` is from before this start.
+    pub async fn new(config: RunConfig, repository: &Repository) -> Self {
+        let newest = timeout(STORE_TIMEOUT, repository.resolve(LATEST)).await;
+        let checkpoint = newest.ok().and_then(Result::ok);
         Self {
             config,
             began: Instant::now(),
-            began_ms: moment::now(),
             started: BTreeMap::new(),
             ready: BTreeSet::new(),
             history: watch::new_history(),
             beginning: None,
-            checkpoint: None,
+            checkpoint,
             serving: None,
             choices: None,
             best: None,
@@ -144,9 +149,10 @@ impl Session {
         events
     }
 
-    /// Updates the state with the newest checkpoint; returns an event unless the checkpoint is older than this start.
+    /// Updates the state with the newest checkpoint; returns an event unless the checkpoint is the one before.
     pub fn published(&mut self, manifest: Manifest) -> Option<Event> {
-        let is_new = manifest.created_at_ms >= self.began_ms;
+        let before = self.checkpoint.as_ref().map(|before| &before.version);
+        let is_new = before != Some(&manifest.version);
         let event = Event::checkpoint(&manifest, self.began.elapsed());
         self.checkpoint = Some(manifest);
         is_new.then_some(event)
@@ -181,5 +187,40 @@ impl Session {
     /// Seconds since `minuet up` was started.
     pub fn seconds(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use checkpoints::{Draft, MODEL};
+
+    use super::*;
+
+    async fn published(repository: &Repository, step: u64) -> Manifest {
+        let draft = Draft {
+            game: "chess".into(),
+            actions: 1,
+            layout: serde_json::json!({"entries": 1}),
+            step,
+            ..Draft::default()
+        };
+        let model = step.to_string().into();
+        let version = repository.publish(draft, vec![(MODEL, model)]).await.unwrap();
+        repository.set_label(LATEST, &version).await.unwrap();
+        repository.resolve(LATEST).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn checkpoints_after_the_start_are_events_whatever_the_clock_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::open(&folder.path().to_string_lossy()).unwrap();
+        let before = published(&repository, 1).await;
+        let mut session = Session::new(RunConfig::default(), &repository).await;
+        assert!(session.published(before).is_none());
+        let mut later = published(&repository, 2).await;
+        // The clock was set back.
+        later.created_at_ms = 1;
+        assert!(session.published(later.clone()).is_some());
+        assert!(session.published(later).is_none());
     }
 }

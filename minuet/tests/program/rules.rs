@@ -421,3 +421,29 @@ fn targets_and_examples_with_a_packed_clan_pose_a_problem() {
         assert!(error.starts_with("action 0") && error.contains(words), "{error}");
     }
 }
+
+#[test]
+fn a_command_whose_output_is_full_ends_with_one_line() {
+    for words in [
+        "perft --depth 1",
+        "plan --game chess --positions-per-day 1000",
+        "config",
+        "doctor",
+        "rules",
+    ] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = minuet(words);
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(full)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let _ = child.stdin.take().unwrap().write_all(b"{\"game\": \"chess\"}\n");
+        let done = child.wait_with_output().unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(1), "{words}: {said}");
+        assert!(said.contains("No space left on device"), "{words}: {said}");
+        assert_eq!(said.lines().count(), 1, "{words}: {said}");
+    }
+}

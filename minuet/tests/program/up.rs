@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    io::{BufRead, BufReader, Lines, Read},
+    io::{self, BufRead, BufReader, Lines, Read, Write as _},
     os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::{Child, ChildStdout, Command, Stdio},
@@ -10,12 +10,15 @@ use std::{
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::{
+    fs::{OFlags, fcntl_setfl},
+    process::{Pid, Signal, kill_process},
+};
 use serde_json::{Value, json};
 use service::{process, role::Role};
 use test_support::SmallDisk;
 
-use crate::support::program::{fails, minuet};
+use crate::support::program::{fails, minuet, printed};
 
 const ROLES: [Role; 4] = [
     Role::ReplayStore,
@@ -240,6 +243,73 @@ fn a_process_that_dies_is_restarted_and_its_log_quoted() {
 }
 
 #[test]
+fn a_run_continues_when_its_output_cannot_be_written() {
+    let place = Place::new();
+    let mut command = place.command(&["--json"]);
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut child = command.stdout(full).spawn().unwrap();
+    let journal = place.run.join("up/metrics.jsonl");
+    let mut events = String::new();
+    while events.matches("role-ready").count() < 4 || !events.contains("No space left on device") {
+        assert_eq!(child.try_wait().unwrap(), None, "{events}");
+        thread::sleep(Duration::from_millis(20));
+        events = fs::read_to_string(&journal).unwrap_or_default();
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
+    assert!(
+        said.contains("cannot write to standard output: No space left on device"),
+        "{said}"
+    );
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert_eq!(place.order().len(), 4);
+}
+
+#[test]
+fn a_signal_stops_a_run_whose_output_is_blocked() {
+    let place = Place::new();
+    let (reader, writer) = io::pipe().unwrap();
+    // Nobody reads, and the pipe is full before the run begins.
+    fcntl_setfl(&writer, OFlags::NONBLOCK).unwrap();
+    while (&writer).write(b"\n").is_ok() {}
+    fcntl_setfl(&writer, OFlags::empty()).unwrap();
+    let mut child = place.command(&[]).stdout(writer).spawn().unwrap();
+    let mut events = String::new();
+    while events.matches("role-ready").count() < 4 {
+        assert_eq!(child.try_wait().unwrap(), None, "{events}");
+        thread::sleep(Duration::from_millis(20));
+        events = fs::read_to_string(place.run.join("up/metrics.jsonl")).unwrap_or_default();
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(place.order().len(), 4);
+    drop(reader);
+}
+
+#[test]
+fn a_copy_of_a_running_folder_leaves_the_run_alone() {
+    let place = Place::new();
+    let (up, processes) = place.ready();
+    let copy = Place::new();
+    fs::create_dir_all(&copy.run).unwrap();
+    for file in ["run.toml", "processes.json"] {
+        fs::copy(place.run.join(file), copy.run.join(file)).unwrap();
+    }
+    let mut other = copy.up(&["--set", "run.seed=2"]);
+    let warning = other.next("warning").unwrap();
+    let text = warning["text"].as_str().unwrap();
+    assert!(text.contains("is left alone"), "{text}");
+    other.until_ready(4);
+    other.stop(Signal::TERM);
+    let is_there = |(_, pid, started_at): &Known| process::started_at(*pid) == Some(*started_at);
+    assert!(processes.iter().all(is_there));
+    let events = up.stop(Signal::TERM);
+    assert!(of_kind(&events, "role-exited").is_empty());
+}
+
+#[test]
 fn processes_run_although_their_list_cannot_be_written() {
     let place = Place::new();
     let (mut up, processes) = place.ready();
@@ -409,6 +479,28 @@ fn output_without_a_terminal_is_lines() {
         assert!(rest.iter().any(|line| line.contains(part)), "{rest:?}");
     }
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// `script` runs the command on a terminal of its own.
+#[test]
+fn a_terminal_that_cannot_move_its_cursor_gets_lines() {
+    for term in ["dumb", ""] {
+        let place = Place::new();
+        let command = place.command(&["--for", "1s"]);
+        let words: Vec<_> = [command.get_program()]
+            .into_iter()
+            .chain(command.get_args())
+            .map(|word| word.to_str().unwrap())
+            .collect();
+        let mut terminal = Command::new("script");
+        terminal
+            .args(["-qec", &words.join(" "), "/dev/null"])
+            .env("TERM", term);
+        let text = printed(&mut terminal);
+        for part in ["paco-sako: a new run in ", "kept in "] {
+            assert!(text.contains(part), "{term}: {text}");
+        }
+    }
 }
 
 #[test]
