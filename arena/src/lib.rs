@@ -20,5 +20,5 @@ pub mod statistics;
 pub use players::{
     Player,
     spec::{SearchSpec, Spec, SpecError},
-    thinker::{Limits, Thinker},
+    thinker::Thinker,
 };

@@ -13,11 +13,10 @@ use arena::players::{
 };
 use games::{erased::AnyState, registry};
 use launcher::run::addresses::Addresses;
-use network::{ModelName, NetworkError};
+use network::ModelName;
 use search::{Decision, Root, Settings};
 use serde::Serialize;
 use serde_json::Value;
-use tonic::Code;
 
 use launcher::BadUsage;
 
@@ -47,9 +46,6 @@ pub struct Arguments {
     #[arg(long)]
     json: bool,
 }
-
-/// Number of attempts: each can fail because the run's server replaces its model.
-const ATTEMPTS: u32 = 5;
 
 const HELP: &str = "Examples:
   minuet query connect-four d1 d2
@@ -101,28 +97,13 @@ struct Move {
 /// Evaluates the position and prints the result.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let name = name_of(&arguments.network)?;
-    let mut left = ATTEMPTS;
-    let answer = loop {
-        left -= 1;
-        match ask(&name, &arguments) {
-            Err(error) if left > 0 && is_gone(&error) => {}
-            answered => break answered?,
-        }
-    };
+    let answer = ask(&name, &arguments)?;
     if arguments.json {
         println!("{}", serde_json::to_string(&answer)?);
     } else {
         print!("{}", text(&answer));
     }
     Ok(())
-}
-
-/// True if the server replaced its model between the description and the evaluation.
-fn is_gone(error: &anyhow::Error) -> bool {
-    matches!(
-        error.downcast_ref(),
-        Some(NetworkError::Server { status, .. }) if status.code() == Code::NotFound
-    )
 }
 
 fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {

@@ -70,11 +70,6 @@ impl MatchFolder {
         })
     }
 
-    /// Path of the folder.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The finished games by their number, including games beyond the pairs of the plan.
     pub fn records(&self) -> &BTreeMap<u64, GameRecord> {
         &self.records

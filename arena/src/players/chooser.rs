@@ -6,10 +6,7 @@ use anyhow::Context as _;
 use games::{Action, IllegalAction, erased::AnyState};
 use search::{Draws, GameKey, Purpose, Settings};
 
-use super::{
-    Player,
-    thinker::{Limits, Thinker},
-};
+use super::{Player, thinker::Thinker};
 
 /// The course of a game so far.
 #[derive(Clone, Copy, Debug)]
@@ -111,7 +108,7 @@ impl Solo {
                 visits,
                 temperature,
             } => {
-                thinker.think(&Limits::visits(*visits), stop, |_| {})?;
+                thinker.think(*visits, stop, |_| {})?;
                 let drawn = thinker.search().choose(*temperature);
                 drawn.with_context(|| format!("{} chose no action", self.name))
             }

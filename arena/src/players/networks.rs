@@ -61,7 +61,8 @@ impl Networks {
         self
     }
 
-    /// Closes networks that no player holds, the one that was opened first before the others, until at most `most` are open.
+    /// Closes networks that no player holds, the one that was opened first before the others, until at most `most` are open. The measured choice
+    /// of the provider stays.
     pub fn close_unused(&mut self, most: usize) {
         let mut excess = self.opened.len().saturating_sub(most);
         self.opened.retain(|(_, network)| {
@@ -69,11 +70,6 @@ impl Networks {
             excess -= usize::from(is_closed);
             !is_closed
         });
-    }
-
-    /// Forgets all open networks; players keep the networks that they hold. The measured choice of the provider stays.
-    pub fn forget(&mut self) {
-        self.opened.clear();
     }
 
     /// Opens the network called `name`. Equal names, and names for the same file, give the same network.

@@ -2,44 +2,21 @@
 //!
 //! ```text
 //! let mut thinker = Thinker::new(&state, settings, key, searches)?;
-//! thinker.think(&Limits { visits: Some(800), ..Limits::default() }, &stop, |thinker| say(thinker.search().principal_variation(None)))?;
+//! thinker.think(800, &stop, |thinker| say(thinker.search().principal_variation(None)))?;
 //! let action = thinker.search().choose(0.0);
 //! thinker.advance(action)?;
 //! ```
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    time::{Duration, Instant},
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use games::{Action, IllegalAction, erased::AnyState};
 use search::{GameKey, Root, Settings};
 
 use super::searches::{AnySearch, Searches};
 
-/// Largest number of traversals between two checks of the limits. Gray and terminal traversals need no network and would otherwise
+/// Largest number of traversals between two looks at the flag to stop. Gray and terminal traversals need no network and would otherwise
 /// run without a check.
 const SLICE: u32 = 512;
-
-/// Limits of a search. The first limit that is reached ends it. Without limits a search runs until it is stopped.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    /// Number of traversals of the decision, including earlier ones.
-    pub visits: Option<u32>,
-    /// Time of the end, checked between two batches.
-    pub until: Option<Instant>,
-}
-
-/// Reason for the end of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// The number of traversals is reached, or the game is over.
-    Visits,
-    /// The time limit is reached.
-    Time,
-    /// The flag to stop was set.
-    Stopped,
-}
 
 /// A search with its network.
 #[derive(Debug)]
@@ -50,7 +27,7 @@ pub struct Thinker {
 }
 
 impl Thinker {
-    /// Begins at `state`. [`Limits`] replace the number of traversals in `settings`. The search can be continued, so PUCT chooses at
+    /// Begins at `state`. [`Thinker::think`] takes the number of traversals, not `settings`. The search can be continued, so PUCT chooses at
     /// its root: sequential halving needs a number of traversals to divide.
     ///
     /// # Errors
@@ -87,24 +64,23 @@ impl Thinker {
         &*self.searches
     }
 
-    /// Searches until a limit is reached or `stop` is set. A later call continues the same search. `look` is called after every batch.
-    /// The first batch is always completed, so that there is always a result.
+    /// Searches until the decision has `visits` traversals, earlier ones included, or `stop` is set. A later call continues the same
+    /// search. `look` is called after every batch. The first batch is always completed, so that there is always a result.
     ///
     /// # Errors
     /// The search fails. Earlier results are kept.
     pub fn think(
         &mut self,
-        limits: &Limits,
+        visits: u32,
         stop: &AtomicBool,
         mut look: impl FnMut(&Self),
-    ) -> anyhow::Result<Ended> {
-        let most = limits.visits.unwrap_or(Settings::MAX_VISITS);
+    ) -> anyhow::Result<()> {
         loop {
             let search = self.searches.search_mut(self.slot);
             let done = search.visits_done();
-            search.set_visits(most.min(done.saturating_add(SLICE)));
+            search.set_visits(visits.min(done.saturating_add(SLICE)));
             if search.is_decided() {
-                return Ok(Ended::Visits);
+                return Ok(());
             }
             if self.searches.gather(self.slot)? {
                 self.searches.evaluate()?;
@@ -115,10 +91,7 @@ impl Thinker {
                 continue;
             }
             if stop.load(Ordering::Relaxed) {
-                return Ok(Ended::Stopped);
-            }
-            if limits.until.is_some_and(|until| Instant::now() >= until) {
-                return Ok(Ended::Time);
+                return Ok(());
             }
         }
     }
@@ -135,23 +108,5 @@ impl Thinker {
     pub fn advance(&mut self, action: Action) -> Result<(), IllegalAction> {
         self.searches.search_mut(self.slot).advance(action)?;
         self.state.play(action)
-    }
-}
-
-impl Limits {
-    /// Limits the number of traversals.
-    pub fn visits(visits: u32) -> Self {
-        Self {
-            visits: Some(visits),
-            until: None,
-        }
-    }
-
-    /// Limits the duration from now on.
-    pub fn time(time: Duration) -> Self {
-        Self {
-            visits: None,
-            until: Instant::now().checked_add(time),
-        }
     }
 }

@@ -289,7 +289,7 @@ impl Rater {
                 let played = duel.play(&mut networks, &progress.stop, &mut |live| {
                     progress.update(live);
                 });
-                networks.forget();
+                networks.close_unused(0);
                 played
             }
         });

@@ -5,13 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arena::{
-    Limits, Player, Spec, Thinker,
-    players::{Networks, thinker::Ended},
-};
+use arena::{Player, Spec, Thinker, players::Networks};
 use config::{Provider, RunConfig};
 use games::{Game as _, connect_four::ConnectFour, othello::Othello, registry};
-use search::{Decision, GameKey};
+use search::{Decision, GameKey, Settings};
 use tokio_util::sync::CancellationToken;
 
 use super::common;
@@ -33,10 +30,7 @@ fn thinker(game: &str, text: &str, networks: &mut Networks) -> Thinker {
 
 fn decide(game: &str, text: &str, visits: u32, networks: &mut Networks) -> Decision {
     let mut thinker = thinker(game, text, networks);
-    assert_eq!(
-        thinker.think(&Limits::visits(visits), &GO_ON, |_| {}).unwrap(),
-        Ended::Visits
-    );
+    thinker.think(visits, &GO_ON, |_| {}).unwrap();
     thinker.search().decision()
 }
 
@@ -52,12 +46,10 @@ fn a_search_can_be_continued_stopped_and_inspected() {
 
     let mut thinker = thinker(Othello::NAME, place, &mut networks);
     let mut batches = 0;
-    thinker
-        .think(&Limits::visits(120), &GO_ON, |_| batches += 1)
-        .unwrap();
+    thinker.think(120, &GO_ON, |_| batches += 1).unwrap();
     assert!(batches > 1);
     assert_eq!(thinker.search().visits_done(), 120);
-    thinker.think(&Limits::visits(300), &GO_ON, |_| {}).unwrap();
+    thinker.think(300, &GO_ON, |_| {}).unwrap();
     assert_eq!(
         thinker.search().decision(),
         whole,
@@ -71,16 +63,15 @@ fn a_search_can_be_continued_stopped_and_inspected() {
 
     // Stopped from another thread.
     let stop = AtomicBool::new(false);
-    let ended = std::thread::scope(|scope| {
+    let mut thinker = std::thread::scope(|scope| {
         let thinking = scope.spawn(|| {
-            let ended = thinker.think(&Limits::default(), &stop, |_| {}).unwrap();
-            (ended, thinker)
+            thinker.think(Settings::MAX_VISITS, &stop, |_| {}).unwrap();
+            thinker
         });
         stop.store(true, Ordering::Relaxed);
         thinking.join().unwrap()
     });
-    let (ended, mut thinker) = ended;
-    assert_eq!(ended, Ended::Stopped);
+    assert!(thinker.search().visits_done() < Settings::MAX_VISITS);
     let line = thinker.search().principal_variation(None);
     assert_eq!(line.first().copied(), thinker.search().choose(0.0));
     let mut state = thinker.state().copy();
@@ -88,31 +79,34 @@ fn a_search_can_be_continued_stopped_and_inspected() {
         state.play(action).unwrap();
     }
 
-    // A search without any time still finds a move, and keeps the tree below it.
+    // A search that is stopped from the beginning still finds a move, and keeps the tree below it.
     let best = thinker.search().choose(0.0).unwrap();
     thinker.advance(best).unwrap();
-    let now = Limits {
-        until: Some(Instant::now() - Duration::from_secs(1)),
-        visits: None,
-    };
-    assert_eq!(thinker.think(&now, &GO_ON, |_| {}).unwrap(), Ended::Time);
+    thinker.think(Settings::MAX_VISITS, &stop, |_| {}).unwrap();
     assert!(thinker.search().choose(0.0).is_some());
 }
 
 /// Every traversal of the won position is terminal, so the search never waits for a network.
 #[test]
-fn the_clock_is_checked_without_a_network_and_a_finished_game_needs_no_search() {
+fn a_stop_is_noticed_without_a_network_and_a_finished_game_needs_no_search() {
     let mut networks = common::networks();
     let mut thinker = thinker(ConnectFour::NAME, "uct", &mut networks);
     for column in [0, 1, 0, 1, 0, 1] {
         thinker.advance(column).unwrap();
     }
-    let soon = Limits::time(Duration::from_millis(1));
-    assert_eq!(thinker.think(&soon, &GO_ON, |_| {}).unwrap(), Ended::Time);
+    let stop = AtomicBool::new(false);
+    let stop_after_some = |thinker: &Thinker| {
+        if thinker.search().visits_done() >= 300 {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    thinker
+        .think(Settings::MAX_VISITS, &stop, stop_after_some)
+        .unwrap();
+    assert!(thinker.search().visits_done() < Settings::MAX_VISITS);
     assert_eq!(thinker.search().choose(0.0), Some(0));
     thinker.advance(0).unwrap();
-    let ended = thinker.think(&Limits::default(), &GO_ON, |_| {});
-    assert_eq!(ended.unwrap(), Ended::Visits);
+    thinker.think(Settings::MAX_VISITS, &GO_ON, |_| {}).unwrap();
     assert_eq!(thinker.search().choose(0.0), None);
 }
 
@@ -189,9 +183,6 @@ fn a_search_through_a_server_gives_the_same_result() {
     runtime.block_on(serving).unwrap().unwrap();
 
     let mut thinker = thinker(ConnectFour::NAME, &address, &mut networks);
-    let said = thinker
-        .think(&Limits::visits(10_000), &GO_ON, |_| {})
-        .unwrap_err()
-        .to_string();
+    let said = thinker.think(10_000, &GO_ON, |_| {}).unwrap_err().to_string();
     assert!(said.contains(&address), "{said}");
 }

@@ -2,6 +2,7 @@
 
 use std::{
     io::{self, BufRead, Write},
+    ops::ControlFlow,
     path::PathBuf,
     sync::{Arc, atomic::AtomicBool},
 };
@@ -37,14 +38,6 @@ pub struct Session<'a, In, Out> {
     pub out: Out,
 }
 
-/// Effect of a line on the session.
-enum Next {
-    /// The game continues.
-    Continue,
-    /// The session ends.
-    End,
-}
-
 impl<In: BufRead, Out: Write> Session<'_, In, Out> {
     /// Plays until the game is over, a person quits or resigns, or the input ends.
     ///
@@ -73,13 +66,19 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
                 writeln!(self.out)?;
                 return Ok(());
             };
-            if let Next::End = self.execute(command::read(&line), mover, &mut solo)? {
+            if self.execute(command::read(&line), mover, &mut solo)?.is_break() {
                 return Ok(());
             }
         }
     }
 
-    fn execute(&mut self, command: Command, mover: Player, solo: &mut Solo) -> anyhow::Result<Next> {
+    /// Does what a line says. Breaks if the session ends.
+    fn execute(
+        &mut self,
+        command: Command,
+        mover: Player,
+        solo: &mut Solo,
+    ) -> anyhow::Result<ControlFlow<()>> {
         match command {
             Command::Nothing => {}
             Command::Help => writeln!(self.out, "{}\n{}", self.game().help, command::HELP)?,
@@ -101,7 +100,7 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
                     self.game().player_name(mover.other()),
                 );
                 writeln!(self.out, "{loser} resigns. {winner} has won.")?;
-                return Ok(Next::End);
+                return Ok(ControlFlow::Break(()));
             }
             Command::Save(file) => {
                 let file = file.unwrap_or_else(|| PathBuf::from(format!("{}.json", self.game().name)));
@@ -110,7 +109,7 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
                     Err(error) => writeln!(self.out, "{error:#}")?,
                 }
             }
-            Command::Quit => return Ok(Next::End),
+            Command::Quit => return Ok(ControlFlow::Break(())),
             Command::Turn(text) => match self.play.state().read_turn(&text) {
                 Ok(actions) => {
                     for action in actions {
@@ -126,7 +125,7 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
                 Err(reason) => writeln!(self.out, "{reason}")?,
             },
         }
-        Ok(Next::Continue)
+        Ok(ControlFlow::Continue(()))
     }
 
     fn play(&mut self, action: Action, solo: &mut Solo) -> anyhow::Result<()> {

@@ -16,7 +16,6 @@ use arena::{
     players::{
         NetworkOptions, Values,
         searches::{AnySearch, searches},
-        thinker::Limits as ThinkLimits,
     },
 };
 use games::{Action, Game as _, chess::Chess, erased::Typed, registry};
@@ -262,12 +261,10 @@ fn search(tree: &mut Tree, task: &Task, events: &SyncSender<Event>) -> Result<Be
             .map(|nodes| u32::try_from(nodes).unwrap_or(u32::MAX)),
         Some(task.options.visits).filter(|&visits| visits > 0),
     ];
-    let limits = ThinkLimits {
-        visits: visits.into_iter().flatten().min().map(|visits| visits.max(1)),
-        until: None,
-    };
+    let visits = visits.into_iter().flatten().min();
+    let visits = visits.map_or(Settings::MAX_VISITS, |visits| visits.max(1));
     let halt = AtomicBool::new(false);
-    let ended = thinker.think(&limits, &halt, |thinker| {
+    let ended = thinker.think(visits, &halt, |thinker| {
         if monitor.update(thinker.search()) {
             halt.store(true, Ordering::Relaxed);
         }

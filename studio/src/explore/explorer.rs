@@ -5,10 +5,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use arena::players::{
-    searches::AnySearch,
-    thinker::{Limits, Thinker},
-};
+use arena::players::{searches::AnySearch, thinker::Thinker};
 use games::{
     Action,
     erased::{AnyGame, AnyState},
@@ -120,7 +117,7 @@ impl Explorer {
         let goal = done.saturating_add(count).min(self.most);
         let before = (count == 1 && goal > done).then(|| inner.thinker.search().copy());
         inner.last = None;
-        inner.thinker.think(&Limits::visits(goal), stop, |_| {})?;
+        inner.thinker.think(goal, stop, |_| {})?;
         inner.last = before.map(|before| grown(&*before, inner.thinker.search()));
         Ok(())
     }

@@ -248,7 +248,7 @@ impl Answers {
     ) -> anyhow::Result<Vec<Decision>> {
         let mut networks = self.networks.lock();
         // Only one network is open at a time.
-        networks.forget();
+        networks.close_unused(0);
         let spec = Spec {
             name: checkpoint.name(),
             written: checkpoint.version.to_string(),

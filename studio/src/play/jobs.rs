@@ -10,10 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arena::players::{
-    spec::Kind,
-    thinker::{Limits, Thinker},
-};
+use arena::players::{spec::Kind, thinker::Thinker};
 use games::{Action, FirstValue, MoverValue, Player, erased::AnyState};
 use search::{Decision, Reuse, Settings};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -192,7 +189,7 @@ impl Table {
                 if job.load(Ordering::Relaxed) {
                     return Ok(());
                 }
-                thinker.think(&Limits::visits(goal), job, |thinker| {
+                thinker.think(goal, job, |thinker| {
                     if last.is_none_or(|last| last.elapsed() >= REPORT) {
                         last = Some(Instant::now());
                         self.report(job, thinker, player.name(), false);
