@@ -202,6 +202,8 @@ pub struct StoppedRun {
     pub checkpoint: Option<String>,
     /// Processes that had to be killed.
     pub killed: Vec<String>,
+    /// True if the folder is no longer where it was when the run was started.
+    pub moved: bool,
 }
 
 /// Returns an event as JSON, with the time of day in milliseconds since the Unix epoch, and the lines for people, if there are any, as

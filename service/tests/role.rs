@@ -226,6 +226,16 @@ fn a_role_without_descriptors_logs_it_once_and_serves_again_when_there_are_some(
 }
 
 #[test]
+fn a_probe_of_a_closed_port_says_so_in_one_sentence() {
+    let address = free();
+    let probe = output(&["--probe", &address]);
+    assert_eq!(probe.status.code(), Some(1));
+    let said = String::from_utf8(probe.stderr).unwrap();
+    assert!(said.contains(&format!("{address} does not answer: ")), "{said}");
+    assert!(!said.contains("code:") && !said.contains('{'), "{said}");
+}
+
+#[test]
 fn the_metrics_page_has_a_limit_of_readers() {
     let page = free();
     let setting = format!("actor.metrics={page}");

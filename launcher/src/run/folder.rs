@@ -21,13 +21,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, bail, ensure};
 use config::{self, ConfigError, Override, RunConfig};
 
 use super::game;
 
 /// Name of the configuration file in a run's folder.
 pub const CONFIG: &str = "run.toml";
+/// What a run has written into its folder. A folder with one of these and without settings is not that of a new run.
+const OF_A_RUN: [&str; 5] = ["replay", "checkpoints", "learner", "spool", "choices.json"];
 /// First line of `run.toml` in the folder of a run that is followed.
 const FOLLOWED: &str =
     "# The settings of a run elsewhere, written at each start of `minuet studio --follow`.\n";
@@ -63,6 +65,19 @@ impl RunFolder {
         let (path, lock) = locked(path)?;
         let file = path.join(CONFIG);
         let created = !file.try_exists().with_context(cannot_use(&file))?;
+        if created || is_blank(&file) {
+            let found: Vec<&str> = OF_A_RUN
+                .into_iter()
+                .filter(|name| path.join(name).exists())
+                .collect();
+            ensure!(
+                found.is_empty(),
+                "{} has {} of a run, but its {CONFIG} is {}; restore that file, or name another folder with --run",
+                path.display(),
+                found.join(", "),
+                if created { "missing" } else { "empty" }
+            );
+        }
         if created {
             let config = new().with_context(cannot_use(&file))?;
             durable::write(&file, game::template(&config).as_bytes()).with_context(cannot_use(&file))?;
@@ -156,6 +171,11 @@ pub fn new_run(game: Option<&str>, overrides: &[Override]) -> Result<RunConfig, 
     config.game = game::defaults(game.unwrap_or(&config.game.name))?;
     let settings = [&game::settings(&config.game.name)?, overrides].concat();
     config::parse_with(&config::template(&config), &settings)
+}
+
+/// True if a file has nothing but white space.
+fn is_blank(file: &Path) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.trim().is_empty())
 }
 
 /// True if the configuration in the folder of a run is that of a run elsewhere, which is followed.
@@ -257,6 +277,25 @@ mod tests {
         let error = RunFolder::open(parent.path(), None, &[]).unwrap_err();
         let error = format!("{error:#}");
         assert!(error.contains("run.toml: unknown key `search.visit`"), "{error}");
+    }
+
+    #[test]
+    fn a_run_without_settings_is_not_a_new_run() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("run");
+        drop(RunFolder::open(&path, Some("connect-four"), &[]).unwrap());
+        fs::create_dir(path.join("replay")).unwrap();
+        let refused = |is: &str| {
+            let error = RunFolder::open(&path, None, &[]).unwrap_err().to_string();
+            let expected = format!("has replay of a run, but its run.toml is {is}");
+            assert!(error.contains(&expected), "{error}");
+        };
+        fs::write(path.join(CONFIG), "\n").unwrap();
+        refused("empty");
+        fs::remove_file(path.join(CONFIG)).unwrap();
+        refused("missing");
+        fs::remove_dir(path.join("replay")).unwrap();
+        assert!(RunFolder::open(&path, None, &[]).unwrap().is_new());
     }
 
     #[test]

@@ -107,7 +107,12 @@ fn stopped(kept: &StoppedRun) -> Vec<String> {
             number(kept.positions),
             kept.checkpoint.as_deref().unwrap_or("none")
         ),
-        "the same command continues the run".into(),
+        match kept.moved {
+            false => "the same command continues the run".into(),
+            true => {
+                "the folder was moved meanwhile; minuet up --run with its new name continues the run".into()
+            }
+        },
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::Path,
     time::Duration,
 };
 
@@ -12,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use crate::{
     event::{Event, StoppedRun},
     moment,
-    run::choices::Choices,
+    run::{choices::Choices, folder::CONFIG},
     watch::{self, Beginning, Checkpoint, History, Observation, Summary, limit},
 };
 
@@ -172,6 +173,7 @@ impl Session {
     /// Returns the state in which the run stops. `stats` are the store's last counts of games and positions.
     pub fn kept(&self, run: String, stats: Option<(u64, u64)>, killed: Vec<String>) -> StoppedRun {
         StoppedRun {
+            moved: !Path::new(&run).join(CONFIG).exists(),
             run,
             after_seconds: self.seconds(),
             games: stats.map(|(games, _)| games).or(self.games),

@@ -75,7 +75,12 @@ fn parse_time(text: &str) -> Result<u64, String> {
     let at = match humantime::parse_duration(text) {
         Ok(ago) => SystemTime::now().checked_sub(ago).unwrap_or(UNIX_EPOCH),
         Err(_) => humantime::parse_rfc3339_weak(text)
-            .map_err(|_| format!("`{text}` is neither a time (2026-11-21T10:00:00Z) nor a duration (3h)"))?,
+            .or_else(|_| humantime::parse_rfc3339_weak(&format!("{text}T00:00:00Z")))
+            .map_err(|_| {
+                format!(
+                    "`{text}` is not a day (2026-11-21), a time (2026-11-21T10:00:00Z) or a duration (3h)"
+                )
+            })?,
     };
     let since = at.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     Ok(since.as_millis() as u64)
@@ -113,6 +118,7 @@ mod tests {
     #[test]
     fn times_and_durations_are_parsed() {
         assert_eq!(parse_time("2026-11-21T10:00:00Z"), Ok(1_795_255_200_000));
+        assert_eq!(parse_time("2026-11-21"), Ok(1_795_219_200_000));
         assert!(parse_time("2h").unwrap() < parse_time("1h").unwrap());
         assert!(parse_time("yesterday").is_err());
     }

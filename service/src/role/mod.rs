@@ -23,7 +23,7 @@ mod shutdown;
 
 use std::{process::ExitCode, time::Duration};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 use tonic_health::pb::{
@@ -268,7 +268,9 @@ fn probe(address: &str) -> anyhow::Result<()> {
         };
         let answer = tokio::time::timeout(PROBE_TIME, client.check(request))
             .await
-            .with_context(|| format!("no answer from {address} within {} s", PROBE_TIME.as_secs()))??;
+            .with_context(|| format!("no answer from {address} within {} s", PROBE_TIME.as_secs()))?
+            // A status displays its source as Rust code.
+            .map_err(|status| anyhow!("{address} does not answer: {}", status.message()))?;
         match answer.into_inner().status() {
             ServingStatus::Serving => Ok(()),
             other => bail!("{address} says {}", other.as_str_name()),
