@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use metrics::{
-    Counter, Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
-    histogram,
-};
+use metrics::{counter, describe_counter, describe_gauge, gauge};
 use proto::v1::Redraw;
 
 use crate::training::train::StepReport;
@@ -16,124 +13,79 @@ const LOSS: &str = "minuet_learner_loss";
 const VALIDATION_LOSS: &str = "minuet_learner_validation_loss";
 const VALIDATION_GAP: &str = "minuet_learner_validation_gap";
 
-/// Handles of the learner's metrics. [`Metrics::new`] describes each.
-#[derive(Debug)]
-pub struct Metrics {
-    pub(crate) checkpoints: Counter,
-    pub(crate) refused_checkpoints: Counter,
-    samples: Counter,
-    steps: Counter,
-    pub(crate) store_failures: Counter,
-    pub(crate) unusable_batches: Counter,
-    pub(crate) unusable_positions: Counter,
-    pub(crate) step: Gauge,
-    pub(crate) checkpoint_step: Gauge,
-    gradient_norm: Gauge,
-    target_entropy: Gauge,
-    learning_rate: Gauge,
-    samples_per_position: Gauge,
-    pub(crate) samples_per_second: Gauge,
-    pub(crate) waiting: Gauge,
-    pub(crate) positions_inserted: Gauge,
-    pub(crate) window_positions: Gauge,
-    pub(crate) samples_forgone: Gauge,
-    pub(crate) prefetched_batches: Gauge,
-    pub(crate) lease_token: Gauge,
-    pub(crate) wait_seconds: Histogram,
-    step_seconds: Histogram,
+service::metrics_table! {
+    /// Handles of the learner's metrics.
+    pub struct Metrics {
+        /// Checkpoints published.
+        checkpoints: "minuet_learner_checkpoints_total", counter;
+        /// Checkpoints not published because ONNX Runtime and libtorch disagreed on them.
+        refused_checkpoints: "minuet_learner_refused_checkpoints_total", counter;
+        /// Samples trained on.
+        samples: "minuet_learner_samples_total", counter;
+        /// Training steps.
+        steps: "minuet_learner_steps_total", counter;
+        /// Failed requests to the replay store.
+        store_failures: "minuet_learner_store_failures_total", counter;
+        /// Batches that could not be trained on.
+        unusable_batches: "minuet_learner_unusable_batches_total", counter;
+        /// Positions that were left out of their batches because they are invalid.
+        unusable_positions: "minuet_learner_unusable_positions_total", counter;
+        /// Number of the last training step.
+        step: "minuet_learner_step", gauge;
+        /// Training step of the last checkpoint.
+        checkpoint_step: "minuet_learner_checkpoint_step", gauge;
+        /// Norm of the gradient before clipping.
+        gradient_norm: "minuet_learner_gradient_norm", gauge;
+        /// Entropy of the policy targets: the smallest policy loss that a network could have.
+        target_entropy: "minuet_learner_target_entropy", gauge;
+        /// Learning rate.
+        learning_rate: "minuet_learner_learning_rate", gauge;
+        /// Samples trained on for each position inserted.
+        samples_per_position: "minuet_learner_samples_per_position_ratio", gauge;
+        /// Training speed.
+        samples_per_second: "minuet_learner_samples_per_second", gauge;
+        /// 1 while the learner waits for positions, 0 otherwise.
+        waiting: "minuet_learner_waiting", gauge;
+        /// Positions inserted into the replay store.
+        positions_inserted: "minuet_learner_positions_inserted", gauge;
+        /// Positions in the replay store's window.
+        window_positions: "minuet_learner_window_positions", gauge;
+        /// Samples that were allowed for positions which have left the window, and will not be drawn.
+        samples_forgone: "minuet_learner_samples_forgone", gauge;
+        /// Batches that are packed and wait for training.
+        prefetched_batches: "minuet_learner_prefetched_batches", gauge;
+        /// Token of the lease held on the model store; 0 while none is held.
+        lease_token: "minuet_learner_lease_token", gauge;
+        /// Time that training waited for a batch.
+        wait_seconds: "minuet_learner_wait_seconds", seconds;
+        /// Duration of a training step.
+        step_seconds: "minuet_learner_step_seconds", seconds;
+    }
 }
 
 impl Metrics {
     /// Describes every metric and makes handles of the recorder that is installed at this moment.
     pub fn new() -> Self {
-        describe_counter!(DIVERGENCES, "Times that training has diverged");
+        describe_counter!(DIVERGENCES, "Times that training has diverged.");
         describe_counter!(
             REDRAWN,
-            "Batches that an earlier process was given too, by whether they have the same positions"
+            "Batches that an earlier process was given too, by whether they have the same positions."
         );
-        describe_gauge!(LOSS, "Training loss of a head");
+        describe_gauge!(LOSS, "Training loss of a head.");
         describe_gauge!(
             VALIDATION_LOSS,
-            "Loss of a head on games that are held out of training"
+            "Loss of a head on games that are held out of training."
         );
         describe_gauge!(
             VALIDATION_GAP,
-            "Loss of a head on held-out games less its loss on games that training draws from"
+            "Loss of a head on held-out games less its loss on games that training draws from."
         );
         // NaN means "not measured yet".
         for head in ["policy", "value"] {
             gauge!(VALIDATION_LOSS, "head" => head).set(f64::NAN);
             gauge!(VALIDATION_GAP, "head" => head).set(f64::NAN);
         }
-        Self {
-            checkpoints: count("minuet_learner_checkpoints_total", "Checkpoints published"),
-            refused_checkpoints: count(
-                "minuet_learner_refused_checkpoints_total",
-                "Checkpoints not published because ONNX Runtime and libtorch disagreed on them",
-            ),
-            samples: count("minuet_learner_samples_total", "Samples trained on"),
-            steps: count("minuet_learner_steps_total", "Training steps"),
-            store_failures: count(
-                "minuet_learner_store_failures_total",
-                "Failed requests to the replay store",
-            ),
-            unusable_batches: count(
-                "minuet_learner_unusable_batches_total",
-                "Batches that could not be trained on",
-            ),
-            unusable_positions: count(
-                "minuet_learner_unusable_positions_total",
-                "Positions that were left out of their batches because they are invalid",
-            ),
-            step: level("minuet_learner_step", "Number of the last training step"),
-            checkpoint_step: level(
-                "minuet_learner_checkpoint_step",
-                "Training step of the last checkpoint",
-            ),
-            gradient_norm: level(
-                "minuet_learner_gradient_norm",
-                "Norm of the gradient before clipping",
-            ),
-            target_entropy: level(
-                "minuet_learner_target_entropy",
-                "Entropy of the policy targets: the smallest policy loss that a network could have",
-            ),
-            learning_rate: level("minuet_learner_learning_rate", "Learning rate"),
-            samples_per_position: level(
-                "minuet_learner_samples_per_position_ratio",
-                "Samples trained on for each position inserted",
-            ),
-            samples_per_second: level("minuet_learner_samples_per_second", "Training speed"),
-            waiting: level(
-                "minuet_learner_waiting",
-                "1 while the learner waits for positions, 0 otherwise",
-            ),
-            positions_inserted: level(
-                "minuet_learner_positions_inserted",
-                "Positions inserted into the replay store",
-            ),
-            window_positions: level(
-                "minuet_learner_window_positions",
-                "Positions in the replay store's window",
-            ),
-            samples_forgone: level(
-                "minuet_learner_samples_forgone",
-                "Samples that were allowed for positions which have left the window, and will not be drawn",
-            ),
-            prefetched_batches: level(
-                "minuet_learner_prefetched_batches",
-                "Batches that are packed and wait for training",
-            ),
-            lease_token: level(
-                "minuet_learner_lease_token",
-                "Token of the lease held on the model store; 0 while none is held",
-            ),
-            wait_seconds: seconds(
-                "minuet_learner_wait_seconds",
-                "Time that training waited for a batch",
-            ),
-            step_seconds: seconds("minuet_learner_step_seconds", "Duration of a training step"),
-        }
+        Self::registered()
     }
 
     /// Records one training step and its duration.
@@ -179,19 +131,4 @@ impl Default for Metrics {
     fn default() -> Self {
         Self::new()
     }
-}
-
-fn count(name: &'static str, text: &'static str) -> Counter {
-    describe_counter!(name, text);
-    counter!(name)
-}
-
-fn level(name: &'static str, text: &'static str) -> Gauge {
-    describe_gauge!(name, text);
-    gauge!(name)
-}
-
-fn seconds(name: &'static str, text: &'static str) -> Histogram {
-    describe_histogram!(name, Unit::Seconds, text);
-    histogram!(name)
 }

@@ -10,6 +10,7 @@
 //! | [`serve`] | common server settings, health, reflection, draining with a time limit |
 //! | [`backoff`] | delays between attempts |
 //! | [`metrics_page`] | the Prometheus page: build, process, histogram buckets |
+//! | [`metrics_table!`] | the metrics of a role as one table |
 //! | [`errors`] | displays an error with all its sources; converts panics of third-party code into errors |
 //! | [`telemetry`] | spans for an OpenTelemetry collector |
 //! | [`log_throttle`] | limits how often a repeated condition is logged |
@@ -26,6 +27,7 @@ pub mod filesystem;
 pub mod listener;
 pub mod log_throttle;
 pub mod metrics_page;
+mod metrics_table;
 pub mod process;
 pub mod role;
 pub mod security;
