@@ -59,7 +59,6 @@ impl Default for LeaseTimes {
 #[derive(Debug)]
 pub struct Lease {
     held: Arc<HeldLease>,
-    lost: watch::Receiver<Option<u64>>,
     keeper: JoinHandle<()>,
 }
 
@@ -123,15 +122,14 @@ impl Repository {
         // The label holds a token as well: the lease file may have been removed by hand.
         let token = record
             .map_or(0, |record| record.token)
-            .max(self.label_token(LATEST).await?)
+            .max(self.read_label(LATEST).await?.map_or(0, |label| label.token))
             + 1;
-        let (lost, lost_receiver) = watch::channel(None);
         let held = Arc::new(HeldLease {
             repository: self.clone(),
             path,
             holder: holder.to_owned(),
             token,
-            lost,
+            lost: watch::Sender::new(None),
         });
         let text = held.record(0, false)?;
         if !self.swap(&held.path, seen, text.clone()).await? {
@@ -146,14 +144,10 @@ impl Repository {
             }
         }
         // After this write no earlier holder can move the label.
-        self.move_label(LATEST, None, Some(token)).await?;
+        self.move_label(LATEST, None, None, Some(token)).await?;
         tracing::info!(token, "took the lease; this process is the publisher now");
         let keeper = tokio::spawn(keep(held.clone(), times.beat));
-        Ok(Some(Lease {
-            held,
-            lost: lost_receiver,
-            keeper,
-        }))
+        Ok(Some(Lease { held, keeper }))
     }
 }
 
@@ -185,12 +179,12 @@ impl Lease {
         let held = &self.held;
         let moved = held
             .repository
-            .move_label(LATEST, Some(version), Some(held.token))
+            .move_label(LATEST, None, Some(version), Some(held.token))
             .await;
         if let Err(Error::Fenced { found, .. }) = &moved {
             held.lost.send_replace(Some(*found));
         }
-        moved
+        moved.map(drop)
     }
 
     /// Reads the lease from the store and verifies that it is still held.
@@ -204,7 +198,7 @@ impl Lease {
     /// Waits until the lease is lost and returns [`Error::Fenced`]. The loss is noticed within a beat while the store
     /// answers.
     pub async fn lost(&self) -> Error {
-        let mut lost = self.lost.clone();
+        let mut lost = self.held.lost.subscribe();
         // The sender lives as long as this lease, so that waiting cannot fail.
         let found = lost.wait_for(Option::is_some).await.ok().and_then(|found| *found);
         self.held.fenced(found.unwrap_or_default())
@@ -212,7 +206,7 @@ impl Lease {
 
     /// Returns [`Error::Fenced`] if the loss of the lease has been noticed.
     pub fn is_lost(&self) -> Option<Error> {
-        self.lost.borrow().map(|found| self.held.fenced(found))
+        self.held.lost.borrow().map(|found| self.held.fenced(found))
     }
 
     /// Releases the lease, so that the next holder does not have to wait. Nothing may be published under it afterwards.

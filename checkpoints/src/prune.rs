@@ -207,8 +207,7 @@ impl Repository {
     }
 
     async fn remove(&self, version: &Version) -> Result<(), Error> {
-        let manifest = self.manifest_path(version);
-        self.delete(&manifest).await?;
+        self.delete(&self.file_path(version, MANIFEST)).await?;
         for object in self.objects(version).await? {
             self.delete(&object.location).await?;
         }

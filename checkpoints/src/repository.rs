@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 use bytes::Bytes;
 use futures::TryStreamExt as _;
 use object_store::{
-    Error as StoreError, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt as _, path::Path as StorePath,
+    Error as StoreError, ObjectMeta, ObjectStore, ObjectStoreExt as _, path::Path as StorePath,
 };
 use serde::de::DeserializeOwned;
 
@@ -20,8 +20,6 @@ use crate::{
 pub(crate) const MANIFEST: &str = "manifest.json";
 pub(crate) const VERSIONS: &str = "versions";
 const LABELS: &str = "labels";
-/// Largest manifest or label that is read, in bytes.
-const MAX_TEXT_BYTES: u64 = 1 << 20;
 /// Attempts to move a label against other writers before the call fails.
 const MAX_SWAPS: u32 = 32;
 
@@ -82,7 +80,7 @@ impl Repository {
     /// [`Error::NotFound`] if there is no such version, [`Error::Name`], [`Error::Schema`], [`Error::Refused`],
     /// [`Error::Store`].
     pub async fn set_label(&self, label: &str, version: &Version) -> Result<(), Error> {
-        self.move_label(label, Some(version), None).await
+        self.move_label(label, None, Some(version), None).await.map(drop)
     }
 
     /// Points a label at a published version if it still points at `from` (`None`: nowhere), regardless of the label's
@@ -92,25 +90,15 @@ impl Repository {
     /// # Errors
     /// Those of [`Repository::set_label`].
     pub async fn swap_label(&self, label: &str, from: Option<&Version>, to: &Version) -> Result<bool, Error> {
-        self.try_move(label, Some(from), Some(to), None).await
+        self.move_label(label, Some(from), Some(to), None).await
     }
 
-    /// Points a label at a version (`None`: the present one) and sets its token (`None`: the present one).
+    /// Points a label at a version (`None`: the present one) and sets its token (`None`: the present one). If `from` is given and
+    /// the label points neither there nor at `version`, leaves the label unchanged and returns false.
     ///
     /// # Errors
     /// Those of [`Repository::set_label`], and [`Error::Fenced`] if the label has a higher token.
     pub(crate) async fn move_label(
-        &self,
-        label: &str,
-        version: Option<&Version>,
-        token: Option<u64>,
-    ) -> Result<(), Error> {
-        self.try_move(label, None, version, token).await.map(drop)
-    }
-
-    /// Moves a label as [`Repository::move_label`] does. If `from` is given and the label points neither there nor at
-    /// `version`, leaves the label unchanged and returns false.
-    async fn try_move(
         &self,
         label: &str,
         from: Option<Option<&Version>>,
@@ -123,17 +111,15 @@ impl Repository {
         }
         for _ in 0..MAX_SWAPS {
             let seen = self.look(&path).await?;
-            let present = match seen
+            let read = seen
                 .as_ref()
-                .map(|seen| manifest::parse::<Label>(label, &seen.bytes))
-            {
-                None => None,
-                Some(Ok(present)) => Some(present),
-                Some(Err(error @ Error::Damaged { .. })) if version.is_some() => {
+                .map(|seen| manifest::parse::<Label>(label, &seen.bytes));
+            let present = match read.transpose() {
+                Err(error @ Error::Damaged { .. }) if version.is_some() => {
                     tracing::warn!(%error, "overwriting a damaged label");
                     None
                 }
-                Some(Err(error)) => return Err(error),
+                read => read?,
             };
             let is_there = present.is_some();
             let (at, found) = present.map_or((None, 0), |present| (present.version, present.token));
@@ -162,10 +148,9 @@ impl Repository {
         Err(std::io::Error::new(std::io::ErrorKind::WouldBlock, reason).into())
     }
 
-    /// Returns the highest token that may move a label; 0 if its lease was never taken.
-    pub(crate) async fn label_token(&self, label: &str) -> Result<u64, Error> {
-        let found: Option<Label> = self.read(&self.label_path(label)?, label).await?;
-        Ok(found.map_or(0, |label| label.token))
+    /// Returns the contents of a label; `None` if there is no such label.
+    pub(crate) async fn read_label(&self, label: &str) -> Result<Option<Label>, Error> {
+        self.read(&self.label_path(label)?, label).await
     }
 
     /// Returns the version that a label points at; `None` if there is no such label.
@@ -173,9 +158,7 @@ impl Repository {
     /// # Errors
     /// [`Error::Schema`] or [`Error::Damaged`] if the label cannot be read, [`Error::Name`], [`Error::Store`].
     pub async fn label(&self, label: &str) -> Result<Option<Version>, Error> {
-        let path = self.label_path(label)?;
-        let label: Option<Label> = self.read(&path, label).await?;
-        Ok(label.and_then(|label| label.version))
+        Ok(self.read_label(label).await?.and_then(|label| label.version))
     }
 
     /// Returns every label and the version that it points at.
@@ -340,10 +323,6 @@ impl Repository {
         }
     }
 
-    pub(crate) fn manifest_path(&self, version: &Version) -> StorePath {
-        self.file_path(version, MANIFEST)
-    }
-
     fn version_path(&self, version: &Version) -> StorePath {
         self.below(VERSIONS).join(version.as_str())
     }
@@ -367,17 +346,6 @@ impl Repository {
             Some(seen) => manifest::parse(name, &seen.bytes).map(Some),
             None => Ok(None),
         }
-    }
-
-    /// Reads the bytes of a manifest, a label or a lease.
-    pub(crate) async fn small(&self, got: GetResult, name: &str) -> Result<Bytes, Error> {
-        if got.meta.size > MAX_TEXT_BYTES {
-            return Err(Error::Damaged {
-                name: name.to_owned(),
-                reason: format!("{} bytes, the limit is {MAX_TEXT_BYTES}", got.meta.size),
-            });
-        }
-        Ok(got.bytes().await?)
     }
 }
 

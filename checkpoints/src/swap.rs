@@ -7,18 +7,20 @@ use std::{
     fs::{File, TryLockError},
     io,
     path::PathBuf,
-    sync::Arc,
     time::Duration,
 };
 
 use bytes::Bytes;
 use object_store::{
-    Error as StoreError, ObjectStore, ObjectStoreExt as _, PutMode, UpdateVersion, path::Path as StorePath,
+    Error as StoreError, ObjectStore as _, ObjectStoreExt as _, PutMode, UpdateVersion,
+    path::Path as StorePath,
 };
 
 use crate::{Error, Repository, manifest::now_ms};
 
 const LOCK: &str = "lock";
+/// Largest manifest, label or lease that is read, in bytes.
+const MAX_TEXT_BYTES: u64 = 1 << 20;
 /// Folder of the objects of [`Repository::probe`].
 const PROBES: &str = "probes";
 /// Maximum time to wait for the lock. A holder needs milliseconds, unless its process is paused in the middle of a write.
@@ -43,7 +45,13 @@ impl Repository {
             e_tag: got.meta.e_tag.clone(),
             version: got.meta.version.clone(),
         };
-        let bytes = self.small(got, path.filename().unwrap_or_default()).await?;
+        if got.meta.size > MAX_TEXT_BYTES {
+            return Err(Error::Damaged {
+                name: path.filename().unwrap_or_default().to_owned(),
+                reason: format!("{} bytes, the limit is {MAX_TEXT_BYTES}", got.meta.size),
+            });
+        }
+        let bytes = got.bytes().await?;
         Ok(Some(Seen { bytes, at }))
     }
 
@@ -56,13 +64,16 @@ impl Repository {
         text: Vec<u8>,
     ) -> Result<bool, Error> {
         if let Some(folder) = self.folder.clone() {
-            let (store, path, seen) = (
-                self.store.clone(),
-                path.clone(),
-                seen.map(|seen| seen.bytes.clone()),
-            );
+            let (repository, path, seen) = (self.clone(), path.clone(), seen.map(|seen| seen.bytes.clone()));
             // The write runs in its own task, because a caller that stops waiting must not release the lock during the write.
-            let turn = tokio::spawn(swap_in_folder(store, folder, path, seen, text.into()));
+            let turn = tokio::spawn(async move {
+                let _turn = lock(folder.join(LOCK)).await?;
+                let is_unchanged = repository.look(&path).await?.map(|now| now.bytes) == seen;
+                if is_unchanged {
+                    repository.store.put(&path, text.into()).await?;
+                }
+                Ok(is_unchanged)
+            });
             return turn.await.map_err(|error| Error::Io(error.into()))?;
         }
         let mode = match seen {
@@ -117,26 +128,6 @@ impl Repository {
 /// Returns the error for a store that lacks an operation which leases need.
 pub(crate) fn no_leases(reason: impl std::fmt::Display) -> Error {
     Error::Refused(format!("the model store cannot hold leases: {reason}"))
-}
-
-async fn swap_in_folder(
-    store: Arc<dyn ObjectStore>,
-    folder: PathBuf,
-    path: StorePath,
-    seen: Option<Bytes>,
-    text: Bytes,
-) -> Result<bool, Error> {
-    let _turn = lock(folder.join(LOCK)).await?;
-    let present = match store.get(&path).await {
-        Ok(got) => Some(got.bytes().await?),
-        Err(StoreError::NotFound { .. }) => None,
-        Err(error) => return Err(error.into()),
-    };
-    if present != seen {
-        return Ok(false);
-    }
-    store.put(&path, text.into()).await?;
-    Ok(true)
 }
 
 /// Takes the lock, which is released when the file is dropped.
