@@ -51,6 +51,27 @@ impl KnownOutcome {
     pub const fn over(outcome: Outcome) -> Self {
         Self { outcome, actions: 0 }
     }
+
+    /// Returns a win of this player by one action.
+    pub(crate) const fn win_at_once(winner: Player) -> Self {
+        Self {
+            outcome: Outcome::Won(winner),
+            actions: 1,
+        }
+    }
+
+    /// Returns the win of the player to act by one action, found by trying all of them.
+    fn win_by_trying<G: Game>(state: &G) -> Option<Self> {
+        let win = Self::win_at_once(state.to_move());
+        let mut legal = Vec::new();
+        state.legal_actions(&mut legal);
+        let wins = |&action: &Action| {
+            let mut next = state.clone();
+            next.play_legal(action);
+            next.outcome() == Some(win.outcome)
+        };
+        legal.iter().any(wins).then_some(win)
+    }
 }
 
 /// Error: an action is not legal in a state, or the game is over.
@@ -251,9 +272,10 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     }
 
     /// Returns the outcome with best play of a state in which the game is not over, if the rules tell it at a cost below that
-    /// of a network. Two calls for one state have the same result. By default nothing is known.
+    /// of a network. In a game of two players this includes every win by one action. Two calls for one state have the same result.
+    /// By default these wins are all that is known, and each legal action is tried on a copy of the state.
     fn known(&self) -> Option<KnownOutcome> {
-        None
+        KnownOutcome::win_by_trying(self)
     }
 
     /// True if the rules tell, at a cost below that of a network, that the player to act can end the game as a draw in this turn,

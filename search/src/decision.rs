@@ -103,7 +103,7 @@ impl<G: Game> Search<G> {
             visits: self.open_visits(),
             values: self.root_values(),
             refuted: (0..visits.len() as u32)
-                .map(|edge| self.tree.is_refuted(Step { node: root, edge }))
+                .map(|edge| self.is_root_edge_refuted(edge))
                 .collect(),
             evaluation,
             value: match (self.tree.proof(root), self.solution()) {
@@ -142,8 +142,8 @@ impl<G: Game> Search<G> {
     /// Draws an action with probability proportional to `visits^(1/temperature)`. A temperature of 0 or less takes the most
     /// visited action and draws among ties. A [`Root::Gumbel`](crate::Root::Gumbel) has chosen by its own draws, at any temperature.
     ///
-    /// The draw is keyed by the ply, so a second call returns the same action. Without visits the priors replace the visits.
-    /// A known solution is followed, and no action that a proof refutes is drawn. Returns `None` where the game is over or the
+    /// The draw is keyed by the ply, so a second call returns the same action. A known solution is followed, and no action that a
+    /// proof refutes is drawn. If no other action has visits, the priors replace the visits. Returns `None` where the game is over or the
     /// decision node is not evaluated yet.
     pub fn choose(&self, temperature: f32) -> Option<Action> {
         if let Some(solution) = self.solution() {
@@ -152,38 +152,34 @@ impl<G: Game> Search<G> {
         if let Some(best) = self.best_candidate() {
             return Some(best);
         }
-        let mut weights: Vec<f64> = self
-            .open_visits()
-            .iter()
-            .map(|&visits| f64::from(visits))
-            .collect();
-        if weights.iter().all(|&weight| weight == 0.0) {
-            weights = self.root_priors.iter().map(|&prior| f64::from(prior)).collect();
-        }
+        let visits = self.root_visits().iter().map(|&visits| f64::from(visits));
+        let priors = self.root_priors.iter().map(|&prior| f64::from(prior));
+        let ones = vec![1.0; self.root_priors.len()];
+        let candidates = [visits.collect(), priors.collect(), ones];
+        let weights = candidates
+            .into_iter()
+            .map(|weights: Vec<f64>| self.without_refuted(weights))
+            .find(|weights| weights.iter().any(|&weight| weight > 0.0))?;
         let edge = drawn(&weights, temperature, self.key, self.ply)?;
         self.tree.actions(self.root).nth(edge)
     }
 
+    /// Sets the numbers of those actions of the decision node to 0 that a proof refutes.
+    fn without_refuted<T: Default>(&self, mut numbers: Vec<T>) -> Vec<T> {
+        for (edge, number) in (0u32..).zip(&mut numbers) {
+            if self.is_root_edge_refuted(edge) {
+                *number = T::default();
+            }
+        }
+        numbers
+    }
+
     /// Returns the visits of the decision node's actions without those that a proof refutes, if that leaves any.
     pub(crate) fn open_visits(&self) -> Vec<u32> {
-        let visits = self.root_visits();
-        if !self.tree.is_near_proof(self.root) {
-            return visits.to_vec();
-        }
-        let open: Vec<u32> = (0u32..)
-            .zip(visits)
-            .map(|(edge, &visits)| {
-                match self.tree.is_refuted(Step {
-                    node: self.root,
-                    edge,
-                }) {
-                    true => 0,
-                    false => visits,
-                }
-            })
-            .collect();
+        let visits = self.root_visits().to_vec();
+        let open = self.without_refuted(visits.clone());
         if open.iter().all(|&visits| visits == 0) {
-            return visits.to_vec();
+            return visits;
         }
         open
     }

@@ -85,10 +85,7 @@ impl<G: Game> Search<G> {
             }
             Stage::Gray | Stage::Active => {
                 let most = self.settings.leaves.clamp(1, MAX_VIRTUAL_LOSSES);
-                while self.unanswered < most
-                    && self.visits_done + self.unanswered < self.settings.visits
-                    && !self.is_solved()
-                {
+                while self.unanswered < most && self.lacks_visits() {
                     if !self.visit(None, &mut request) {
                         self.counters.collisions += 1;
                         break;
@@ -235,7 +232,7 @@ impl<G: Game> Search<G> {
             legal: self.legal.len() as u32,
             order: canonical.map(|_| order),
             mover: self.scratch.to_move(),
-            can_draw: self.settings.exact_leaves && self.scratch.can_draw(),
+            can_draw: self.asks_the_game() && self.scratch.can_draw(),
             value: None,
         });
         self.unanswered += 1;

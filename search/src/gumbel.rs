@@ -33,7 +33,6 @@ use crate::{
     gather::LeafRequest,
     search::Search,
     settings::{Root, Settings},
-    tree::Step,
 };
 
 /// Maximum number of candidates.
@@ -115,11 +114,6 @@ impl<G: Game> Search<G> {
         }
     }
 
-    /// Returns true if the decision needs more visits than those that are pending.
-    fn lacks_visits(&self) -> bool {
-        self.visits_done + self.unanswered < self.settings.visits && !self.is_solved() && !self.is_forced()
-    }
-
     /// Takes the halving, in a sweep that has a candidate to visit. `None` if no action can be visited. No leaf is pending.
     fn halving_with_work(&mut self) -> Option<Halving> {
         let mut halving = self.halving.take();
@@ -135,9 +129,8 @@ impl<G: Game> Search<G> {
                     .filter(|&edge| !self.is_root_edge_refuted(edge))
                     .collect();
                 self.rank(&mut edges);
-                Halving::new(self.settings.visits - self.visits_done, edges, |edge| {
-                    self.visits_of(edge)
-                })
+                let left = self.settings.visits.saturating_sub(self.visits_done);
+                Halving::new(left, edges, |edge| self.visits_of(edge))
             }
         };
         if halving.candidates.is_empty() {
@@ -161,13 +154,6 @@ impl<G: Game> Search<G> {
 
     fn visits_of(&self, edge: u32) -> u32 {
         self.root_visits()[edge as usize]
-    }
-
-    fn is_root_edge_refuted(&self, edge: u32) -> bool {
-        self.tree.is_refuted(Step {
-            node: self.root,
-            edge,
-        })
     }
 
     /// Returns `g + ln P + s(q)` of each action of the decision node.

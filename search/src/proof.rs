@@ -4,12 +4,12 @@
 //! once those of all its children are: a draw if one of them is a draw, or else a loss. Outcomes name the winner, so nothing
 //! here depends on who acts when.
 //!
-//! Proofs arise where the game is over, or where the game itself knows its outcome ([`Settings::exact_leaves`]), and go up
-//! the path that led there. They belong to the nodes of one tree, whose states include the history of the game, and stay
-//! valid in later decisions. A proven node is a leaf for every later visit: its value is the outcome and needs no
+//! Proofs arise where the game is over, or where the game itself knows its outcome ([`Game::known`]), and go up the path that led
+//! there. Every game knows the wins by one action, so none is overlooked, however small its prior. Proofs belong to the nodes
+//! of one tree, whose states include the history of the game, and stay valid in later decisions. A proven node is a leaf for every later visit: its value is the outcome and needs no
 //! evaluation. Actions that are proven losses are not selected while others are open.
 
-use games::{Game, KnownOutcome, Outcome, Player};
+use games::{Action, Game, KnownOutcome, Outcome, Player};
 
 use crate::{
     search::{Search, outcome_or_legal_actions},
@@ -133,13 +133,35 @@ impl<G: Game> Search<G> {
         G::PLAYERS == 2 && self.settings.solver
     }
 
-    /// Returns what the game knows about the outcome of a state that is not over, if [`Settings::exact_leaves`] is set.
+    /// Returns true if the game is asked what it knows about a leaf: always where proofs are sought.
+    pub(crate) fn asks_the_game(&self) -> bool {
+        G::PLAYERS == 2 && (self.settings.exact_leaves || self.settings.solver)
+    }
+
+    /// Returns what the game knows about the outcome of a state that is not over, if it is asked.
     pub(crate) fn known(&self, state: &G) -> Option<KnownOutcome> {
-        if self.settings.exact_leaves {
-            state.known()
-        } else {
-            None
+        if self.asks_the_game() { state.known() } else { None }
+    }
+
+    /// Returns true if all visits of the decision went to actions that are proven losses, although another action is open. The
+    /// decision then continues until one of the others has a visit.
+    pub(crate) fn has_only_lost_visits(&self) -> bool {
+        if !self.tree.is_near_proof(self.root) || self.tree.proof(self.root).is_some() {
+            return false;
         }
+        let mut visited = (0u32..)
+            .zip(self.root_visits())
+            .filter(|&(_, &visits)| visits > 0)
+            .map(|(edge, _)| self.is_root_edge_refuted(edge))
+            .peekable();
+        visited.peek().is_some() && visited.all(|is_refuted| is_refuted)
+    }
+
+    pub(crate) fn is_root_edge_refuted(&self, edge: u32) -> bool {
+        self.tree.is_refuted(Step {
+            node: self.root,
+            edge,
+        })
     }
 
     /// Adds a leaf whose value is certain at the end of the current path.
@@ -173,16 +195,39 @@ impl<G: Game> Search<G> {
             node = child;
         }
         self.solution.is_proven = !self.solution.actions.is_empty();
+        self.add_last_action();
     }
 
-    /// Solves a decision at a state whose outcome the game knows, without a visit: its actions lead to ends of the game or
-    /// to other states that the game knows. Does nothing if the decision would continue after a proof.
-    pub(crate) fn solve_by_knowledge(&mut self) {
-        let is_new = self.tree.kind(self.root, self.generation) == Stage::Empty;
-        if !is_new || !self.seeks_proofs() || !self.settings.stop_when_solved {
+    /// Completes a proven solution that ends one action before the end of the game.
+    fn add_last_action(&mut self) {
+        if !self.solution.is_proven {
             return;
         }
-        if self.known(&self.state).is_none() {
+        self.scratch.clone_from(&self.state);
+        for &action in &self.solution.actions {
+            self.scratch.play_legal(action);
+        }
+        if outcome_or_legal_actions(&self.scratch, &mut self.legal).is_some() {
+            return;
+        }
+        let Some(known) = self.known(&self.scratch).filter(|known| known.actions == 1) else {
+            return;
+        };
+        let ends = |&action: &Action| {
+            let mut next = self.scratch.clone();
+            next.play_legal(action);
+            next.outcome() == Some(known.outcome)
+        };
+        self.solution
+            .actions
+            .extend(self.legal.iter().copied().find(ends));
+    }
+
+    /// Proves a decision node whose outcome the game knows, without a visit: its actions lead to ends of the game or to other
+    /// states that the game knows.
+    pub(crate) fn solve_by_knowledge(&mut self) {
+        let is_new = self.tree.kind(self.root, self.generation) == Stage::Empty;
+        if !is_new || !self.seeks_proofs() || self.known(&self.state).is_none() {
             return;
         }
         if !self.tree.add_statistics(self.root) {

@@ -122,10 +122,18 @@ impl<G: Game> Search<G> {
     }
 
     /// Returns true if this decision needs no more visits: all are done, the game is over, the decision is solved and
-    /// [`Settings::stop_when_solved`] is set, or a [`Root::Gumbel`](crate::Root::Gumbel) has one legal action.
+    /// [`Settings::stop_when_solved`] is set, or a [`Root::Gumbel`](crate::Root::Gumbel) has one legal action. If all visits went to
+    /// proven losses while another action is open, the decision takes more visits than [`Settings::visits`], until one of those
+    /// actions has a visit.
     pub fn is_decided(&self) -> bool {
-        let is_done = || self.visits_done >= self.settings.visits || self.is_solved() || self.is_forced();
-        !self.is_waiting() && (self.is_over() || is_done())
+        !self.is_waiting() && (self.is_over() || !self.lacks_visits())
+    }
+
+    /// Returns true if the decision needs more visits than those that are pending.
+    pub(crate) fn lacks_visits(&self) -> bool {
+        let is_short = self.visits_done + self.unanswered < self.settings.visits;
+        let continues = is_short || (!self.is_waiting() && self.has_only_lost_visits());
+        continues && !self.is_solved() && !self.is_forced()
     }
 
     /// Returns the number of visits of this decision that are backed up.

@@ -15,7 +15,7 @@ use crate::completed_q::CompletedQ;
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// Visits for each decision: passes through the tree from the decision node to a leaf. More play better and take
-    /// proportionally longer. 1 to 4194304.
+    /// proportionally longer. 1 to 4194304. With 'solver' a decision takes further ones if all of them went to proven losses.
     pub visits: u32,
     /// Choice among the actions of the decision node: 'puct' (the formula that is used everywhere below it), or 'gumbel' (up to
     /// 16 actions drawn by the network's policy share the visits by sequential halving, and the best one is played). The latter
@@ -61,13 +61,13 @@ pub struct Settings {
     /// In one-player games: end a decision once the shortest solution is proven, and play the shortest solution known
     /// (true or false). In two-player games with 'solver': end a decision once its outcome is proven.
     pub stop_when_solved: bool,
-    /// In two-player games: prove outcomes in the tree (true or false). A proven action is searched no further, a proven loss
-    /// is not played while another action is open, and a proven decision plays the shortest win, else a draw, else the longest
-    /// defence, which is also its recorded policy.
+    /// In two-player games: prove outcomes in the tree (true or false). A win by one action is never overlooked, a proven action
+    /// is searched no further, a proven loss is not played while another action is open, and a proven decision plays the
+    /// shortest win, else a draw, else the longest defence, which is also its recorded policy.
     pub solver: bool,
-    /// Ask the game for the exact outcome of each new leaf, which then needs no evaluation (true or false): wins in one in chess and
-    /// Connect Four, the last eight empty squares in Othello, wins within a turn in Paco Ŝako. A leaf in which the player to
-    /// act can repeat the position for a draw (Paco Ŝako) is worth at least a draw.
+    /// Ask the game for the exact outcome of each new leaf, which then needs no evaluation (true or false; with 'solver' always
+    /// true): wins by one action in every game, the last eight empty squares in Othello, wins within a turn in Paco Ŝako. A
+    /// leaf in which the player to act can repeat the position for a draw (Paco Ŝako) is worth at least a draw.
     pub exact_leaves: bool,
     /// Steps of the temperature schedule, which draws moves from the visit counts. The first step whose 'until_action' lies
     /// ahead applies; after the last step the most visited action is played.

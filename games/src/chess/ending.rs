@@ -40,10 +40,7 @@ pub(super) fn mate_in_one(state: &Chess) -> Option<KnownOutcome> {
         !board.checkers().is_empty() && !board.generate_moves(|_| true)
     };
     let is_mate = state.board.generate_moves(|moves| moves.into_iter().any(mates));
-    is_mate.then(|| KnownOutcome {
-        outcome: Outcome::Won(state.to_move()),
-        actions: 1,
-    })
+    is_mate.then(|| KnownOutcome::win_at_once(state.to_move()))
 }
 
 /// True if a rule makes the position a draw, unless it is mate. There may be moves left. Stalemate is not included.

@@ -12,7 +12,7 @@ use crate::{
     bits,
     codec::PolicyHead,
     discs::{self, Discs},
-    game::{Action, Game, IllegalAction, NoRules, Outcome, SingleEncoding, StartError},
+    game::{Action, Game, IllegalAction, KnownOutcome, NoRules, Outcome, SingleEncoding, StartError},
     layout::RowLayout,
     planes::{self, SQUARES},
     symmetries::{RowSymmetries, Symmetry},
@@ -39,23 +39,36 @@ impl Gomoku {
     }
 }
 
-/// True if five of these stones are in a row.
-const fn has_five(stones: u64) -> bool {
+/// Directions of rows, each with the shift of one step and the squares from which a row of five can run in it.
+const DIRECTIONS: [(u32, u64); 4] = {
     /// Squares from which a row of five can run towards higher files.
     const RIGHTWARD: u64 = 0x0f0f_0f0f_0f0f_0f0f;
     /// Squares from which a row of five can run towards lower files.
     const LEFTWARD: u64 = 0xf0f0_f0f0_f0f0_f0f0;
-    const ANYWHERE: u64 = u64::MAX;
-    let directions = [(1, RIGHTWARD), (8, ANYWHERE), (9, RIGHTWARD), (7, LEFTWARD)];
-    let mut found = 0;
-    let mut direction = 0;
-    while direction < directions.len() {
-        let (step, starts) = directions[direction];
+    [(1, RIGHTWARD), (8, u64::MAX), (9, RIGHTWARD), (7, LEFTWARD)]
+};
+
+/// True if five of these stones are in a row.
+fn has_five(stones: u64) -> bool {
+    let found = DIRECTIONS.iter().fold(0, |found, &(step, starts)| {
         let pairs = stones & stones >> step;
         let fours = pairs & pairs >> (2 * step);
-        found |= fours & stones >> (4 * step) & starts;
-        direction += 1;
-    }
+        found | fours & stones >> (4 * step) & starts
+    });
+    found != 0
+}
+
+/// True if one more stone, on one of the `empty` squares, makes five of these stones in a row.
+fn can_complete_five(stones: u64, empty: u64) -> bool {
+    let found = DIRECTIONS.iter().fold(0, |found, &(step, starts)| {
+        // Squares from which a row runs that has a stone on each square so far, and those whose row lacks one of them.
+        let (mut full, mut lacking) = (starts, 0);
+        for shift in [0, step, 2 * step, 3 * step, 4 * step] {
+            lacking = lacking & stones >> shift | full & empty >> shift;
+            full &= stones >> shift;
+        }
+        found | lacking
+    });
     found != 0
 }
 
@@ -147,6 +160,11 @@ impl Game for Gomoku {
             turn_square,
             turn_square,
         )
+    }
+
+    fn known(&self) -> Option<KnownOutcome> {
+        let wins = can_complete_five(self.discs.own, self.empty_squares());
+        wins.then(|| KnownOutcome::win_at_once(self.to_move()))
     }
 }
 

@@ -38,6 +38,17 @@ pub(super) fn placements(own: u64, other: u64) -> u64 {
     ends & !(own | other)
 }
 
+/// Returns the discs of `other` that some placement of `own` turns over: those between a disc of `own` and an empty square.
+pub(super) fn turnable(own: u64, other: u64) -> u64 {
+    let empty = !(own | other);
+    let mut turnable = 0;
+    for (step, through) in axes(other) {
+        turnable |= flood_up(own, through, step) & flood_down(empty, through, step);
+        turnable |= flood_down(own, through, step) & flood_up(empty, through, step);
+    }
+    turnable
+}
+
 /// Returns the discs of `other` that are turned over when `own` places one on `placed`.
 pub(super) fn turned(placed: u64, own: u64, other: u64) -> u64 {
     // No branches: they would be mispredicted, since a direction turns discs about as often as not.

@@ -1,10 +1,11 @@
-//! Exact outcomes of positions with few empty squares: alpha-beta search of wins, draws and losses.
+//! Exact outcomes: of positions with few empty squares by an alpha-beta search of wins, draws and losses, of others by a disc that
+//! ends the game with a win.
 
 use std::cmp::Ordering;
 
 use super::{
     Othello,
-    board::{placements, turned},
+    board::{placements, turnable, turned},
 };
 use crate::{
     bits,
@@ -17,12 +18,12 @@ pub(super) const MOST_EMPTY: u32 = 8;
 /// Corners, which are tried first.
 const CORNERS: u64 = 0x8100_0000_0000_0081;
 
-/// Returns the outcome of a position in which the game is not over, if few squares are empty.
+/// Returns the outcome of a position in which the game is not over, if few squares are empty or the next disc wins.
 pub(super) fn known(state: &Othello) -> Option<KnownOutcome> {
     let Discs { own, other, to_move } = state.discs;
     let empty = (!(own | other)).count_ones();
     if empty > MOST_EMPTY {
-        return None;
+        return wins_at_once(own, other, state.placements).then(|| KnownOutcome::win_at_once(to_move));
     }
     let outcome = match best(own, other, state.placements, -1, 1) {
         0 => Outcome::Draw,
@@ -34,6 +35,20 @@ pub(super) fn known(state: &Othello) -> Option<KnownOutcome> {
         outcome,
         actions: 2 * empty.max(1),
     })
+}
+
+/// True if a disc of the owner of `own` on one of `open` ends the game with a win, e.g. because it turns all discs of the opponent.
+fn wins_at_once(own: u64, other: u64, open: u64) -> bool {
+    // A placement of the opponent next to discs that cannot be turned over is lost only if the disc is placed there.
+    let lasting = placements(other & !turnable(own, other), own) & !other;
+    let ends_won = |placed: u32| {
+        let placed = 1 << placed;
+        let flipped = turned(placed, own, other);
+        let (own, other) = (own | flipped | placed, other & !flipped);
+        let is_over = placements(other, own) == 0 && placements(own, other) == 0;
+        is_over && own.count_ones() > other.count_ones()
+    };
+    lasting.count_ones() <= 1 && bits::squares(open).any(ends_won)
 }
 
 /// Returns the result for the owner of `own`, who is to act and may place a disc on any of `open`: 1 for a win, 0 for a

@@ -9,6 +9,7 @@ mod chess_san;
 mod chess_vectors;
 mod connect_four;
 mod fuzz;
+mod known;
 mod notations;
 mod othello;
 mod perft;

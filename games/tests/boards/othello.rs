@@ -1,7 +1,7 @@
 //! Othello, compared with a second implementation: an array of squares, and a walk in every direction.
 
 use games::{
-    Game, Outcome, Player,
+    Game, KnownOutcome, Outcome, Player,
     othello::{Othello, PASS},
 };
 use proptest::prelude::*;
@@ -191,6 +191,41 @@ fn minimax(state: &Othello) -> f32 {
     }
 }
 
+/// Returns true if one of the actions ends the game with a win, found by playing all of them.
+fn wins_at_once(state: &Othello) -> bool {
+    legal(state).into_iter().any(|action| {
+        let mut next = *state;
+        next.play_legal(action);
+        next.outcome() == Some(Outcome::Won(state.to_move()))
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    /// The opponent has few discs, as before it is wiped out, or neither player has many, so that placements can run out.
+    #[test]
+    fn a_disc_that_ends_the_game_with_a_win_is_known_on_any_board(
+        squares in prop::collection::vec(0u32..100, 64),
+        own in 0u32..60,
+        other in 1u32..40,
+    ) {
+        let letters: String = squares
+            .iter()
+            .map(|&number| match number {
+                number if number < own => 'X',
+                number if number < own + other => 'O',
+                _ => '-',
+            })
+            .collect();
+        prop_assume!(letters.contains(['X', 'O']));
+        let state = Othello::start(&Default::default(), Some(&format!("{letters} X"))).unwrap();
+        prop_assume!(letters.matches('-').count() > 8 && state.outcome().is_none());
+        let win = KnownOutcome { outcome: Outcome::Won(Player::First), actions: 1 };
+        prop_assert_eq!(state.known(), wins_at_once(&state).then_some(win), "{}", state.position());
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
@@ -204,7 +239,7 @@ proptest! {
             let (own, other) = state.bitboards();
             let empty = (!(own | other)).count_ones();
             let known = state.known();
-            prop_assert_eq!(known.is_some(), empty <= 8);
+            prop_assert_eq!(known.is_some(), empty <= 8 || wins_at_once(&state));
             if let Some(known) = known.filter(|_| empty <= 6) {
                 prop_assert_eq!(known.outcome.value().get(), minimax(&state), "{}", state.position());
                 compared += 1;

@@ -109,10 +109,15 @@ impl<const PLAYERS: u8> TreeGame<PLAYERS> {
         (priors, MoverValue::new(value))
     }
 
+    /// Returns true if a search with these settings asks for what is known of a leaf.
+    pub fn is_asked(settings: &Settings) -> bool {
+        PLAYERS == 2 && (settings.exact_leaves || settings.solver)
+    }
+
     /// Returns the value that a search with these settings takes from [`TreeGame::evaluation`].
     pub fn searched_value(&self, settings: &Settings) -> MoverValue {
         let (_, value) = self.evaluation();
-        if settings.exact_leaves && self.can_draw() {
+        if Self::is_asked(settings) && self.can_draw() {
             MoverValue::new(value.get().max(0.0))
         } else {
             value
@@ -247,11 +252,22 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
         self.depth += 1;
     }
 
-    /// Returns the outcome for half of the states in the last two layers; in every other tree, for all of these states.
+    /// Returns the outcome for half of the states in the last two layers, and for every win by one action; in every other tree,
+    /// for all states of these layers.
     fn known(&self) -> Option<KnownOutcome> {
         let is_late = self.depth + 2 >= self.shape.depth;
         let is_known = self.shape.seed.is_multiple_of(2) || self.property(8).is_multiple_of(2);
-        (PLAYERS == 2 && is_late && is_known && !legal(self).is_empty()).then(|| self.solved())
+        if PLAYERS == 2 && is_late && is_known && !legal(self).is_empty() {
+            return Some(self.solved());
+        }
+        let outcome = Outcome::Won(self.mover);
+        let wins = |action| {
+            let mut next = self.clone();
+            next.play_legal(action);
+            next.outcome() == Some(outcome)
+        };
+        let is_won = legal(self).into_iter().any(wins);
+        is_won.then_some(KnownOutcome { outcome, actions: 1 })
     }
 
     fn can_draw(&self) -> bool {

@@ -8,6 +8,7 @@ mod gumbel;
 mod invariants;
 mod lines;
 mod look;
+mod mates;
 mod memory;
 mod proofs;
 mod reference;

@@ -54,15 +54,15 @@ impl Edge {
 }
 
 impl Node {
-    fn root<const PLAYERS: u8>(state: &TreeGame<PLAYERS>, settings: &Settings) -> Self {
-        let settings = Settings {
-            exact_leaves: false,
-            ..settings.clone()
-        };
-        Self::new(state, &settings)
+    fn leaf<const PLAYERS: u8>(state: &TreeGame<PLAYERS>, settings: &Settings) -> Self {
+        Self::new(state, settings, TreeGame::<PLAYERS>::is_asked(settings))
     }
 
-    fn new<const PLAYERS: u8>(state: &TreeGame<PLAYERS>, settings: &Settings) -> Self {
+    fn root<const PLAYERS: u8>(state: &TreeGame<PLAYERS>, settings: &Settings) -> Self {
+        Self::new(state, settings, false)
+    }
+
+    fn new<const PLAYERS: u8>(state: &TreeGame<PLAYERS>, settings: &Settings, is_asked: bool) -> Self {
         let mut legal = Vec::new();
         state.legal_actions(&mut legal);
         let result = match state.outcome() {
@@ -70,9 +70,7 @@ impl Node {
             None if legal.is_empty() => Some(Outcome::Draw.value()),
             None => None,
         };
-        let known = state
-            .known()
-            .filter(|_| settings.exact_leaves && result.is_none());
+        let known = state.known().filter(|_| is_asked && result.is_none());
         let is_cut = known.is_some();
         let result = result.or(known.map(|known| known.outcome.value()));
         if is_cut {
@@ -127,6 +125,12 @@ impl Node {
         open
     }
 
+    /// Returns true if all visits went to proven losses, although another edge is open.
+    fn has_only_lost_visits(&self) -> bool {
+        let mut visited = self.edges.iter().filter(|edge| edge.visits > 0);
+        self.proof.is_none() && visited.all(|edge| self.refutes(edge))
+    }
+
     fn clear(&mut self) {
         self.is_expanded = false;
         for edge in &mut self.edges {
@@ -160,20 +164,14 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
 
     /// Proves a new decision node that the game knows by the actions that it knows.
     fn ask_the_game(&self, root: &mut Node) {
-        let Settings {
-            solver,
-            exact_leaves,
-            stop_when_solved,
-            ..
-        } = self.settings;
-        let asks = PLAYERS == 2 && solver && exact_leaves && stop_when_solved;
+        let asks = PLAYERS == 2 && self.settings.solver;
         if !asks || root.evaluation.is_some() || self.state.known().is_none() {
             return;
         }
         for edge in &mut root.edges {
             let mut state = self.state.clone();
             state.play(edge.action).unwrap();
-            let child = Node::new(&state, &self.settings);
+            let child = Node::leaf(&state, &self.settings);
             edge.child = child.result.is_some().then(|| Box::new(child));
         }
         root.prove();
@@ -202,10 +200,10 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
             if fraction > 0.0 {
                 noise::mix(fraction, total_alpha, &mut draws, &mut self.root_priors);
             }
-            for _ in 0..self.settings.visits {
-                if !self.is_solved(&root) {
-                    self.visit(&mut root, state.clone(), true, None);
-                }
+            let mut left = self.settings.visits;
+            while (left > 0 || root.has_only_lost_visits()) && !self.is_solved(&root) {
+                self.visit(&mut root, state.clone(), true, None);
+                left = left.saturating_sub(1);
             }
         }
         self.root = root;
@@ -218,7 +216,8 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
             (edge.total, edge.visits) = (0.0, 0);
         }
         let mut left = self.settings.visits as usize;
-        while left > 0 && root.edges.len() > 1 && !self.is_solved(root) {
+        while (left > 0 || root.has_only_lost_visits()) && root.edges.len() > 1 && !self.is_solved(root) {
+            left = left.max(1);
             // All actions are open: at first, and again each time when proofs have refuted all candidates.
             let all: Vec<usize> = (0..root.edges.len()).collect();
             let mut candidates = self.ranked(root, all);
@@ -345,7 +344,7 @@ impl<const PLAYERS: u8> Reference<PLAYERS> {
             state.play(edge.action).unwrap();
             let child = edge
                 .child
-                .get_or_insert_with(|| Box::new(Node::new(&state, &settings)));
+                .get_or_insert_with(|| Box::new(Node::leaf(&state, &settings)));
             let mut value = self.visit(child, state, false, None);
             if PLAYERS == 1 {
                 value *= self.settings.discount;
