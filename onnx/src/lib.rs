@@ -36,13 +36,12 @@
 //! | [`graph`] | nodes, initialisers and names of one graph under construction |
 //! | [`expansion`] | the nodes that expand index rows into planes |
 //! | [`tower`] | the nodes of the tower |
-//! | [`fish_eye`] | the network over clans of imps: its weights, its graph, its definition |
+//! | [`fish_eye`] | the network over clans of imps: its weights, its graph |
 //! | [`half`] | conversion of a model to half precision |
 //! | [`int8`] | conversion of a model's convolutions to 8-bit integers |
 //! | [`legal`] | adds the selection of the legal actions' logits to a model |
 //! | [`model`] | whole files: inputs, outputs, metadata |
 //! | [`read`] | reads the weights of a tower back from its file |
-//! | [`reference`](mod@reference) | a plain evaluation of a tower, with which runtimes and exports are compared |
 
 pub mod expansion;
 mod file;
@@ -55,7 +54,6 @@ pub mod model;
 pub mod network;
 pub mod random;
 pub mod read;
-pub mod reference;
 pub mod tower;
 pub mod weights;
 

@@ -2,6 +2,8 @@
 #![allow(dead_code, missing_docs, unused_imports)]
 
 pub mod blocked_server;
+#[path = "../../../onnx/tests/reference/mod.rs"]
+pub mod reference;
 
 use std::time::Duration;
 
@@ -182,7 +184,7 @@ pub fn truth(weights: &TowerWeights, layout: &RowLayout, request: &EvaluateReque
     {
         let mut planes = vec![0.0; layout.stack().unwrap().tensor_len()];
         layout.stack().unwrap().expand(row, &mut planes).unwrap();
-        let (logits, value) = onnx::reference::evaluate(weights, &planes);
+        let (logits, value) = reference::tower::evaluate(weights, &planes);
         values.push(value);
         let (legal, others) = rest.split_at(count as usize);
         rest = others;

@@ -1,20 +1,19 @@
 //! Compares the fish-eye graph in ONNX Runtime with its recursive definition, over rows that the generator game writes.
 
-use crate::{common::small, largest_difference, load, run};
+use crate::{
+    common::{
+        reference::fish_eye::{NetworkInput, evaluate},
+        small,
+    },
+    largest_difference, load, run,
+};
 use config::Provider;
 use games::{
     Game as _, RowLayout,
     generator::{ClanPosition, Encoding, Examples, GeneratorGame},
 };
 use network::model::Model;
-use onnx::{
-    FishEyeShape, FishEyeWeights, Metadata,
-    fish_eye::{
-        self,
-        recursive::{self, NetworkInput},
-    },
-    random::rows,
-};
+use onnx::{FishEyeShape, FishEyeWeights, Metadata, fish_eye, random::rows};
 
 /// Returns layout and sizes of one network without examples, which is shared by policy and value.
 fn shared() -> (RowLayout, FishEyeShape) {
@@ -68,7 +67,7 @@ fn outputs_equal_the_definition() {
         let (mut large, mut with_examples, mut true_values) = (0, 0, Vec::new());
         for (row, logits) in layout.split(&rows).zip(logits.chunks(layout.actions as usize)) {
             let position = ClanPosition::read(row).unwrap();
-            let (true_logits, true_value) = recursive::evaluate(&weights, &NetworkInput::of(&position));
+            let (true_logits, true_value) = evaluate(&weights, &NetworkInput::of(&position));
             true_values.push(true_value);
             let (own, absent) = logits.split_at(true_logits.len());
             assert!(largest_difference(own, &true_logits) < 1e-5 * range(&true_logits).max(1.0));

@@ -1,6 +1,9 @@
 //! The network of the generator game: forward pass, gradients, resumption bit for bit, packed batches.
 
-use crate::common::{Change, assert_refused, generator, model, settings, trainer};
+use crate::{
+    common::{Change, assert_refused, generator, model, settings, trainer},
+    reference::fish_eye::{NetworkInput, evaluate},
+};
 use config::{LearnerConfig, ModelConfig, Optimizer};
 use games::{
     Game as _,
@@ -17,7 +20,7 @@ use learner::{
     training::train::Trainer,
 };
 use onnx::{
-    fish_eye::{self, recursive},
+    fish_eye,
     model::{PAIRS_KEY, entry_of},
 };
 use tch::Device;
@@ -109,10 +112,7 @@ fn agree(encoding: Encoding, trainer: &Trainer) {
     };
     let (mut true_logits, mut true_values) = (Vec::new(), Vec::new());
     for row in layout.split(&rows) {
-        let (logits, value) = recursive::evaluate(
-            &weights,
-            &recursive::NetworkInput::of(&ClanPosition::read(row).unwrap()),
-        );
+        let (logits, value) = evaluate(&weights, &NetworkInput::of(&ClanPosition::read(row).unwrap()));
         true_logits.extend(logits);
         true_values.push(value);
     }

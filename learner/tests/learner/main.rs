@@ -11,6 +11,9 @@ mod generator;
 mod heads;
 mod killed;
 mod optimizer;
+#[allow(dead_code, reason = "the tests of the inference server use all of it")]
+#[path = "../../../onnx/tests/reference/mod.rs"]
+mod reference;
 mod role;
 mod start;
 mod targets;

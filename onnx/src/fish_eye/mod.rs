@@ -54,7 +54,6 @@
 
 mod encoder;
 mod nodes;
-pub mod recursive;
 mod weights;
 
 pub use nodes::build;

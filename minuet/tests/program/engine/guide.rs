@@ -7,7 +7,7 @@ use config::RunConfig;
 use games::{Game as _, RowLayout, Symmetry, connect_four::ConnectFour};
 use onnx::{TowerShape, TowerWeights};
 
-use crate::support::{program::printed, served::Served};
+use crate::support::{program::printed, reference, served::Served};
 
 /// The address in docs/guide/programs.md.
 const ADDRESS: &str = "127.0.0.1:50051";
@@ -31,7 +31,7 @@ fn truth(layout: &RowLayout, weights: &TowerWeights) -> Vec<f32> {
     let stack = layout.stack().unwrap();
     let mut planes = vec![0.0; stack.tensor_len()];
     stack.expand(&row, &mut planes).unwrap();
-    let (logits, value) = onnx::reference::evaluate(weights, &planes);
+    let (logits, value) = reference::tower::evaluate(weights, &planes);
     let exps: Vec<f32> = actions
         .iter()
         .map(|&action| {

@@ -3,6 +3,9 @@
 pub mod acknowledged;
 pub mod metrics;
 pub mod program;
+#[allow(dead_code, reason = "the tests of the inference server use all of it")]
+#[path = "../../../../onnx/tests/reference/mod.rs"]
+pub mod reference;
 pub mod run;
 #[allow(dead_code, reason = "the tests of the studio use all of it")]
 #[path = "../../../../studio/tests/common/run_at_work.rs"]

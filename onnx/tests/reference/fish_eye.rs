@@ -1,16 +1,12 @@
-//! A second implementation of the network, which follows its definition imp by imp. Tests compare the graph with it. Sums
-//! are computed in f64, so that its rounding error is negligible.
+//! The network over clans, imp by imp.
 
 use games::{
-    generator::{self, Clan, Grid},
+    generator::{Clan, ClanPosition, Grid},
     planes::SQUARES,
 };
+use onnx::{FishEyeWeights, fish_eye::VALUE_ENCODER};
 
-use super::{
-    FishEyeWeights,
-    weights::{EXAMPLE_GRIDS, VALUE_ENCODER},
-};
-use crate::reference::{layer, relu};
+use super::tower::{layer, relu};
 
 /// Length of a board's side.
 const SIDE: usize = 8;
@@ -36,7 +32,7 @@ pub struct NetworkInput {
     /// Flags of the position.
     pub flags: Vec<bool>,
     /// Examples: input and output grid of each. Networks that take none ignore them.
-    pub examples: Vec<[[u8; SQUARES]; EXAMPLE_GRIDS]>,
+    pub examples: Vec<[[u8; SQUARES]; 2]>,
 }
 
 impl Sept {
@@ -58,7 +54,7 @@ impl Sept {
 impl NetworkInput {
     /// Makes the network's input from a position of the generator game: the clan, the targets, and the clan's current
     /// render.
-    pub fn of(position: &generator::ClanPosition) -> Self {
+    pub fn of(position: &ClanPosition) -> Self {
         let targets = [position.problem.target(), position.problem.second_target()];
         let grids = targets.map(|target| *target.unwrap_or(&Grid::ABSENT));
         let grids = grids.into_iter().chain([position.clan.render()]);

@@ -1,9 +1,8 @@
-//! A second implementation of a tower, which follows the formulas. Tests compare runtimes and exports with it. Sums are computed
-//! in f64, so that its rounding error is negligible.
+//! The tower, layer by layer.
 
-use crate::{
-    network::{Step, TowerLayer, TowerWeights},
-    weights::{Kind, Layer},
+use onnx::{
+    Kind, Layer, TowerWeights,
+    network::{Step, TowerLayer},
 };
 
 /// Evaluates one position: `planes` is `[planes][squares]`. Returns the logits and the value.
@@ -56,7 +55,7 @@ fn apply(weights: &TowerWeights, step: &TowerLayer, values: &[f32]) -> Vec<f32> 
 }
 
 /// Computes a layer. `width` is the number of files of the boards that a convolution takes.
-pub(crate) fn layer(layer: &Layer, width: usize, values: &[f32]) -> Vec<f32> {
+pub fn layer(layer: &Layer, width: usize, values: &[f32]) -> Vec<f32> {
     match layer.shape.kind {
         Kind::Conv(kernel) => conv(layer, kernel, width, values),
         Kind::Linear | Kind::LinearAsConv | Kind::Table => linear(layer, values),
@@ -100,7 +99,7 @@ fn linear(layer: &Layer, values: &[f32]) -> Vec<f32> {
     sums.collect()
 }
 
-pub(crate) fn relu(mut values: Vec<f32>) -> Vec<f32> {
+pub fn relu(mut values: Vec<f32>) -> Vec<f32> {
     values.iter_mut().for_each(|value| *value = value.max(0.0));
     values
 }
