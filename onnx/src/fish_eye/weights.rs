@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Sizes of a fish-eye network, which determine the shapes of its weights.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FishEyeShape {
     /// Number of rows of the embedding: the one-hot values, and spare rows.
@@ -105,22 +105,10 @@ impl FishEyeShape {
             grids: 3,
             flags: 1,
             symbols: 11,
-            width: 64,
-            rollup: 128,
-            context: 128,
-            path: 64,
-            filters: 64,
-            convolutions: 3,
-            reduced: 8,
-            position: 128,
-            examples: 0,
-            view_filters: 16,
-            view_reduced: 4,
-            view: 64,
-            policy_hidden: 256,
-            value_hidden: 128,
             shared: true,
+            ..Self::default()
         }
+        .sized(3, 64)
     }
 
     /// Returns the default for rows of `layout`; `None` if a fish-eye network cannot take such rows.
@@ -138,8 +126,7 @@ impl FishEyeShape {
         })
     }
 
-    /// Changes the number of convolutions over the grids, and scales all sizes in proportion to `filters`. 64 keeps the
-    /// sizes of the default.
+    /// Changes the number of convolutions over the grids, and scales all sizes in proportion to `filters`.
     pub fn sized(self, convolutions: usize, filters: usize) -> Self {
         let part = |share: usize| (filters / share).max(1);
         Self {
