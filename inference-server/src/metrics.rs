@@ -20,132 +20,113 @@ const REFUSALS: [Code; 7] = [
     Code::Internal,
 ];
 
+const LOADS: &str = "minuet_inference_model_loads_total";
 const REFUSED: &str = "minuet_inference_refused_total";
 const CACHE_POSITIONS: &str = "minuet_inference_cache_positions_total";
 const PROVIDER: &str = "minuet_inference_provider_info";
 
-/// Handles of all metrics.
-#[derive(Debug)]
-pub struct Metrics {
-    requests: Counter,
-    positions: Counter,
-    /// Requests that were dropped because nobody waited for them. Late requests are counted as refused.
-    pub(crate) cancelled: Counter,
-    pub(crate) unread: Gauge,
-    pub(crate) cache_entries: Gauge,
-    pub(crate) exact_cache_use: CacheUse,
-    pub(crate) not_finite: Counter,
-    pub(crate) device_failures: Counter,
-    /// Positions that wait.
-    pub(crate) waiting: Gauge,
+/// Writes the struct of all metrics from one table: help text, field, kind, name and unit of each.
+macro_rules! metrics {
+    ($(#[doc = $help:literal] $field:ident: $kind:ident = $name:literal, $unit:ident;)+) => {
+        /// Handles of all metrics.
+        #[derive(Debug)]
+        pub struct Metrics {
+            $(#[doc = $help] pub(crate) $field: $kind,)+
+            pub(crate) exact_cache_use: CacheUse,
+            /// Models that are served.
+            pub(crate) loads: Counter,
+            /// Models that could not be loaded.
+            pub(crate) load_failures: Counter,
+        }
+
+        impl Metrics {
+            /// Describes and registers every metric with the installed recorder.
+            pub fn new() -> Self {
+                describe_labelled();
+                Self {
+                    $($field: metrics!(@$kind, $name, Unit::$unit, $help.trim()),)+
+                    exact_cache_use: CacheUse::new("by version"),
+                    loads: counter!(LOADS, "result" => "served"),
+                    load_failures: counter!(LOADS, "result" => "refused"),
+                }
+            }
+        }
+    };
+    (@Counter, $name:literal, $unit:expr, $help:expr) => {{
+        describe_counter!($name, $unit, $help);
+        counter!($name)
+    }};
+    (@Gauge, $name:literal, $unit:expr, $help:expr) => {{
+        describe_gauge!($name, $unit, $help);
+        gauge!($name)
+    }};
+    (@Histogram, $name:literal, $unit:expr, $help:expr) => {{
+        describe_histogram!($name, $unit, $help);
+        histogram!($name)
+    }};
+}
+
+metrics! {
+    /// Requests answered.
+    requests: Counter = "minuet_inference_requests_total", Count;
+    /// Positions of requests answered.
+    positions: Counter = "minuet_inference_positions_total", Count;
+    /// Requests dropped because their clients had gone.
+    cancelled: Counter = "minuet_inference_cancelled_total", Count;
+    /// Memory of large requests whose answers have not been read.
+    unread: Gauge = "minuet_inference_unread_bytes", Bytes;
+    /// Evaluations in the cache.
+    cache_entries: Gauge = "minuet_inference_cache_entries", Count;
+    /// Requests for which the model gave infinities or NaN.
+    not_finite: Counter = "minuet_inference_not_finite_total", Count;
+    /// Batches that the device did not compute.
+    device_failures: Counter = "minuet_inference_device_failures_total", Count;
+    /// Positions that wait for the device.
+    waiting: Gauge = "minuet_inference_queue_positions", Count;
     /// Time that a request waited for the device.
-    pub(crate) queue_seconds: Histogram,
-    batches: Counter,
-    batch_positions: Counter,
-    batch_slots: Counter,
-    device_seconds: Histogram,
-    /// Open streams.
-    pub(crate) streams: Gauge,
-    /// Models that are served.
-    pub(crate) loads: Counter,
-    /// Models that could not be loaded.
-    pub(crate) load_failures: Counter,
-    step: Gauge,
-    published: Gauge,
+    queue_seconds: Histogram = "minuet_inference_queue_seconds", Seconds;
+    /// Batches executed.
+    batches: Counter = "minuet_inference_batches_total", Count;
+    /// Positions in executed batches, padding not counted.
+    batch_positions: Counter = "minuet_inference_batch_positions_total", Count;
+    /// Places in executed batches, padding counted.
+    batch_slots: Counter = "minuet_inference_batch_slots_total", Count;
+    /// Time of the device that a batch took: the time in which a thread computed it, divided by the number of threads.
+    device_seconds: Histogram = "minuet_inference_device_seconds", Seconds;
+    /// Streams that are open.
+    streams: Gauge = "minuet_inference_streams", Count;
+    /// Training step of the default model.
+    step: Gauge = "minuet_inference_model_step", Count;
+    /// When the default model was published, since the Unix epoch.
+    published: Gauge = "minuet_inference_model_published_timestamp_seconds", Seconds;
+}
+
+/// Describes the metrics with labels.
+fn describe_labelled() {
+    for (name, help) in [
+        (
+            REFUSED,
+            "Requests refused, by the gRPC status code that they were answered with.",
+        ),
+        (LOADS, "Models loaded, by the result."),
+        (
+            CACHE_POSITIONS,
+            "Positions looked up in the cache, by the name in the request and the result.",
+        ),
+    ] {
+        describe_counter!(name, Unit::Count, help);
+    }
+    describe_gauge!(
+        PROVIDER,
+        Unit::Count,
+        "1 for the provider that runs the default model."
+    );
+    for code in REFUSALS {
+        refused(code).increment(0);
+    }
 }
 
 impl Metrics {
-    /// Describes and registers every metric with the installed recorder.
-    pub fn new() -> Self {
-        const LOADS: &str = "minuet_inference_model_loads_total";
-        describe_counter!(
-            REFUSED,
-            Unit::Count,
-            "Requests refused, by the gRPC status code that they were answered with."
-        );
-        describe_counter!(LOADS, Unit::Count, "Models loaded, by the result.");
-        describe_counter!(
-            CACHE_POSITIONS,
-            Unit::Count,
-            "Positions looked up in the cache, by the name in the request and the result."
-        );
-        describe_gauge!(
-            PROVIDER,
-            Unit::Count,
-            "1 for the provider that runs the default model."
-        );
-        for code in REFUSALS {
-            refused(code).increment(0);
-        }
-        Self {
-            requests: counted("minuet_inference_requests_total", "Requests answered."),
-            positions: counted(
-                "minuet_inference_positions_total",
-                "Positions of requests answered.",
-            ),
-            cancelled: counted(
-                "minuet_inference_cancelled_total",
-                "Requests dropped because their clients had gone.",
-            ),
-            cache_entries: gauged(
-                "minuet_inference_cache_entries",
-                Unit::Count,
-                "Evaluations in the cache.",
-            ),
-            exact_cache_use: CacheUse::new("by version"),
-            unread: gauged(
-                "minuet_inference_unread_bytes",
-                Unit::Bytes,
-                "Memory of large requests whose answers have not been read.",
-            ),
-            not_finite: counted(
-                "minuet_inference_not_finite_total",
-                "Requests for which the model gave infinities or NaN.",
-            ),
-            device_failures: counted(
-                "minuet_inference_device_failures_total",
-                "Batches that the device did not compute.",
-            ),
-            waiting: gauged(
-                "minuet_inference_queue_positions",
-                Unit::Count,
-                "Positions that wait for the device.",
-            ),
-            queue_seconds: measured(
-                "minuet_inference_queue_seconds",
-                Unit::Seconds,
-                "How long requests waited for the device.",
-            ),
-            batches: counted("minuet_inference_batches_total", "Batches executed."),
-            batch_positions: counted(
-                "minuet_inference_batch_positions_total",
-                "Positions in executed batches, padding not counted.",
-            ),
-            batch_slots: counted(
-                "minuet_inference_batch_slots_total",
-                "Places in executed batches, padding counted.",
-            ),
-            device_seconds: measured(
-                "minuet_inference_device_seconds",
-                Unit::Seconds,
-                "How much of the device's time a batch took: the time in which a thread computed it, divided by the number of threads.",
-            ),
-            streams: gauged("minuet_inference_streams", Unit::Count, "Streams that are open."),
-            loads: counter!(LOADS, "result" => "served"),
-            load_failures: counter!(LOADS, "result" => "refused"),
-            step: gauged(
-                "minuet_inference_model_step",
-                Unit::Count,
-                "Training step of the default model.",
-            ),
-            published: gauged(
-                "minuet_inference_model_published_timestamp_seconds",
-                Unit::Seconds,
-                "When the default model was published, since the Unix epoch.",
-            ),
-        }
-    }
-
     /// Records an answered request of `positions` positions.
     pub(crate) fn answered(&self, positions: usize) {
         self.requests.increment(1);
@@ -206,24 +187,6 @@ impl CacheUse {
 /// Returns the counter of refusals with a status code.
 fn refused(code: Code) -> Counter {
     counter!(REFUSED, "code" => format!("{code:?}"))
-}
-
-/// Describes and registers a counter.
-fn counted(name: &'static str, help: &'static str) -> Counter {
-    describe_counter!(name, Unit::Count, help);
-    counter!(name)
-}
-
-/// Describes and registers a gauge.
-fn gauged(name: &'static str, unit: Unit, help: &'static str) -> Gauge {
-    describe_gauge!(name, unit, help);
-    gauge!(name)
-}
-
-/// Describes and registers a histogram.
-fn measured(name: &'static str, unit: Unit, help: &'static str) -> Histogram {
-    describe_histogram!(name, unit, help);
-    histogram!(name)
 }
 
 impl Default for Metrics {
