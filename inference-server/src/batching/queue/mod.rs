@@ -265,12 +265,10 @@ struct BatchCut<'a> {
 
 /// Result of one client's turn.
 enum Turn {
-    /// The batch is full. The client continues in the next batch.
-    Full,
+    /// The batch is full, or the next request does not fit into it. The client continues in the next batch.
+    Passed,
     /// The client has used up its share.
     Over,
-    /// The next request does not fit into this batch. It comes first in the next batch.
-    DoesNotFit,
     /// The client has no more requests.
     Empty,
 }
@@ -285,7 +283,7 @@ impl BatchCut<'_> {
                 continue;
             };
             match self.serve(line) {
-                Turn::Full | Turn::DoesNotFit => passed.push((client, self.positions(), round.turns.len())),
+                Turn::Passed => passed.push((client, self.positions(), round.turns.len())),
                 Turn::Over => round.turns.push_back(client),
                 Turn::Empty => drop(round.clients.remove(&client)),
             }
@@ -346,7 +344,7 @@ impl BatchCut<'_> {
             // Only an empty batch gets a part of a request.
             if left > room && (self.formed.is_some() || room < largest) {
                 line.is_in_turn = true;
-                return Turn::DoesNotFit;
+                return Turn::Passed;
             }
             self.add(line, job, model, wanted);
             line.deficit -= wanted;
@@ -355,7 +353,7 @@ impl BatchCut<'_> {
                 return if line.jobs.is_empty() {
                     Turn::Empty
                 } else {
-                    Turn::Full
+                    Turn::Passed
                 };
             }
         }
