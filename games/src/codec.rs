@@ -141,9 +141,6 @@ pub trait Expander: fmt::Debug + Send {
     /// Removes all positions.
     fn clear(&mut self);
 
-    /// Returns the number of positions so far.
-    fn positions(&self) -> usize;
-
     /// Adds a position.
     ///
     /// # Errors

@@ -59,14 +59,14 @@ fn load(provider: Provider, bytes: &[u8], layout: &RowLayout) -> Result<Model, L
     load_file(provider, 1, &model_file(bytes, layout))
 }
 
+fn batch(layout: &RowLayout, rows: &[u32]) -> Batch {
+    let rows = layout.split(rows);
+    rows.map(|row| row.iter().map(|&number| number as i32)).collect()
+}
+
 /// Returns logits and values of some rows, without padding.
 fn run(model: &Model, rows: &[u32]) -> (Vec<f32>, Vec<f32>) {
-    let (mut numbers, mut ends) = (Vec::new(), Vec::new());
-    for row in model.info.layout.split(rows) {
-        numbers.extend(row.iter().map(|&number| number as i32));
-        ends.push(numbers.len());
-    }
-    let outputs = model.run(Batch::varied(numbers, ends)).unwrap();
+    let outputs = model.run(batch(&model.info.layout, rows)).unwrap();
     (outputs.logits().to_vec(), outputs.values().to_vec())
 }
 
@@ -141,7 +141,7 @@ fn a_towers_outputs_equal_its_plain_evaluation() {
             let planes = expanded(&layout, &rows);
             let (mut true_logits, mut true_values) = (Vec::new(), Vec::new());
             for planes in planes.chunks(layout.stack().unwrap().tensor_len()) {
-                let (logits, value) = onnx::reference::evaluate(&weights, planes);
+                let (logits, value) = common::reference::tower::evaluate(&weights, planes);
                 true_logits.extend(logits);
                 true_values.push(value);
             }

@@ -2,13 +2,12 @@
 
 use ort::value::DynValue;
 
-/// Rows back to back, padded to the size of a bucket.
+/// Validated rows back to back, padded to the size of a bucket.
 #[derive(Clone, Debug)]
 pub struct Batch {
     numbers: Vec<i32>,
-    /// End of each row, if the rows differ in length.
+    /// End of each row.
     ends: Vec<usize>,
-    size: usize,
     legal: Option<Legal>,
 }
 
@@ -32,14 +31,25 @@ pub fn legal_width(most: usize, actions: u32) -> usize {
         .min(actions.max(1) as usize)
 }
 
+impl<R: IntoIterator<Item = i32>> FromIterator<R> for Batch {
+    fn from_iter<I: IntoIterator<Item = R>>(rows: I) -> Self {
+        let (mut numbers, mut ends) = (Vec::new(), Vec::new());
+        for row in rows {
+            numbers.extend(row);
+            ends.push(numbers.len());
+        }
+        let legal = None;
+        Self { numbers, ends, legal }
+    }
+}
+
 impl Batch {
-    /// Returns a batch of `size` validated rows of one length. Every number fits an `i32`.
-    pub fn new(numbers: Vec<i32>, size: usize) -> Self {
-        Self {
-            numbers,
-            ends: Vec::new(),
-            size,
-            legal: None,
+    /// Appends the first row until the batch has `size` rows.
+    pub fn pad(&mut self, size: usize) {
+        let first = self.ends.first().copied().unwrap_or_default();
+        while self.ends.len() < size {
+            self.numbers.extend_from_within(..first);
+            self.ends.push(self.numbers.len());
         }
     }
 
@@ -55,19 +65,9 @@ impl Batch {
         self.legal.take()
     }
 
-    /// Returns a batch of rows that differ in length. Each row ends at one of `ends`.
-    pub fn varied(numbers: Vec<i32>, ends: Vec<usize>) -> Self {
-        Self {
-            size: ends.len(),
-            numbers,
-            ends,
-            legal: None,
-        }
-    }
-
     /// Returns the number of positions, including padding.
     pub fn size(&self) -> usize {
-        self.size
+        self.ends.len()
     }
 
     /// Returns all rows, back to back.
@@ -77,11 +77,11 @@ impl Batch {
 
     /// Iterates over the rows.
     pub fn each(&self) -> impl Iterator<Item = &[i32]> {
-        let equal = self.numbers.len() / self.size.max(1);
-        let end = move |number: usize| self.ends.get(number).copied().unwrap_or((number + 1) * equal);
-        (0..self.size).map(move |number| {
-            let start = number.checked_sub(1).map_or(0, end);
-            self.numbers.get(start..end(number)).unwrap_or_default()
+        let mut start = 0;
+        self.ends.iter().map(move |&end| {
+            let row = self.numbers.get(start..end).unwrap_or_default();
+            start = end;
+            row
         })
     }
 
@@ -190,10 +190,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_equal_and_of_different_lengths_are_iterated() {
+    fn rows_of_equal_and_of_different_lengths_are_iterated_and_padded() {
         let rows = |batch: &Batch| batch.each().map(<[i32]>::to_vec).collect::<Vec<_>>();
-        assert_eq!(rows(&Batch::new(vec![1, 2, 3, 4], 2)), [[1, 2], [3, 4]]);
-        let varied = Batch::varied(vec![1, 2, 3, 4], vec![1, 4]);
+        let mut equal: Batch = [[1, 2], [3, 4]].into_iter().collect();
+        assert_eq!((equal.size(), rows(&equal)), (2, vec![vec![1, 2], vec![3, 4]]));
+        equal.pad(4);
+        assert_eq!(
+            (equal.rows(), equal.size()),
+            ([1, 2, 3, 4, 1, 2, 1, 2].as_slice(), 4)
+        );
+        equal.pad(3);
+        assert_eq!(equal.size(), 4, "never cut");
+        let varied: Batch = [vec![1], vec![2, 3, 4]].into_iter().collect();
         assert_eq!((varied.size(), rows(&varied)), (2, vec![vec![1], vec![2, 3, 4]]));
     }
 }

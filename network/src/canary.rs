@@ -16,36 +16,20 @@ const SEED: u64 = 0x6d69_6e75_6574;
 
 /// Returns a batch of `size` random rows of this layout. The rows are always the same, and repeat after [`ROWS`].
 pub fn batch(layout: &RowLayout, size: usize) -> Batch {
-    Rows::new(layout).batch(0, size)
+    batch_from(&rows(layout), 0, size)
 }
 
-/// The canary's rows.
-struct Rows(Vec<Vec<i32>>);
+fn rows(layout: &RowLayout) -> Vec<Vec<i32>> {
+    let rows = onnx::random::rows(layout, ROWS, FILLED, SEED);
+    let rows = layout.split(&rows);
+    rows.map(|row| row.iter().map(|&number| number as i32).collect())
+        .collect()
+}
 
-impl Rows {
-    fn new(layout: &RowLayout) -> Self {
-        let rows = onnx::random::rows(layout, ROWS, FILLED, SEED);
-        let rows = layout
-            .split(&rows)
-            .map(|row| row.iter().map(|&number| number as i32));
-        Self(rows.map(Iterator::collect).collect())
-    }
-
-    /// Returns a batch of `size` rows that starts with number `first` and wraps around.
-    fn batch(&self, first: usize, size: usize) -> Batch {
-        let rows = self.0.iter().cycle().skip(first).take(size);
-        let (mut numbers, mut ends) = (Vec::new(), Vec::new());
-        for row in rows {
-            numbers.extend_from_slice(row);
-            ends.push(numbers.len());
-        }
-        let first = self.0.first().map_or(0, Vec::len);
-        if self.0.iter().all(|row| row.len() == first) {
-            Batch::new(numbers, size)
-        } else {
-            Batch::varied(numbers, ends)
-        }
-    }
+/// Returns a batch of `size` of the rows that starts with number `first` and wraps around.
+fn batch_from(rows: &[Vec<i32>], first: usize, size: usize) -> Batch {
+    let rows = rows.iter().cycle().skip(first).take(size);
+    rows.map(|row| row.iter().copied()).collect()
 }
 
 /// Runs the canary's rows in batches of `size`. With `picks`, all actions are named as legal, in a different order for each
@@ -59,13 +43,13 @@ pub fn run(
     size: usize,
     picks: bool,
 ) -> Result<CanaryOutput, RunError> {
-    let (rows, size, actions) = (Rows::new(layout), size.max(1), layout.actions as usize);
+    let (rows, size, actions) = (rows(layout), size.max(1), layout.actions as usize);
     let mut output = CanaryOutput {
         priors: Vec::with_capacity(ROWS * actions),
         values: Vec::with_capacity(ROWS),
     };
     for first in (0..ROWS).step_by(size) {
-        let batch = rows.batch(first, size);
+        let batch = batch_from(&rows, first, size);
         let batch = if picks {
             let order =
                 (0..size).flat_map(|row| (0..actions).map(move |place| ((row + place) % actions) as i32));

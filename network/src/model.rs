@@ -63,23 +63,13 @@ impl Model {
     /// Makes a batch of valid rows, at most [`Buckets::largest`]. Rows of one length are padded to the next batch size with
     /// the first row. Rows that differ in length are not padded.
     pub fn batch<'a>(&self, rows: impl Iterator<Item = &'a [u32]>) -> Batch {
-        let (mut numbers, mut ends) = (Vec::new(), Vec::new());
-        for row in rows {
-            // Numbers of valid rows are far below the limit.
-            numbers.extend(
-                row.iter()
-                    .map(|&number| i32::try_from(number).unwrap_or(i32::MAX)),
-            );
-            ends.push(numbers.len());
+        // Numbers of valid rows are far below the limit.
+        let signed = |&number: &u32| i32::try_from(number).unwrap_or(i32::MAX);
+        let mut batch: Batch = rows.map(|row| row.iter().map(signed)).collect();
+        if self.info.layout.row_len().is_some() {
+            batch.pad(self.buckets.fit(batch.size()));
         }
-        let Some(row_len) = self.info.layout.row_len() else {
-            return Batch::varied(numbers, ends);
-        };
-        let size = self.buckets.fit(ends.len());
-        for _ in ends.len()..size {
-            numbers.extend_from_within(..row_len);
-        }
-        Batch::new(numbers, size)
+        batch
     }
 
     /// Executes one batch on a free runner. Waits if all are busy.

@@ -216,7 +216,7 @@ mod tests {
     fn each_number_of_threads_has_a_speed_of_its_own() {
         let sleepy = || -> Box<dyn Runner> { Box::new(Sleepy(Duration::from_millis(20))) };
         let mut runners = vec![sleepy(), sleepy(), sleepy()];
-        let speeds = measure(&mut runners, &Batch::new(vec![0; 8], 8)).unwrap();
+        let speeds = measure(&mut runners, &[[0]; 8].into_iter().collect()).unwrap();
         assert_eq!(
             speeds.iter().map(|speed| speed.threads).collect::<Vec<_>>(),
             [1, 2, 3]

@@ -126,7 +126,7 @@ mod tests {
         let used = || thread_seconds(Path::new("/proc/thread-self")).unwrap();
         let (began, before) = (Instant::now(), used());
         for _ in 0..100 {
-            Simulated(3).run(Batch::new(vec![7; 40], 20)).unwrap();
+            Simulated(3).run([[7, 7]; 20].into_iter().collect()).unwrap();
         }
         assert!(began.elapsed() >= Duration::from_micros(100 * 340));
         assert!(used() - before < 0.02);
@@ -134,8 +134,10 @@ mod tests {
 
     #[test]
     fn answers_follow_the_row_and_the_action() {
-        let batch = Batch::new(vec![1, 2, 3, 4, 1, 2], 3).with_legal(vec![4, 0, 2, 2, 4, 0], 2);
-        let answers = Simulated(5).run(batch).unwrap();
+        let batch: Batch = [[1, 2], [3, 4], [1, 2]].into_iter().collect();
+        let answers = Simulated(5)
+            .run(batch.with_legal(vec![4, 0, 2, 2, 4, 0], 2))
+            .unwrap();
         assert_eq!(answers.values()[0], answers.values()[2], "equal rows");
         assert_ne!(answers.values()[0], answers.values()[1]);
         let (picked, width) = answers.legal_logits().unwrap();

@@ -183,10 +183,6 @@ impl Expander for Expansion {
         self.last = None;
     }
 
-    fn positions(&self) -> usize {
-        self.roots.len()
-    }
-
     fn push(&mut self, row: &[u32]) -> Result<(), RowError> {
         let position = self.rows.read(row)?;
         self.roots.push(self.expander.imps());

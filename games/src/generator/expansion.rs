@@ -106,11 +106,6 @@ impl Expander {
         self.examples.clear();
     }
 
-    /// Returns the number of positions so far.
-    pub fn positions(&self) -> usize {
-        self.batch.root.len()
-    }
-
     /// Returns the number of imps so far.
     pub fn imps(&self) -> usize {
         self.imps.len()

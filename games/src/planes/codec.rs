@@ -60,10 +60,6 @@ impl Expander for PlaneBatch {
         self.rows.clear();
     }
 
-    fn positions(&self) -> usize {
-        self.rows.len() / self.row_len[0]
-    }
-
     fn push(&mut self, row: &[u32]) -> Result<(), RowError> {
         self.stack.validate(row)?;
         self.rows.extend(row.iter().map(|&value| value as i32));
@@ -83,7 +79,7 @@ impl Expander for PlaneBatch {
     }
 
     fn logit_count(&self, actions: usize) -> usize {
-        self.positions() * actions
+        self.rows.len() / self.row_len[0] * actions
     }
 
     fn dense_logits<'a>(&self, logits: &'a [f32], _actions: usize) -> Cow<'a, [f32]> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
+    batch,
     common::{chess, file, othello, small, tower},
     largest_difference, load, load_file, model_file, run,
 };
@@ -19,7 +20,7 @@ use inference_server::{
     metrics::Metrics,
     models::table::ResolvedModel,
 };
-use network::{batch::Batch, loader::LoadError, model::Model, provider::ProviderSettings};
+use network::{loader::LoadError, model::Model, provider::ProviderSettings};
 use onnx::{Input, TowerShape, TowerWeights};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -69,9 +70,8 @@ fn bound_batches_give_equal_outputs_and_only_legal_logits_if_requested() {
                     *place = action as i32;
                 }
             }
-            let numbers = rows.iter().map(|&number| number as i32).collect();
             let outputs = bound
-                .run(Batch::new(numbers, 7).with_legal(padded, width))
+                .run(batch(&layout, &rows).with_legal(padded, width))
                 .unwrap();
             assert!(outputs.logits().is_empty());
             assert!(largest_difference(outputs.values(), &values) < 1e-6);
@@ -100,8 +100,7 @@ fn bound_batches_take_the_session_of_their_size() {
         assert!(largest_difference(&found.0, &expected.0) < 1e-4);
         assert!(largest_difference(&found.1, &expected.1) < 1e-4);
         let actions: Vec<i32> = (0..size).flat_map(|row| [row as i32, 3]).collect();
-        let numbers = rows.iter().map(|&number| number as i32).collect();
-        let batch = Batch::new(numbers, size).with_legal(actions, 2);
+        let batch = batch(&layout, &rows).with_legal(actions, 2);
         let outputs = bound.run(batch).unwrap();
         let (picked, width) = outputs.legal_logits().unwrap();
         assert_eq!((picked.len(), width), (2 * size, 2));

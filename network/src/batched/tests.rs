@@ -54,9 +54,7 @@ impl Network for HashNetwork {
     }
 
     fn evaluate(&self, positions: &PositionBatch, predictions: &mut Predictions) -> Result<(), NetworkError> {
-        positions
-            .iter()
-            .for_each(|(row, legal)| predict(row, legal, predictions));
+        each(positions).for_each(|(row, legal)| predict(row, legal, predictions));
         Ok(())
     }
 }
@@ -77,6 +75,10 @@ fn searches(count: usize, leaves: u32) -> Vec<Search<ConnectFour>> {
         .collect()
 }
 
+fn each(batch: &PositionBatch) -> impl Iterator<Item = (&[u32], &[u32])> {
+    (0..batch.len()).map(|position| batch.get(position))
+}
+
 /// Returns the decisions of searches whose leaves are evaluated one by one.
 fn plain(mut searches: Vec<Search<ConnectFour>>) -> Vec<Decision> {
     for search in &mut searches {
@@ -87,7 +89,7 @@ fn plain(mut searches: Vec<Search<ConnectFour>>) -> Vec<Decision> {
                 batch.push(&leaf, Default::default());
                 leaves.push(leaf.id);
             });
-            for (leaf, (row, legal)) in leaves.into_iter().zip(batch.iter()) {
+            for (leaf, (row, legal)) in leaves.into_iter().zip(each(&batch)) {
                 let mut predictions = Predictions::default();
                 predict(row, legal, &mut predictions);
                 let evaluation = Evaluation {
@@ -235,7 +237,7 @@ proptest! {
                 && let Some((id, positions)) = batcher.next_batch(all_wait)
             {
                 let mut predictions = Predictions::default();
-                positions.iter().for_each(|(row, legal)| predict(row, legal, &mut predictions));
+                each(positions).for_each(|(row, legal)| predict(row, legal, &mut predictions));
                 answers.push((id, predictions));
             }
             prop_assert_eq!(batcher.in_flight(), answers.len());

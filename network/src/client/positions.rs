@@ -68,11 +68,6 @@ impl PositionBatch {
         (&self.rows[start.0..end.0], &self.legal[start.1..end.1])
     }
 
-    /// Returns all rows back to back.
-    pub fn rows(&self) -> &[u32] {
-        &self.rows
-    }
-
     /// Returns all legal policy indices back to back.
     pub fn legal(&self) -> &[u32] {
         &self.legal
@@ -100,11 +95,6 @@ impl PositionBatch {
             legal_counts: lengths(|end| end.1),
             ..EvaluateRequest::default()
         }
-    }
-
-    /// Returns the row and legal policy indices of every position.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u32], &[u32])> {
-        (0..self.len()).map(|position| self.get(position))
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
 /// A loaded model, and the expander of its rows.
 pub struct ExpandedRunner {
     session: Session,
-    layout: RowLayout,
+    actions: usize,
     expander: Box<dyn Expander>,
 }
 
@@ -42,27 +42,22 @@ impl ExpandedRunner {
         }
         Ok(Self {
             session,
-            layout: layout.clone(),
+            actions: layout.actions as usize,
             expander,
         })
     }
 
     fn expand(&mut self, batch: &Batch) -> Result<(), RunError> {
         self.expander.clear();
-        let rows: Vec<u32> = batch.rows().iter().map(|&number| number as u32).collect();
-        for row in self.layout.split(&rows) {
+        let mut row = Vec::new();
+        for numbers in batch.each() {
+            row.clear();
+            row.extend(numbers.iter().map(|&number| number as u32));
             self.expander
-                .push(row)
+                .push(&row)
                 .map_err(|error| RunError(error.to_string()))?;
         }
-        if self.expander.positions() == batch.size() {
-            return Ok(());
-        }
-        Err(RunError(format!(
-            "{} rows in a batch of {}",
-            self.expander.positions(),
-            batch.size()
-        )))
+        Ok(())
     }
 }
 
@@ -102,7 +97,7 @@ impl Runner for ExpandedRunner {
         self.expand(&batch)?;
         let inputs = session_inputs(&self.expander.inputs()).map_err(failed)?;
         let mut outputs = self.session.run(inputs).map_err(failed)?;
-        let actions = self.layout.actions as usize;
+        let actions = self.actions;
         let logits = take(&mut outputs, POLICY, self.expander.logit_count(actions))?;
         let values = take(&mut outputs, VALUE, batch.size())?;
         let logits = self.expander.dense_logits(numbers(&logits), actions).into_owned();
