@@ -122,12 +122,13 @@ fn one(start: &dyn AnyState, draws: &mut Draws, plies: u32) -> Option<(Vec<Actio
 }
 
 /// Openings from a text: a position a line, as the game writes them (chess: FEN, or EPD as far as its four fields). Empty lines
-/// and lines that begin with `#` say nothing.
+/// and lines that begin with `#` say nothing. A byte-order mark may be in front.
 ///
 /// # Errors
 /// A line that cannot be used; the error names it.
 pub fn read(variant: &dyn Variant, text: &str) -> anyhow::Result<Vec<Opening>> {
     let mut openings = Vec::new();
+    let text = text.trim_start_matches('\u{feff}');
     for (line, position) in (1..).zip(text.lines().map(str::trim)) {
         if position.is_empty() || position.starts_with('#') {
             continue;
@@ -197,7 +198,7 @@ mod tests {
     #[test]
     fn a_file_gives_its_positions_and_names_wrong_lines() {
         let chess = &*variant("chess");
-        let text = "# two\nrnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - hmvc 0; fmvn 1;\n\n\
+        let text = "\u{feff}# two\nrnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - hmvc 0; fmvn 1;\n\n\
                     4k3/8/8/8/8/8/4P3/4K3 w - - 0 1\n";
         let openings = read(chess, text).unwrap();
         assert_eq!(openings.len(), 2);

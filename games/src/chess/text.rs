@@ -21,12 +21,13 @@ pub enum UciError {
 }
 
 impl Chess {
-    /// Returns the action id of a legal move in UCI notation.
+    /// Returns the action id of a legal move in UCI notation. Letters may be of either case, because some programs write `e7e8Q`.
     ///
     /// # Errors
     /// [`UciError`] if the text is not a move, or not a legal one.
     pub fn action_of_uci(&self, uci: &str) -> Result<Action, UciError> {
         let form = || UciError::Form(uci.chars().take(16).collect());
+        let uci = uci.to_ascii_lowercase();
         let square = |range| uci.get(range).and_then(|name: &str| name.parse::<Square>().ok());
         let squares = square(0..2).zip(square(2..4));
         if squares.is_none() || !matches!(uci.get(4..), Some("" | "q" | "n" | "b" | "r")) {
@@ -37,7 +38,7 @@ impl Chess {
         legal
             .into_iter()
             .find(|&action| self.uci(action) == uci)
-            .ok_or_else(|| UciError::Illegal(uci.into()))
+            .ok_or(UciError::Illegal(uci))
     }
 
     /// Returns the action in UCI notation: `e2e4`, `e1g1` for castling, `e7e8q`. Ids that are not moves give `0000`.
@@ -65,36 +66,43 @@ pub(super) fn write_fen(state: &Chess) -> String {
     }
 }
 
-/// Reads a FEN, whose last two fields (the counters) may be missing. Returns the board and the half-move clock, which may
-/// be above 100, the largest value of the board's own clock.
+/// Reads a FEN as programs write it: the move number, or both counters, may be missing, the move number may be 0, a byte-order
+/// mark may be in front, and castling rights may be left over. Returns the board and the half-move clock, which may be above 100,
+/// the largest value of the board's own clock.
 ///
 /// # Errors
 /// Sentence that says which field is wrong.
 pub(super) fn read_fen(fen: &str) -> Result<(Board, u8), String> {
-    let fields: Vec<&str> = fen.split_whitespace().collect();
-    let (placement, mover, castling, en_passant, clock, number) = match fields[..] {
-        [placement, mover, castling, en_passant] => (placement, mover, castling, en_passant, "0", "1"),
-        [placement, mover, castling, en_passant, clock, number] => {
-            (placement, mover, castling, en_passant, clock, number)
-        }
-        _ => {
-            return Err(format!(
-                "a FEN has six fields (or four, without the counters), not {}",
+    let fields: Vec<&str> = fen.trim_start_matches('\u{feff}').split_whitespace().collect();
+    let (&[placement, mover, castling, en_passant], counters) = fields
+        .split_first_chunk::<4>()
+        .filter(|(_, counters)| counters.len() <= 2)
+        .ok_or_else(|| {
+            format!(
+                "a FEN has six fields (or four or five, without counters), not {}",
                 fields.len()
-            ));
-        }
-    };
+            )
+        })?;
     if placement.split('/').count() != 8 {
         return Err("the board has eight ranks".into());
     }
+    let clock = counters.first().copied().unwrap_or("0");
     let clock: u8 = clock
         .parse()
         .ok()
         .filter(|&clock| clock <= LARGEST_CLOCK)
         .ok_or_else(|| format!("the half-move clock is a number up to {LARGEST_CLOCK}, not {clock:?}"))?;
     let board_clock = clock.min(100);
-    let fen = format!("{placement} {mover} {castling} {en_passant} {board_clock} {number}");
-    let board: Board = fen.parse().map_err(describe)?;
+    let number = match counters.get(1).map(|number| number.trim_start_matches('0')) {
+        None | Some("") => "1",
+        Some(number) => number,
+    };
+    let board_with = |castling: &str, en_passant: &str| -> Result<Board, String> {
+        let fen = format!("{placement} {mover} {castling} {en_passant} {board_clock} {number}");
+        fen.parse().map_err(describe)
+    };
+    let castling = usable_rights(&board_with("-", "-")?, castling);
+    let board = board_with(&castling, en_passant)?;
     // The board's own check allows kings next to each other.
     if get_king_moves(board.king(Color::White)).has(board.king(Color::Black)) {
         return Err("the kings are next to each other".into());
@@ -109,6 +117,32 @@ pub(super) fn read_fen(fen: &str) -> Result<(Board, u8), String> {
         }
     }
     Ok((board, clock))
+}
+
+/// Returns castling rights without those whose king has left its first rank, or whose rook is missing: many programs never clear
+/// them. Letters that name no right stay, for the board to refuse.
+fn usable_rights(board: &Board, rights: &str) -> String {
+    let is_usable = |letter: &char| {
+        let color = match letter.is_ascii_uppercase() {
+            true => Color::White,
+            false => Color::Black,
+        };
+        let file = match letter.to_ascii_lowercase() {
+            'k' => Some(File::H),
+            'q' => Some(File::A),
+            letter => File::try_from(letter).ok(),
+        };
+        let first = Rank::First.relative_to(color);
+        file.is_none_or(|file| {
+            let rooks = board.colored_pieces(color, Piece::Rook);
+            board.king(color).rank() == first && rooks.has(Square::new(file, first))
+        })
+    };
+    let usable: String = rights.chars().filter(is_usable).collect();
+    match usable.as_str() {
+        "" => "-".into(),
+        _ => usable,
+    }
 }
 
 fn describe(error: FenParseError) -> String {

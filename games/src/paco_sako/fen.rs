@@ -53,7 +53,8 @@ const UNIONS: [(char, Kind, Kind); 20] = [
 /// # Errors
 /// Sentence that says which field is wrong.
 pub(super) fn read(text: &str) -> Result<Position, String> {
-    let fields: Vec<&str> = text.split_whitespace().collect();
+    // A file's first line may begin with a byte-order mark.
+    let fields: Vec<&str> = text.trim_start_matches('\u{feff}').split_whitespace().collect();
     let &[placement, side, counter, castling, en_passant, union_move] = fields.as_slice() else {
         return Err(format!(
             "a FEN has six fields (board, side, no-progress counter, castling, en passant, -), not {}",

@@ -72,11 +72,46 @@ fn malformed_and_illegal_moves_give_different_errors() {
 }
 
 #[test]
-fn counters_may_be_missing_from_a_fen() {
-    assert_eq!(
-        at("8/P6k/8/8/8/8/8/K7 b - -").position(),
-        "8/P6k/8/8/8/8/8/K7 b - - 0 1"
-    );
+fn fens_of_other_programs_are_read() {
+    for (fen, position) in [
+        ("8/P6k/8/8/8/8/8/K7 b - -", "8/P6k/8/8/8/8/8/K7 b - - 0 1"),
+        ("8/P6k/8/8/8/8/8/K7 b - - 7", "8/P6k/8/8/8/8/8/K7 b - - 7 1"),
+        ("8/P6k/8/8/8/8/8/K7 b - - 7 0", "8/P6k/8/8/8/8/8/K7 b - - 7 1"),
+        (
+            "\u{feff}8/P6k/8/8/8/8/8/K7 b - - 7 3",
+            "8/P6k/8/8/8/8/8/K7 b - - 7 3",
+        ),
+        // Without a rook, without a king on its first rank, with one right of four.
+        ("8/P6k/8/8/8/8/8/K7 w KQ - 0 1", "8/P6k/8/8/8/8/8/K7 w - - 0 1"),
+        (
+            "4k3/8/8/8/8/8/4K3/R6R w KQkq - 0 1",
+            "4k3/8/8/8/8/8/4K3/R6R w - - 0 1",
+        ),
+        (
+            "r3k3/8/8/8/8/8/8/4K2R w KQkq - 0 1",
+            "r3k3/8/8/8/8/8/8/4K2R w Kq - 0 1",
+        ),
+        (
+            "r3k3/8/8/8/8/8/8/4K2R w HAha - 0 1",
+            "r3k3/8/8/8/8/8/8/4K2R w Kq - 0 1",
+        ),
+        // The corner's rook is the other side's.
+        ("4k3/8/8/8/8/8/8/4K2r w K - 0 1", "4k3/8/8/8/8/8/8/4K2r w - - 0 1"),
+    ] {
+        match Chess::start(&Rules::default(), Some(fen)) {
+            Ok(state) => assert_eq!(state.position(), position, "{fen}"),
+            Err(error) => panic!("{fen}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn promotions_may_be_written_in_capitals() {
+    let state = at("8/P6k/8/8/8/8/8/K7 w - - 0 1");
+    for (capital, small) in [("a7a8Q", "a7a8q"), ("a7a8N", "a7a8n")] {
+        assert_eq!(state.action_of_uci(capital), state.action_of_uci(small));
+        assert!(state.action_of_uci(capital).is_ok(), "{capital}");
+    }
 }
 
 #[test]
@@ -89,13 +124,15 @@ fn invalid_fens_are_refused() {
         ("K6k/8/8 w - - 0 1", "eight ranks"),
         ("P6k/8/8/8/8/8/8/K7 w - - 0 1", "not a position"),
         ("8/P6k/8/8/8/8/8/K7 x - - 0 1", "neither w nor b"),
-        ("8/P6k/8/8/8/8/8/K7 w KQ - 0 1", "castling"),
+        ("4k3/8/8/8/8/8/8/4K2R w KK - 0 1", "castling"),
+        ("4k3/8/8/8/8/8/8/4K2R w Kx - 0 1", "castling"),
         ("1k6/8/8/8/8/8/8/RK5R w KQ - 0 1", "e-file"),
         ("2k5/8/8/8/8/8/8/1R2K2R w BH - 0 1", "corners"),
         ("8/P6k/8/8/8/8/8/K7 w - e6 0 1", "en-passant"),
         ("8/P6k/8/8/8/8/8/K7 w - - 151 1", "up to 150"),
         ("8/P6k/8/8/8/8/8/K7 w - - -1 1", "up to 150"),
-        ("8/P6k/8/8/8/8/8/K7 w - - 0 0", "positive"),
+        ("8/P6k/8/8/8/8/8/K7 w - - 0 x", "positive"),
+        ("8/P6k/8/8/8/8/8/K7 w - - 0 1 2", "six fields"),
     ] {
         match Chess::start(&Rules::default(), Some(fen)) {
             Err(StartError { reason, .. }) => assert!(reason.contains(reason_part), "{fen}: {reason}"),

@@ -258,7 +258,8 @@ fn boards_that_cannot_be_played_are_refused_except_by_compatibility_rules() {
 #[test]
 fn invalid_fens_are_refused_with_a_reason() {
     let good = "4k3/8/8/8/8/8/8/4K3 w 0 - - -";
-    assert!(PacoSako::start(&Rules::default(), Some(good)).is_ok());
+    let start = |fen: &str| PacoSako::start(&Rules::default(), Some(fen));
+    assert!(start(good).is_ok() && start(&format!("\u{feff}{good}")).is_ok());
     let wrong = [
         ("4k3/8/8/8/8/8/8/4K3 w 0 - -", "six fields"),
         ("4k3/8/8/8/8/8/4K3 w 0 - - -", "rows"),

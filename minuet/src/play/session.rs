@@ -220,6 +220,8 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
         self.out.flush()?;
         let mut line = Vec::new();
         let read = io::Read::take(&mut self.input, MAX_LINE).read_until(b'\n', &mut line)?;
-        Ok((read > 0).then(|| String::from_utf8_lossy(&line).into_owned()))
+        // A file that is piped in may begin with a byte-order mark.
+        let text = String::from_utf8_lossy(&line);
+        Ok((read > 0).then(|| text.trim_start_matches('\u{feff}').to_owned()))
     }
 }

@@ -4,10 +4,12 @@ use std::io::{self, BufRead, Read};
 
 /// Longest line that is read, in bytes. A game of a million actions fits.
 pub const MAX_LENGTH: usize = 8 << 20;
+/// The byte-order mark, in UTF-8.
+const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// One line of input, without its line feed.
 pub enum Line<'a> {
-    /// Complete line.
+    /// Complete line, without a byte-order mark in front: some programs begin their output with one.
     Whole(&'a [u8]),
     /// Line longer than [`MAX_LENGTH`], which has been skipped.
     TooLong,
@@ -29,7 +31,8 @@ pub fn next_line<'a>(input: &mut impl BufRead, buffer: &'a mut Vec<u8>) -> io::R
         input.skip_until(b'\n')?;
         return Ok(Some(Line::TooLong));
     }
-    Ok(Some(Line::Whole(buffer)))
+    let line: &[u8] = buffer;
+    Ok(Some(Line::Whole(line.strip_prefix(MARK).unwrap_or(line))))
 }
 
 #[cfg(test)]
@@ -39,7 +42,7 @@ mod tests {
     #[test]
     fn a_line_that_is_too_long_is_skipped_and_the_next_one_is_read() {
         let mut input = vec![b'x'; MAX_LENGTH + 10];
-        input.extend(b"\nshort\n\nlast");
+        input.extend("\nshort\n\n\u{feff}last".as_bytes());
         let mut input = input.as_slice();
         let mut buffer = Vec::new();
         let mut found = Vec::new();
