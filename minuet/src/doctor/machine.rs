@@ -38,7 +38,7 @@ fn processor() -> Check {
         let line = text.lines().find(|line| line.starts_with(key))?;
         Some(line.split_once(':')?.1.trim())
     };
-    let name = of("model name").unwrap_or("unknown processor");
+    let name = service::process::processor().unwrap_or("unknown processor".into());
     let flags: BTreeSet<&str> = of("flags").unwrap_or_default().split(' ').collect();
     let known = [
         ("amx_bf16", "AMX"),

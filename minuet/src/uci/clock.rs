@@ -18,6 +18,8 @@ const LEAST: Duration = Duration::from_millis(1);
 const MEMORY: f64 = 0.9;
 /// Largest plausible loss; a greater difference means that the clock was set by hand.
 const BELIEVABLE: Duration = Duration::from_secs(5);
+/// Time for a move whose only limit could not be read: the GUI waits for a move, and may never send `stop`.
+const WITHOUT_LIMIT: Duration = Duration::from_secs(1);
 
 /// Time limits of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +41,9 @@ pub fn budget(limits: &Limits, mover: usize, overhead: Duration, lag: Duration) 
     if limits.infinite {
         return None;
     }
-    if let Some(time) = limits.move_time {
+    let left = limits.time.get(mover).copied().flatten();
+    let lacks_limit = limits.has_unread && left.is_none() && limits.depth.is_none() && limits.nodes.is_none();
+    if let Some(time) = limits.move_time.or(lacks_limit.then_some(WITHOUT_LIMIT)) {
         let time = time.saturating_sub(overhead.min(time / 2)).max(LEAST);
         return Some(Budget {
             soft: time,
@@ -47,7 +51,7 @@ pub fn budget(limits: &Limits, mover: usize, overhead: Duration, lag: Duration) 
             may_save: false,
         });
     }
-    let left = limits.time.get(mover).copied().flatten()?;
+    let left = left?;
     let increment = limits.increment.get(mover).copied().unwrap_or_default();
     // With little time left, only a part of the overhead can be reserved.
     let usable = left.saturating_sub(overhead).max(left / 16);
@@ -132,6 +136,39 @@ mod tests {
             ..Limits::default()
         };
         assert_eq!(budget(&others_clock, 0, OVERHEAD, NONE), None);
+    }
+
+    #[test]
+    fn a_move_whose_only_limit_cannot_be_read_has_a_second() {
+        let unread = Limits {
+            has_unread: true,
+            ..Limits::default()
+        };
+        let given = budget(&unread, 0, OVERHEAD, NONE).unwrap();
+        assert_eq!(given.hard, Duration::from_millis(900));
+        // White's clock cannot be read, Black's can.
+        let one_clock = Limits {
+            time: [None, Some(Duration::from_secs(60))],
+            ..unread.clone()
+        };
+        assert_eq!(budget(&one_clock, 0, OVERHEAD, NONE), Some(given));
+        assert_ne!(budget(&one_clock, 1, OVERHEAD, NONE), Some(given));
+        for limited in [
+            Limits {
+                nodes: Some(9),
+                ..unread.clone()
+            },
+            Limits {
+                depth: Some(9),
+                ..unread.clone()
+            },
+            Limits {
+                infinite: true,
+                ..unread
+            },
+        ] {
+            assert_eq!(budget(&limited, 0, OVERHEAD, NONE), None);
+        }
     }
 
     #[test]

@@ -1,29 +1,15 @@
 //! Parser of a GUI's lines: one line becomes a [`Command`].
 //!
-//! As the protocol requires, unknown words before and inside a command are skipped. A malformed line is a [`CommandError`],
-//! which the engine reports before it continues.
+//! As the protocol requires, unknown words before and inside a command are skipped. What cannot be read inside `go` or `position`
+//! does not make the command disappear, because the GUI waits for its answer.
 
 use std::time::Duration;
 
-/// Words that begin a command.
-const NAMES: [&str; 11] = [
-    "uci",
-    "debug",
-    "isready",
-    "setoption",
-    "register",
-    "ucinewgame",
-    "position",
-    "go",
-    "stop",
-    "ponderhit",
-    "quit",
-];
-
-/// Keywords of `go`.
+/// Keywords of `go`. A number follows those from `wtime` on.
 const GO_WORDS: [&str; 12] = [
     "searchmoves",
     "ponder",
+    "infinite",
     "wtime",
     "btime",
     "winc",
@@ -33,7 +19,6 @@ const GO_WORDS: [&str; 12] = [
     "nodes",
     "mate",
     "movetime",
-    "infinite",
 ];
 
 /// A command of the GUI.
@@ -41,8 +26,6 @@ const GO_WORDS: [&str; 12] = [
 pub enum Command {
     /// `uci`: request for the engine's name and options.
     Uci,
-    /// `debug`: switch additional `info string` lines on or off.
-    Debug(bool),
     /// `isready`: answer `readyok` when all earlier commands are done.
     IsReady,
     /// `setoption`: set an option.
@@ -56,20 +39,25 @@ pub enum Command {
     NewGame,
     /// `position`: the position to search, and the moves that led to it.
     Position {
-        /// FEN of the first position; `None` for the start position.
+        /// FEN of the first position; `None` for the start position. It may be invalid or empty.
         fen: Option<String>,
         /// Moves in UCI notation.
         moves: Vec<String>,
     },
     /// `go`: start a search.
-    Go(Limits),
+    Go {
+        /// Limits of the search.
+        limits: Limits,
+        /// Sentences about the numbers that were changed or left out.
+        remarks: Vec<String>,
+    },
     /// `stop`: end the search and report the best move.
     Stop,
     /// `ponderhit`: the opponent played the expected move.
     PonderHit,
     /// `quit`: end the program.
     Quit,
-    /// A line that needs no answer (an empty line, `register`).
+    /// A line that needs no answer (an empty line, `debug`, `register`).
     Nothing,
 }
 
@@ -96,6 +84,8 @@ pub struct Limits {
     pub mate: Option<u32>,
     /// Exact time for the search.
     pub move_time: Option<Duration>,
+    /// True if a limit was given whose number cannot be read.
+    pub has_unread: bool,
 }
 
 /// Error: a line is malformed.
@@ -104,22 +94,9 @@ pub enum CommandError {
     /// The line contains no command.
     #[error("no command in {0:?}")]
     Unknown(String),
-    /// A part of a command is missing.
-    #[error("{command} needs {what}")]
-    Missing {
-        /// The command.
-        command: &'static str,
-        /// The missing part.
-        what: &'static str,
-    },
-    /// A parameter is not a whole number.
-    #[error("{word} needs a whole number, not {found:?}")]
-    Number {
-        /// Name of the parameter.
-        word: &'static str,
-        /// The text in place of the number.
-        found: String,
-    },
+    /// `setoption` has no name.
+    #[error("setoption needs a name: setoption name <name> [value <value>]")]
+    NoName,
 }
 
 /// Parses one line.
@@ -127,80 +104,69 @@ pub enum CommandError {
 /// # Errors
 /// [`CommandError`] if the line is malformed; the engine continues with the next line.
 pub fn read(line: &str) -> Result<Command, CommandError> {
-    let mut words = line.split_whitespace().skip_while(|word| !NAMES.contains(word));
-    let Some(name) = words.next() else {
-        return if line.trim().is_empty() {
-            Ok(Command::Nothing)
-        } else {
-            Err(CommandError::Unknown(line.trim().chars().take(80).collect()))
-        };
-    };
-    let rest: Vec<&str> = words.collect();
-    Ok(match name {
-        "uci" => Command::Uci,
-        "debug" => Command::Debug(rest.first() != Some(&"off")),
-        "isready" => Command::IsReady,
-        "setoption" => set_option(&rest)?,
-        "ucinewgame" => Command::NewGame,
-        "position" => position(&rest)?,
-        "go" => Command::Go(limits(&rest)?),
-        "stop" => Command::Stop,
-        "ponderhit" => Command::PonderHit,
-        "quit" => Command::Quit,
-        _ => Command::Nothing,
-    })
+    let all: Vec<&str> = line.split_whitespace().collect();
+    let mut words = &all[..];
+    while let [name, rest @ ..] = words {
+        return Ok(match *name {
+            "uci" => Command::Uci,
+            "isready" => Command::IsReady,
+            "setoption" => set_option(rest)?,
+            "ucinewgame" => Command::NewGame,
+            "position" => position(rest),
+            "go" => go(rest),
+            "stop" => Command::Stop,
+            "ponderhit" => Command::PonderHit,
+            "quit" => Command::Quit,
+            "debug" | "register" => Command::Nothing,
+            _ => {
+                words = rest;
+                continue;
+            }
+        });
+    }
+    if all.is_empty() {
+        return Ok(Command::Nothing);
+    }
+    Err(CommandError::Unknown(line.trim().chars().take(80).collect()))
+}
+
+/// Splits words at the first `at`, which belongs to neither part.
+fn split<'a>(words: &'a [&'a str], at: &str) -> (&'a [&'a str], &'a [&'a str]) {
+    let end = words.iter().position(|&word| word == at);
+    let end = end.unwrap_or(words.len());
+    (&words[..end], words.get(end + 1..).unwrap_or_default())
 }
 
 /// Parses `name <words> [value <words>]`; name and value may contain spaces.
 fn set_option(words: &[&str]) -> Result<Command, CommandError> {
-    let missing = CommandError::Missing {
-        command: "setoption",
-        what: "a name: setoption name <name> [value <value>]",
-    };
     let ["name", rest @ ..] = words else {
-        return Err(missing);
+        return Err(CommandError::NoName);
     };
-    let end = rest
-        .iter()
-        .position(|&word| word == "value")
-        .unwrap_or(rest.len());
-    let name = rest[..end].join(" ");
+    let (name, value) = split(rest, "value");
     if name.is_empty() {
-        return Err(missing);
+        return Err(CommandError::NoName);
     }
-    let value = rest.get(end + 1..).unwrap_or_default().join(" ");
-    Ok(Command::SetOption { name, value })
-}
-
-fn position(words: &[&str]) -> Result<Command, CommandError> {
-    let end = words
-        .iter()
-        .position(|&word| word == "moves")
-        .unwrap_or(words.len());
-    let moves = words.get(end + 1..).unwrap_or_default();
-    let fen = match &words[..end] {
-        ["startpos", ..] => None,
-        ["fen", fen @ ..] if !fen.is_empty() => Some(fen.join(" ")),
-        _ => {
-            return Err(CommandError::Missing {
-                command: "position",
-                what: "startpos, or fen and a FEN",
-            });
-        }
-    };
-    Ok(Command::Position {
-        fen,
-        moves: moves.iter().map(|&text| text.to_owned()).collect(),
+    Ok(Command::SetOption {
+        name: name.join(" "),
+        value: value.join(" "),
     })
 }
 
-fn limits(words: &[&str]) -> Result<Limits, CommandError> {
-    let mut limits = Limits::default();
+fn position(words: &[&str]) -> Command {
+    let (start, moves) = split(words, "moves");
+    Command::Position {
+        fen: match start {
+            ["startpos", ..] => None,
+            _ => Some(start.strip_prefix(&["fen"]).unwrap_or(start).join(" ")),
+        },
+        moves: moves.iter().map(|&text| text.to_owned()).collect(),
+    }
+}
+
+fn go(words: &[&str]) -> Command {
+    let (mut limits, mut remarks) = (Limits::default(), Vec::new());
     let mut words = words.iter().copied().peekable();
     while let Some(word) = words.next() {
-        let Some(&word) = GO_WORDS.iter().find(|&&known| known == word) else {
-            continue;
-        };
         match word {
             "ponder" => limits.ponder = true,
             "infinite" => limits.infinite = true,
@@ -209,34 +175,61 @@ fn limits(words: &[&str]) -> Result<Limits, CommandError> {
                     limits.search_moves.push(text.to_owned());
                 }
             }
-            _ => {
+            _ if GO_WORDS.contains(&word) => {
                 let found = words.next().unwrap_or_default();
-                let number: i64 = found.parse().map_err(|_| CommandError::Number {
-                    word,
-                    found: found.into(),
-                })?;
-                // GUIs send negative times after a player's time has run out.
-                set(&mut limits, word, number.max(0).unsigned_abs());
+                let taken = match number(found) {
+                    Some(number) => {
+                        limits.set(word, number);
+                        number.to_string()
+                    }
+                    None => {
+                        limits.has_unread = true;
+                        "nothing".into()
+                    }
+                };
+                if taken != found {
+                    remarks.push(format!(
+                        "error: {word} needs a whole number, not {found:?}; {taken} is taken"
+                    ));
+                }
             }
+            _ => {}
         }
     }
-    Ok(limits)
+    Command::Go { limits, remarks }
 }
 
-fn set(limits: &mut Limits, word: &str, number: u64) {
-    let time = Duration::from_millis(number);
-    let count = u32::try_from(number).unwrap_or(u32::MAX);
-    match word {
-        "wtime" => limits.time[0] = Some(time),
-        "btime" => limits.time[1] = Some(time),
-        "winc" => limits.increment[0] = time,
-        "binc" => limits.increment[1] = time,
-        "movestogo" => limits.moves_to_go = Some(count),
-        "depth" => limits.depth = Some(count),
-        "nodes" => limits.nodes = Some(number),
-        "mate" => limits.mate = Some(count),
-        "movetime" => limits.move_time = Some(time),
-        _ => {}
+/// Returns the whole number that a text holds, without a fraction. GUIs send negative times after a player's time has run out; they
+/// count as 0.
+fn number(text: &str) -> Option<u64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let whole: i64 = whole.parse().ok()?;
+    let is_decimal = fraction.bytes().all(|byte| byte.is_ascii_digit());
+    is_decimal.then(|| whole.max(0).unsigned_abs())
+}
+
+impl Limits {
+    fn set(&mut self, word: &str, number: u64) {
+        let time = Duration::from_millis(number);
+        let count = u32::try_from(number).unwrap_or(u32::MAX);
+        match word {
+            "wtime" => self.time[0] = Some(time),
+            "btime" => self.time[1] = Some(time),
+            "winc" => self.increment[0] = time,
+            "binc" => self.increment[1] = time,
+            "movestogo" => self.moves_to_go = Some(count),
+            "depth" => self.depth = Some(count),
+            "nodes" => self.nodes = Some(number),
+            "mate" => self.mate = Some(count),
+            "movetime" => self.move_time = Some(time),
+            _ => {}
+        }
+    }
+
+    /// True if the search ends by itself.
+    pub fn ends(&self) -> bool {
+        let has_limit = self.depth.is_some() || self.nodes.is_some() || self.move_time.is_some();
+        !self.infinite && !self.ponder && (has_limit || self.time.iter().any(Option::is_some))
     }
 }
 
@@ -261,52 +254,53 @@ mod tests {
 
     fn go(line: &str) -> Limits {
         match read(line) {
-            Ok(Command::Go(limits)) => limits,
+            Ok(Command::Go { limits, remarks }) if remarks.is_empty() => limits,
             other => panic!("{line}: {other:?}"),
         }
     }
 
     #[test]
     fn examples_of_the_protocol_are_parsed() {
-        assert_eq!(read("uci"), Ok(Command::Uci));
-        assert_eq!(read("  debug   on "), Ok(Command::Debug(true)));
-        assert_eq!(read("joho debug off"), Ok(Command::Debug(false)));
-        assert_eq!(
-            read("setoption name Style value Risky Play"),
-            Ok(Command::SetOption {
-                name: "Style".into(),
-                value: "Risky Play".into()
-            })
-        );
-        assert_eq!(
-            read("setoption name Clear Hash"),
-            Ok(Command::SetOption {
-                name: "Clear Hash".into(),
-                value: String::new()
-            })
-        );
-        assert_eq!(
-            read("position startpos moves e2e4 e7e5"),
-            Ok(Command::Position {
-                fen: None,
-                moves: vec!["e2e4".into(), "e7e5".into()]
-            })
-        );
-        assert_eq!(
-            read("position fen 8/8/8/8/8/8/8/K1k5 w - - 0 1"),
-            Ok(Command::Position {
-                fen: Some("8/8/8/8/8/8/8/K1k5 w - - 0 1".into()),
-                moves: vec![]
-            })
-        );
-        assert_eq!(read("register later"), Ok(Command::Nothing));
-        assert_eq!(read(""), Ok(Command::Nothing));
+        let text = |text: &str| text.to_owned();
+        let set = |name: &str, value: &str| Command::SetOption {
+            name: name.into(),
+            value: value.into(),
+        };
+        let position = |fen: Option<&str>, moves: &[&str]| Command::Position {
+            fen: fen.map(text),
+            moves: moves.iter().copied().map(text).collect(),
+        };
+        let bare = "8/8/8/8/8/8/8/K1k5 w - - 0 1";
+        for (line, command) in [
+            ("uci", Command::Uci),
+            ("  debug   on ", Command::Nothing),
+            ("joho isready", Command::IsReady),
+            (
+                "setoption name Style value Risky Play",
+                set("Style", "Risky Play"),
+            ),
+            ("setoption name Clear Hash", set("Clear Hash", "")),
+            (
+                "position startpos moves e2e4 e7e5",
+                position(None, &["e2e4", "e7e5"]),
+            ),
+            (&format!("position fen {bare}"), position(Some(bare), &[])),
+            // A position that cannot be read is still a position, which replaces the last one.
+            ("position", position(Some(""), &[])),
+            ("position fen moves e2e4", position(Some(""), &["e2e4"])),
+            (&format!("position {bare}"), position(Some(bare), &[])),
+            ("register later", Command::Nothing),
+            ("", Command::Nothing),
+        ] {
+            assert_eq!(read(line), Ok(command), "{line}");
+        }
     }
 
     #[test]
     fn go_takes_its_parts_in_any_order() {
-        let limits = go("go wtime 60000 btime -5 winc 100 searchmoves e2e4 d2d4 movestogo 12 ponder");
-        assert_eq!(limits.time, [Some(Duration::from_secs(60)), Some(Duration::ZERO)]);
+        let limits = go("go wtime 60000 btime 5 winc 100 searchmoves e2e4 d2d4 movestogo 12 ponder");
+        let [minute, moment] = [60_000, 5].map(Duration::from_millis);
+        assert_eq!(limits.time, [Some(minute), Some(moment)]);
         assert_eq!(limits.increment, [Duration::from_millis(100), Duration::ZERO]);
         assert_eq!(limits.search_moves, ["e2e4", "d2d4"]);
         assert_eq!((limits.moves_to_go, limits.ponder), (Some(12), true));
@@ -319,17 +313,50 @@ mod tests {
     }
 
     #[test]
+    fn a_number_that_cannot_be_read_leaves_the_rest_of_go() {
+        let time = |millis| [Some(Duration::from_millis(millis)), None];
+        let unread = || Limits {
+            has_unread: true,
+            ..Limits::default()
+        };
+        let with_time = |millis| Limits {
+            time: time(millis),
+            ..Limits::default()
+        };
+        for (line, expected, remark) in [
+            (
+                "go movetime infinite",
+                unread(),
+                "not \"infinite\"; nothing is taken",
+            ),
+            (
+                "go nodes 1e6",
+                unread(),
+                "nodes needs a whole number, not \"1e6\"",
+            ),
+            ("go depth 99999999999999999999", unread(), "depth needs"),
+            ("go depth", unread(), "not \"\""),
+            ("go wtime 60000.0", with_time(60_000), "60000 is taken"),
+            ("go wtime -5", with_time(0), "; 0 is taken"),
+            ("go wtime 1.5e3", unread(), "nothing is taken"),
+        ] {
+            match read(line) {
+                Ok(Command::Go { limits, remarks }) => {
+                    assert_eq!(limits, expected, "{line}");
+                    assert!(remarks.len() == 1 && remarks[0].contains(remark), "{remarks:?}");
+                }
+                other => panic!("{line}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
     fn errors_name_the_malformed_part() {
         for (line, says) in [
             ("hello", "no command in \"hello\""),
             ("setoption", "setoption needs a name"),
             ("setoption name", "setoption needs a name"),
             ("setoption name value 3", "setoption needs a name"),
-            ("position", "position needs startpos"),
-            ("position fen", "position needs startpos"),
-            ("position fen moves e2e4", "position needs startpos"),
-            ("go wtime", "wtime needs a whole number, not \"\""),
-            ("go nodes many", "nodes needs a whole number, not \"many\""),
         ] {
             let said = read(line).unwrap_err().to_string();
             assert!(said.starts_with(says), "{line}: {said}");

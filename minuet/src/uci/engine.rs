@@ -1,27 +1,30 @@
-//! The UCI engine: handles the GUI's commands and writes answers, without ever waiting for the search.
+//! The UCI engine: a state machine that takes events and the time, writes answers and gives orders, and never waits.
 //!
-//! One loop receives events from two threads: lines from the reader, results from the [`worker`](super::worker). If a search
-//! does not end in time (for example because an inference server hangs), the engine answers with the best move found so far.
+//! Each `go` is kept with the position and the options of its time until it is answered: the first one is searched, the others wait
+//! for their turn. `stop` and `ponderhit` apply to all of them. So each `go` gets exactly one `bestmove`, in order, however fast the
+//! commands come. If a search does not end in time (for example because an inference server hangs), the engine answers with the
+//! best move found so far.
 
 use std::{
+    collections::VecDeque,
     io::{self, Write},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::Ordering,
         mpsc::{Receiver, RecvTimeoutError, Sender},
     },
     time::{Duration, Instant},
 };
 
-use games::Game;
-use parking_lot::Mutex;
+use arena::players::NetworkOptions;
+use games::Game as _;
 
 use super::{
-    clock::{self, Budget, Lag},
+    clock::{self, Lag},
     command::{self, Command, Limits},
-    options::Options,
+    options::{self, Options},
     setup::Setup,
-    worker::{Best, Clock, Event, Job, Task},
+    worker::{self, Best, Control, Event, Job, Task},
 };
 
 /// Time that a search gets to end by itself after a stop or after its time limit.
@@ -29,25 +32,25 @@ const STOP_TIMEOUT: Duration = Duration::from_millis(1000);
 /// Time limit for the worker to end when the engine quits.
 const QUIT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A search that is running, or has ended but may not be answered yet.
-struct Searching {
+/// A `go` that is not answered yet.
+struct Go {
     id: u64,
+    /// The position; `None` if the last one was refused.
+    setup: Option<Arc<Setup>>,
     limits: Limits,
-    mover: usize,
-    overhead: Duration,
-    /// Time that the move is expected to lose outside the engine.
-    lag: Duration,
-    stop: Arc<AtomicBool>,
-    clock: Arc<Clock>,
-    best: Arc<Mutex<Option<Best>>>,
-    /// Move to play if the search has found none.
-    fallback: Option<String>,
-    /// True if the answer must wait for `stop` or `ponderhit`.
-    is_held: bool,
-    /// The answer of a finished search that must wait.
-    done: Option<Option<Best>>,
+    options: Options,
+    is_new_game: bool,
+    is_stopped: bool,
+    control: Arc<Control>,
+    stage: Stage,
     /// Time at which the engine answers without waiting for the search any longer.
     give_up: Option<Instant>,
+}
+
+enum Stage {
+    Waiting,
+    Searching,
+    Done(Option<Best>),
 }
 
 /// The engine.
@@ -55,39 +58,42 @@ pub struct Engine<W> {
     out: W,
     jobs: Sender<Job>,
     options: Options,
-    /// The options that the worker's network was loaded with.
-    loaded: Option<Options>,
-    setup: Option<Setup>,
-    searching: Option<Searching>,
-    /// A search requested before the previous one was answered, as some GUIs do.
-    next: Option<Limits>,
-    /// Number of a search that was already answered but still keeps the worker busy.
-    abandoned: Option<u64>,
+    /// The network that the worker has, or loads.
+    loaded: Option<(String, NetworkOptions)>,
+    setup: Option<Arc<Setup>>,
+    is_new_game: bool,
+    /// All that are not answered. Only the first may have begun.
+    goes: VecDeque<Go>,
+    last_id: u64,
     lag: Lag,
-    next_id: u64,
     /// Number of `isready` commands that wait for the network.
     ready_asked: usize,
-    is_loading: bool,
+    /// Number of networks that the worker has to load.
+    loading: usize,
+    /// Number of searches that keep the worker busy, those that were answered without waiting included.
+    thinking: usize,
+    is_quitting: bool,
     /// True if the input has ended.
     is_closed: bool,
 }
 
 impl<W: Write> Engine<W> {
-    /// Makes an engine that writes answers to `out` and sends its searches to `jobs`.
+    /// Makes an engine that writes answers to `out` and gives its orders to `jobs`.
     pub fn new(options: Options, jobs: Sender<Job>, out: W) -> Self {
         Self {
             out,
             jobs,
             options,
             loaded: None,
-            setup: Setup::new(None, &[], true).ok(),
-            searching: None,
-            next: None,
-            abandoned: None,
+            setup: Setup::new(None, &[], true).ok().map(Arc::new),
+            is_new_game: false,
+            goes: VecDeque::new(),
+            last_id: 0,
             lag: Lag::default(),
-            next_id: 1,
             ready_asked: 0,
-            is_loading: false,
+            loading: 0,
+            thinking: 0,
+            is_quitting: false,
             is_closed: false,
         }
     }
@@ -97,132 +103,151 @@ impl<W: Write> Engine<W> {
     /// # Errors
     /// Error of writing the output; the GUI has closed it.
     pub fn run(mut self, events: &Receiver<Event>) -> io::Result<()> {
-        let talked = self.talk(events);
-        if let Some(searching) = &self.searching {
-            searching.stop.store(true, Ordering::Relaxed);
+        let mut talked = Ok(());
+        while talked.is_ok() && !self.is_over() {
+            let event = match self.deadline() {
+                Some(at) => events.recv_timeout(at.saturating_duration_since(Instant::now())),
+                None => events.recv().map_err(RecvTimeoutError::from),
+            };
+            let event = match event {
+                Ok(event) => Some(event),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            talked = self.handle(event, Instant::now());
         }
-        let busy = self.searching.is_some() || self.abandoned.is_some() || self.is_loading;
-        drop(self.jobs);
         // The runtime's threads must not be cut off in the middle of a batch.
         let until = Instant::now() + QUIT_TIMEOUT;
-        let ends = |event| matches!(event, Ok(Event::Done(..) | Event::Loaded(_)) | Err(_));
-        if busy {
-            while !ends(events.recv_timeout(until.saturating_duration_since(Instant::now()))) {}
+        self.goes.iter_mut().for_each(|go| go.stop(until));
+        let mut busy = self.thinking + self.loading;
+        while busy > 0 {
+            match events.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(Event::Done(..) | Event::Loaded(_)) => busy -= 1,
+                Ok(_) => {}
+                Err(_) => break,
+            }
         }
         talked
     }
 
-    fn talk(&mut self, events: &Receiver<Event>) -> io::Result<()> {
-        loop {
-            if self.is_closed && self.searching.is_none() && self.ready_asked == 0 {
-                return Ok(());
-            }
-            let event = match self.searching.as_ref().and_then(|searching| searching.give_up) {
-                Some(at) => events.recv_timeout(at.saturating_duration_since(Instant::now())),
-                None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            };
-            match event {
-                Ok(Event::Line(line)) => {
-                    if !self.line(&line)? {
-                        return Ok(());
-                    }
-                }
-                Ok(Event::Closed) => self.close()?,
-                Ok(Event::Loaded(loaded)) => self.loaded(loaded)?,
-                Ok(Event::Info(id, lines)) => {
-                    if self
-                        .searching
-                        .as_ref()
-                        .is_some_and(|searching| searching.id == id)
-                    {
-                        self.say(&lines)?;
-                    }
-                }
-                Ok(Event::Done(id, done)) => self.done(id, done)?,
-                Err(RecvTimeoutError::Timeout) => self.answer_for_the_search()?,
-                Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            }
-        }
+    /// True after `quit`, and if the input has ended and every request is answered.
+    pub fn is_over(&self) -> bool {
+        self.is_quitting || (self.is_closed && self.goes.is_empty() && self.ready_asked == 0)
     }
 
-    /// Handles one line. False after `quit`.
-    fn line(&mut self, line: &str) -> io::Result<bool> {
-        match command::read(line) {
-            Ok(Command::Quit) => return Ok(false),
-            Ok(command) => self.obey(command)?,
-            Err(error) => self.remark(&format!("error: {error}"))?,
-        }
-        Ok(true)
+    /// Returns the time at which [`handle`](Self::handle) must be called even without an event.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.goes.front().and_then(|go| go.give_up)
     }
 
-    fn obey(&mut self, command: Command) -> io::Result<()> {
+    /// Handles an event; `None`: the deadline has passed.
+    ///
+    /// # Errors
+    /// Error of writing the output.
+    pub fn handle(&mut self, event: Option<Event>, now: Instant) -> io::Result<()> {
+        match event {
+            None => {}
+            Some(Event::Line(line)) => match command::read(&line) {
+                Ok(command) => self.obey(command, now)?,
+                Err(error) => self.remark(&format!("error: {error}"))?,
+            },
+            Some(Event::Closed) => {
+                self.is_closed = true;
+                // A search with a limit is finished first, so that `echo go nodes 100 | minuet uci` is answered.
+                let endless = self.goes.iter_mut().filter(|go| !go.limits.ends());
+                endless.for_each(|go| go.stop(now + STOP_TIMEOUT));
+            }
+            Some(Event::Loaded(loaded)) => self.loaded(loaded)?,
+            Some(Event::Info(id, lines)) => {
+                if self.goes.front().is_some_and(|go| go.id == id) {
+                    self.say(&lines)?;
+                }
+            }
+            Some(Event::Done(id, done)) => self.done(id, done)?,
+        }
+        self.advance(now)
+    }
+
+    fn obey(&mut self, command: Command, now: Instant) -> io::Result<()> {
         match command {
             Command::Uci => {
-                let list = self.options.list();
-                let version = env!("CARGO_PKG_VERSION");
-                self.say(&format!(
+                let (list, version) = (self.options.list(), env!("CARGO_PKG_VERSION"));
+                return self.say(&format!(
                     "id name Minuet {version}\nid author the Minuet project\n{list}uciok\n"
-                ))
+                ));
             }
-            Command::IsReady => {
-                self.load_if_needed();
-                if self.is_loading {
-                    self.ready_asked += 1;
-                    Ok(())
-                } else {
-                    self.say("readyok\n")
+            Command::IsReady => return self.get_ready(),
+            Command::SetOption { name, value } => {
+                if let Err(error) = self.options.set(&name, &value) {
+                    return self.remark(&format!("error: {error}"));
+                }
+                self.is_new_game |= name.eq_ignore_ascii_case(options::CLEAR_HASH);
+            }
+            Command::NewGame => self.is_new_game = true,
+            Command::Position { fen, moves } => {
+                let setup = Setup::new(fen.as_deref(), &moves, self.options.under_promotions);
+                let refused = setup.as_ref().err().map(ToString::to_string);
+                // After an error there is none: searching another position than the GUI's would be worse.
+                self.setup = setup.ok().map(Arc::new);
+                if let Some(error) = refused {
+                    return self.remark(&format!("error: position: {error}"));
                 }
             }
-            Command::SetOption { name, value } => self.set_option(&name, &value),
-            Command::NewGame => {
-                self.lag = Lag::default();
-                self.order(Job::Forget);
-                Ok(())
+            Command::Go { limits, remarks } => {
+                self.last_id += 1;
+                self.goes.push_back(Go {
+                    id: self.last_id,
+                    setup: self.setup.clone(),
+                    limits,
+                    options: self.options.clone(),
+                    is_new_game: std::mem::take(&mut self.is_new_game),
+                    is_stopped: false,
+                    control: Arc::default(),
+                    stage: Stage::Waiting,
+                    give_up: None,
+                });
+                for remark in remarks {
+                    self.remark(&remark)?;
+                }
             }
-            Command::Position { fen, moves } => {
-                match Setup::new(fen.as_deref(), &moves, self.options.under_promotions) {
-                    Ok(setup) => self.setup = Some(setup),
-                    Err(error) => {
-                        // Searching another position than the GUI's would be worse than none.
-                        self.setup = None;
-                        return self.remark(&format!("error: position: {error}"));
+            Command::Stop => self.goes.iter_mut().for_each(|go| go.stop(now + STOP_TIMEOUT)),
+            Command::PonderHit => {
+                for go in self.goes.iter_mut().filter(|go| go.limits.ponder) {
+                    go.limits.ponder = false;
+                    if matches!(go.stage, Stage::Searching) {
+                        go.start_clock(&mut self.lag, now);
                     }
                 }
-                Ok(())
             }
-            Command::Go(limits) => self.go(limits),
-            Command::Stop => self.stop(),
-            Command::PonderHit => self.ponder_hit(),
-            Command::Debug(_) | Command::Nothing | Command::Quit => Ok(()),
+            Command::Quit => self.is_quitting = true,
+            Command::Nothing => {}
         }
+        Ok(())
     }
 
-    fn set_option(&mut self, name: &str, value: &str) -> io::Result<()> {
-        if name.eq_ignore_ascii_case("clear hash") {
-            self.order(Job::Forget);
-            return Ok(());
+    /// Answers `isready` once the network is loaded. During a search it is answered at once, as the protocol demands.
+    fn get_ready(&mut self) -> io::Result<()> {
+        if self.goes.is_empty() {
+            self.load_if_needed(&self.options.clone());
         }
-        match self.options.set(name, value) {
-            Ok(()) => Ok(()),
-            Err(error) => self.remark(&format!("error: {error}")),
+        if self.loading == 0 {
+            return self.say("readyok\n");
         }
+        self.ready_asked += 1;
+        Ok(())
     }
 
-    fn load_if_needed(&mut self) {
-        let is_loaded = self
-            .loaded
-            .as_ref()
-            .is_some_and(|loaded| !self.options.need_another_network(loaded));
-        if is_loaded || self.options.model.is_empty() {
-            return;
+    fn load_if_needed(&mut self, options: &Options) {
+        let wanted = (options.model.clone(), options.network());
+        if !options.model.is_empty() && self.loaded.as_ref() != Some(&wanted) {
+            self.loading += 1;
+            self.loaded = Some(wanted.clone());
+            self.order(Job::Load(wanted.0, wanted.1));
         }
-        self.loaded = Some(self.options.clone());
-        self.is_loading = true;
-        self.order(Job::Load(self.options.clone()));
     }
 
     fn loaded(&mut self, loaded: Result<String, String>) -> io::Result<()> {
-        self.is_loading = false;
+        self.loading -= 1;
         match loaded {
             Ok(description) => self.remark(&format!("network {description}"))?,
             Err(error) => {
@@ -231,184 +256,113 @@ impl<W: Write> Engine<W> {
                 self.remark(&format!("error: {error}"))?;
             }
         }
+        if self.loading > 0 {
+            return Ok(());
+        }
         let answers = "readyok\n".repeat(std::mem::take(&mut self.ready_asked));
         self.say(&answers)
     }
 
-    fn go(&mut self, limits: Limits) -> io::Result<()> {
-        if let Some(searching) = &self.searching {
-            if searching.is_held || self.next.is_some() {
-                return self.remark("error: a search is under way; stop it first");
-            }
-            self.next = Some(limits);
-            return Ok(());
-        }
-        let Some(setup) = self.setup.clone() else {
-            self.remark("error: no position to search: the last one was refused")?;
-            return self.say("bestmove (none)\n");
-        };
-        self.load_if_needed();
-        let only = setup.actions_of(&limits.search_moves);
-        if only.len() < limits.search_moves.len() {
-            self.remark("error: searchmoves: some are not legal here and are left out")?;
-        }
-        let id = self.next_id;
-        self.next_id += 1;
-        let mover = setup.chess.to_move().index();
-        let began = Instant::now();
-        let mut searching = Searching {
-            id,
-            mover,
-            overhead: self.options.move_overhead,
-            lag: self.lag.asked(&limits, mover),
-            stop: Arc::default(),
-            clock: Arc::default(),
-            best: Arc::default(),
-            fallback: setup.any_move().map(|action| setup.chess.uci(action)),
-            is_held: limits.infinite || limits.ponder,
-            done: None,
-            give_up: None,
-            limits: limits.clone(),
-        };
-        if !limits.ponder {
-            searching.start_clock(began);
-        }
-        let task = Task {
-            id,
-            setup,
-            only,
-            limits,
-            options: self.options.clone(),
-            began,
-            clock: Arc::clone(&searching.clock),
-            stop: Arc::clone(&searching.stop),
-            best: Arc::clone(&searching.best),
-        };
-        self.searching = Some(searching);
-        self.order(Job::Think(Box::new(task)));
-        Ok(())
-    }
-
-    fn stop(&mut self) -> io::Result<()> {
-        let Some(searching) = &mut self.searching else {
-            return Ok(());
-        };
-        searching.is_held = false;
-        searching.stop.store(true, Ordering::Relaxed);
-        searching.give_up = Some(Instant::now() + STOP_TIMEOUT);
-        self.answer_if_done()
-    }
-
-    fn ponder_hit(&mut self) -> io::Result<()> {
-        let Some(searching) = self
-            .searching
-            .as_mut()
-            .filter(|searching| searching.limits.ponder)
-        else {
-            return Ok(());
-        };
-        searching.limits.ponder = false;
-        searching.is_held = searching.limits.infinite;
-        searching.start_clock(Instant::now());
-        self.answer_if_done()
-    }
-
-    fn close(&mut self) -> io::Result<()> {
-        self.is_closed = true;
-        // A search with a limit is finished first, so that `echo go nodes 100 | minuet uci` is answered.
-        let is_endless = self.searching.as_ref().is_some_and(Searching::is_endless);
-        if is_endless { self.stop() } else { Ok(()) }
-    }
-
     fn done(&mut self, id: u64, done: Result<Option<Best>, String>) -> io::Result<()> {
-        if self.abandoned == Some(id) {
-            self.abandoned = None;
-        }
-        let Some(searching) = self.searching.as_mut().filter(|searching| searching.id == id) else {
+        self.thinking -= 1;
+        let Some(go) = self.goes.front_mut().filter(|go| go.id == id) else {
             return Ok(());
         };
-        let (best, failure) = match done {
+        let (best, error) = match done {
             Ok(best) => (best, None),
             // The best move found before the error is used.
-            Err(error) => (searching.best.lock().clone(), Some(error)),
+            Err(error) => (go.control.best.lock().clone(), Some(error)),
         };
-        searching.done = Some(best);
-        searching.give_up = None;
-        if let Some(error) = failure {
-            self.remark(&format!("error: {error}"))?;
-        }
-        self.answer_if_done()
-    }
-
-    fn answer_if_done(&mut self) -> io::Result<()> {
-        match self.searching.take() {
-            Some(Searching {
-                done: Some(best),
-                is_held: false,
-                limits,
-                mover,
-                clock,
-                ..
-            }) => {
-                self.answer(best, &limits, mover, &clock)?;
-                self.begin_next()
-            }
-            still => {
-                self.searching = still;
-                Ok(())
-            }
-        }
-    }
-
-    /// Answers for a search that has not ended in time.
-    fn answer_for_the_search(&mut self) -> io::Result<()> {
-        let Some(searching) = self.searching.take() else {
-            return Ok(());
-        };
-        searching.stop.store(true, Ordering::Relaxed);
-        self.abandoned = Some(searching.id);
-        let found = searching.best.lock().clone();
-        let best = match (found, searching.fallback) {
-            (Some(best), _) => Some(best),
-            (None, Some(uci)) => {
-                self.remark(
-                    "error: the network has not answered in time: the move is an arbitrary legal one",
-                )?;
-                Some(Best { uci, ponder: None })
-            }
-            (None, None) => None,
-        };
-        self.answer(best, &searching.limits, searching.mover, &searching.clock)?;
-        self.begin_next()
-    }
-
-    /// Begins the waiting search, if there is one.
-    fn begin_next(&mut self) -> io::Result<()> {
-        match self.next.take() {
-            Some(limits) => self.go(limits),
+        (go.stage, go.give_up) = (Stage::Done(best), None);
+        match error {
+            Some(error) => self.remark(&format!("error: {error}")),
             None => Ok(()),
         }
     }
 
-    /// Writes the answer, and records the expected state of the clock.
-    fn answer(&mut self, best: Option<Best>, limits: &Limits, mover: usize, clock: &Clock) -> io::Result<()> {
-        self.best_move(best)?;
-        if let Some((began, _)) = *clock.lock() {
-            self.lag.answered(limits, mover, began.elapsed());
+    /// Begins and answers in the order of the commands, as far as that is possible now.
+    fn advance(&mut self, now: Instant) -> io::Result<()> {
+        while let Some(mut go) = self.goes.pop_front() {
+            if let Stage::Waiting = go.stage {
+                self.begin(&mut go, now)?;
+            }
+            if go.give_up.is_some_and(|at| at <= now) {
+                self.give_up(&mut go)?;
+            }
+            let is_held = !go.is_stopped && (go.limits.infinite || go.limits.ponder);
+            match &go.stage {
+                Stage::Done(best) if !is_held => self.answer(&go, best.as_ref(), now)?,
+                _ => {
+                    self.goes.push_front(go);
+                    return Ok(());
+                }
+            }
         }
         Ok(())
     }
 
-    fn best_move(&mut self, best: Option<Best>) -> io::Result<()> {
-        let text = match best {
-            None => "bestmove (none)\n".to_owned(),
-            Some(Best { uci, ponder: None }) => format!("bestmove {uci}\n"),
-            Some(Best {
-                uci,
-                ponder: Some(ponder),
-            }) => format!("bestmove {uci} ponder {ponder}\n"),
+    fn begin(&mut self, go: &mut Go, now: Instant) -> io::Result<()> {
+        let Some(setup) = go.setup.clone() else {
+            (go.is_stopped, go.stage) = (true, Stage::Done(None));
+            return self.remark("error: no position to search: the last one was refused");
         };
-        self.say(&text)
+        if go.is_new_game {
+            self.lag = Lag::default();
+        }
+        self.load_if_needed(&go.options);
+        let only = setup.actions_of(&go.limits.search_moves);
+        if only.len() < go.limits.search_moves.len() {
+            self.remark("error: searchmoves: some are not legal here and are left out")?;
+        }
+        go.stage = Stage::Searching;
+        if go.is_stopped {
+            go.stop(now + STOP_TIMEOUT);
+        } else if !go.limits.ponder {
+            go.start_clock(&mut self.lag, now);
+        }
+        self.thinking += 1;
+        self.order(Job::Think(Box::new(Task {
+            id: go.id,
+            setup,
+            only,
+            limits: go.limits.clone(),
+            options: go.options.clone(),
+            is_new_game: go.is_new_game,
+            began: now,
+            control: Arc::clone(&go.control),
+        })));
+        Ok(())
+    }
+
+    /// Takes the best move so far as the result of a search that has not ended in time.
+    fn give_up(&mut self, go: &mut Go) -> io::Result<()> {
+        go.stop_search();
+        let found = go.control.best.lock().clone();
+        let is_arbitrary = found.is_none();
+        let any = || {
+            let setup = go.setup.as_ref()?;
+            Some(worker::best(&setup.chess, &[setup.any_move()?]))
+        };
+        (go.stage, go.give_up) = (Stage::Done(found.or_else(any)), None);
+        match is_arbitrary {
+            true => {
+                self.remark("error: the network has not answered in time: the move is an arbitrary legal one")
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Writes the answer, and records the expected state of the clock.
+    fn answer(&mut self, go: &Go, best: Option<&Best>, now: Instant) -> io::Result<()> {
+        let best_move = best.map_or("(none)", |best| &best.uci);
+        let ponder = best.and_then(|best| best.ponder.as_ref());
+        let ponder = ponder.map_or(String::new(), |reply| format!(" ponder {reply}"));
+        self.say(&format!("bestmove {best_move}{ponder}\n"))?;
+        if let Some((began, _)) = *go.control.clock.lock() {
+            let used = now.saturating_duration_since(began);
+            self.lag.answered(&go.limits, go.mover(), used);
+        }
+        Ok(())
     }
 
     fn order(&self, job: Job) {
@@ -417,8 +371,7 @@ impl<W: Write> Engine<W> {
     }
 
     fn remark(&mut self, text: &str) -> io::Result<()> {
-        let text: String = text.chars().map(|c| if c == '\n' { ' ' } else { c }).collect();
-        self.say(&format!("info string {text}\n"))
+        self.say(&format!("info string {}\n", text.replace('\n', " ")))
     }
 
     fn say(&mut self, lines: &str) -> io::Result<()> {
@@ -427,38 +380,42 @@ impl<W: Write> Engine<W> {
     }
 }
 
-impl Searching {
-    /// Starts the time limit of the search.
-    fn start_clock(&mut self, now: Instant) {
-        let Some(budget) = clock::budget(&self.limits, self.mover, self.overhead, self.lag) else {
-            return;
-        };
-        *self.clock.lock() = Some((now, budget));
-        self.give_up = now.checked_add(search_timeout(budget, self.overhead));
+impl Go {
+    /// Ends the search, which may still have to begin. The engine answers at the time `give_up` at the latest.
+    fn stop(&mut self, give_up: Instant) {
+        self.is_stopped = true;
+        self.stop_search();
+        if let Stage::Searching = self.stage {
+            // A second `stop` does not wait longer.
+            self.give_up = Some(self.give_up.map_or(give_up, |at| at.min(give_up)));
+        }
     }
 
-    fn is_endless(&self) -> bool {
-        let Limits {
-            time,
-            depth,
-            nodes,
-            mate: _,
-            move_time,
-            ..
-        } = &self.limits;
-        let ends =
-            time.iter().any(Option::is_some) || depth.is_some() || nodes.is_some() || move_time.is_some();
-        self.is_held || !ends
+    fn stop_search(&self) {
+        self.control.stop.store(true, Ordering::Relaxed);
     }
-}
 
-/// Returns the time that the engine waits for a search with this budget; it uses a part of the overhead.
-fn search_timeout(budget: Budget, overhead: Duration) -> Duration {
-    let grace = (overhead / 2).max(Duration::from_millis(5));
-    if budget.may_save {
-        budget.hard + grace
-    } else {
-        // With `movetime` no clock can run out.
-        budget.hard + grace.max(STOP_TIMEOUT)
+    /// Starts the time limit of the search, if it has one.
+    fn start_clock(&mut self, lag: &mut Lag, now: Instant) {
+        let (mover, overhead) = (self.mover(), self.options.move_overhead());
+        let lag = lag.asked(&self.limits, mover);
+        if let Some(budget) = clock::budget(&self.limits, mover, overhead, lag)
+            && !self.is_stopped
+        {
+            *self.control.clock.lock() = Some((now, budget));
+            // Waiting uses a part of the overhead. With `movetime` no clock can run out.
+            let grace = (overhead / 2).max(Duration::from_millis(5));
+            let grace = if budget.may_save {
+                grace
+            } else {
+                grace.max(STOP_TIMEOUT)
+            };
+            self.give_up = now.checked_add(budget.hard + grace);
+        }
+    }
+
+    fn mover(&self) -> usize {
+        let setup = self.setup.as_ref();
+        setup.map_or(0, |setup| setup.chess.to_move().index())
     }
 }

@@ -3,9 +3,9 @@
 use games::{Action, Game, Outcome, chess::Chess};
 
 /// Longest mate that is searched, in moves of the winner.
-pub const LONGEST: u32 = 3;
+const LONGEST: u32 = 3;
 /// Largest number of positions per proof; they take some milliseconds.
-const MOST_POSITIONS: u32 = 20_000;
+const MOST_POSITIONS: usize = 20_000;
 
 /// Returns the length and the first move of the shortest forced mate by the player to act, in at most `moves` moves (at most
 /// [`LONGEST`]). `None` if there is none, or none was found within the bound on positions.
@@ -16,7 +16,7 @@ pub fn forced(state: &Chess, moves: u32) -> Option<(u32, Action)> {
 
 /// Returns the number of opponent's moves within which the player to act is mated by force, at most `moves`; `None` if not
 /// proven.
-pub fn suffered(state: &Chess, moves: u32) -> Option<u32> {
+fn suffered(state: &Chess, moves: u32) -> Option<u32> {
     let mut left = MOST_POSITIONS;
     (0..=moves.min(LONGEST)).find(|&moves| is_lost(state, moves, &mut left))
 }
@@ -36,63 +36,51 @@ pub fn score(state: &Chess, line: &[Action]) -> Option<i32> {
     };
     let mut after = state.clone();
     after.play_legal(first);
-    let moves = if winner == state.to_move() {
+    Some(if winner == state.to_move() {
         suffered(&after, moves - 1)? as i32 + 1
     } else {
         -(forced(&after, moves)?.0 as i32)
-    };
-    Some(moves)
+    })
+}
+
+/// Returns the legal moves with the positions after them. `None` if fewer than that are `left`.
+fn after_moves(state: &Chess, left: &mut usize) -> Option<Vec<(Action, Chess)>> {
+    let mut actions = Vec::new();
+    state.moves(&mut actions);
+    *left = left.checked_sub(actions.len())?;
+    let after = actions.into_iter().map(|action| {
+        let mut after = state.clone();
+        after.play_legal(action);
+        (action, after)
+    });
+    Some(after.collect())
 }
 
 /// Returns a move that mates by force in at most `moves` moves.
-fn winning_move(state: &Chess, moves: u32, left: &mut u32) -> Option<Action> {
+fn winning_move(state: &Chess, moves: u32, left: &mut usize) -> Option<Action> {
     if moves == 0 || state.outcome().is_some() {
         return None;
     }
-    let mut actions = Vec::new();
-    state.moves(&mut actions);
-    let mut after = state.clone();
-    let mut quiet = Vec::new();
-    for action in actions {
-        after.clone_from(state);
-        after.play_legal(action);
-        *left = left.checked_sub(1)?;
-        if !after.is_check() {
-            // Only a check can mate at once; in longer mates checks are tried first.
-            if moves > 1 {
-                quiet.push(action);
-            }
-        } else if is_lost(&after, moves - 1, left) {
-            return Some(action);
-        }
-    }
-    quiet.into_iter().find(|&action| {
-        after.clone_from(state);
-        after.play_legal(action);
-        is_lost(&after, moves - 1, left)
-    })
+    let mut after = after_moves(state, left)?;
+    // Only a check can mate at once; in longer mates checks are tried first.
+    after.retain(|(_, after)| moves > 1 || after.is_check());
+    after.sort_by_key(|(_, after)| !after.is_check());
+    let found = after
+        .into_iter()
+        .find(|(_, after)| is_lost(after, moves - 1, left));
+    found.map(|(action, _)| action)
 }
 
 /// True if the player to act is mated now, or by force within `moves` moves of the opponent.
-fn is_lost(state: &Chess, moves: u32, left: &mut u32) -> bool {
+fn is_lost(state: &Chess, moves: u32, left: &mut usize) -> bool {
     match state.outcome() {
-        Some(Outcome::Won(_)) => return true,
-        Some(_) => return false,
-        None if moves == 0 => return false,
-        None => {}
+        Some(outcome) => matches!(outcome, Outcome::Won(_)),
+        None if moves == 0 => false,
+        None => after_moves(state, left).is_some_and(|after| {
+            let mut after = after.iter();
+            after.all(|(_, after)| winning_move(after, moves, left).is_some())
+        }),
     }
-    let mut actions = Vec::new();
-    state.moves(&mut actions);
-    let mut after = state.clone();
-    actions.into_iter().all(|action| {
-        after.clone_from(state);
-        after.play_legal(action);
-        match left.checked_sub(1) {
-            Some(rest) => *left = rest,
-            None => return false,
-        }
-        winning_move(&after, moves, left).is_some()
-    })
 }
 
 #[cfg(test)]

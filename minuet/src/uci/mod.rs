@@ -4,10 +4,11 @@
 //! |---|---|
 //! | [`command`] | parses lines |
 //! | [`options`] | options of the engine |
-//! | [`engine`] | handles commands, never waits for the search |
+//! | [`engine`] | the state machine: commands in, answers and orders out |
 //! | [`setup`] | the position to search, and the game before it |
 //! | [`clock`] | time budget of a move |
 //! | [`worker`] | the search thread, with its network and its tree |
+//! | [`monitor`] | reports of a running search, and its end |
 //! | [`mate`] | proves short mates |
 //! | [`report`] | `info` lines |
 
@@ -15,6 +16,7 @@ mod clock;
 mod command;
 mod engine;
 mod mate;
+mod monitor;
 mod options;
 mod report;
 mod setup;
@@ -105,3 +107,6 @@ fn read_lines(events: &SyncSender<Event>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

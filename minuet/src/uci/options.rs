@@ -1,7 +1,8 @@
 //! Options of the engine: the answer to `uci`, and `setoption`.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{str::FromStr, time::Duration};
 
+use arena::players::NetworkOptions;
 use config::Provider;
 use search::{Reuse, Settings};
 
@@ -14,18 +15,24 @@ pub struct Options {
     pub provider: Provider,
     /// Threads that evaluate a batch.
     pub threads: u32,
-    /// Settings of the search. The options Hash, Batch and CPuct are its `tree_bytes`, `leaves` and `exploration`.
-    pub search: Settings,
+    /// Memory limit of the search tree, in MiB.
+    pub hash: u32,
     /// Memory of the evaluation cache, which is kept from game to game, in MiB; 0: no cache.
     pub cache: u32,
+    /// Positions that are evaluated together.
+    pub batch: u32,
     /// Number of lines shown.
     pub multi_pv: u32,
+    /// A hint that the GUI may send `go ponder`, which the engine always supports.
+    pub ponder: bool,
     /// Largest number of visits per move; 0: no limit.
     pub visits: u32,
+    /// Exploration constant of the search.
+    pub exploration: f32,
     /// Temperature of the choice of moves; 0: the most visited move.
     pub temperature: f32,
-    /// Reserve per move for time lost outside the engine.
-    pub move_overhead: Duration,
+    /// Reserve per move for time lost outside the engine, in milliseconds.
+    pub move_overhead: u32,
     /// True if promotions to knight, bishop and rook are searched.
     pub under_promotions: bool,
     /// True if the probabilities of win, draw and loss are shown.
@@ -38,25 +45,65 @@ impl Default for Options {
             model: String::new(),
             provider: Provider::Auto,
             threads: 1,
-            search: Settings {
-                leaves: 8,
-                noise_fraction: 0.0,
-                // A random symmetry would halve the hits of the evaluation cache.
-                random_symmetry: false,
-                reuse: Reuse::Keep,
-                tree_bytes: 256 << 20,
-                ..Settings::default()
-            },
+            hash: 256,
             cache: 64,
+            batch: 8,
             multi_pv: 1,
+            ponder: false,
             visits: 0,
+            exploration: Settings::default().exploration,
             temperature: 0.0,
-            move_overhead: Duration::from_millis(100),
+            move_overhead: 100,
             under_promotions: true,
             show_wdl: false,
         }
     }
 }
+
+/// Type of an option in the protocol, its range, and the field that holds its value.
+enum Kind {
+    Text(fn(&mut Options) -> &mut String),
+    Provider,
+    Spin(u32, u32, fn(&mut Options) -> &mut u32),
+    /// A number from 0 to [`MOST`] as text, because the protocol has no type for fractions.
+    Fraction(fn(&mut Options) -> &mut f32),
+    Check(fn(&mut Options) -> &mut bool),
+    Button,
+}
+
+/// Largest value of a [`Kind::Fraction`].
+const MOST: f32 = 100.0;
+
+/// Name of the option that discards the tree. The engine does that itself.
+pub const CLEAR_HASH: &str = "Clear Hash";
+
+/// All options in the order of the list.
+const TABLE: [(&str, Kind); 15] = [
+    ("Model", Kind::Text(|options| &mut options.model)),
+    ("Provider", Kind::Provider),
+    ("Threads", Kind::Spin(1, 256, |options| &mut options.threads)),
+    ("Hash", Kind::Spin(1, 8192, |options| &mut options.hash)),
+    ("Cache", Kind::Spin(0, 65_536, |options| &mut options.cache)),
+    (CLEAR_HASH, Kind::Button),
+    ("Batch", Kind::Spin(1, 256, |options| &mut options.batch)),
+    ("MultiPV", Kind::Spin(1, 218, |options| &mut options.multi_pv)),
+    ("Ponder", Kind::Check(|options| &mut options.ponder)),
+    (
+        "Visits",
+        Kind::Spin(0, Settings::MAX_VISITS, |options| &mut options.visits),
+    ),
+    ("CPuct", Kind::Fraction(|options| &mut options.exploration)),
+    ("Temperature", Kind::Fraction(|options| &mut options.temperature)),
+    (
+        "Move Overhead",
+        Kind::Spin(0, 10_000, |options| &mut options.move_overhead),
+    ),
+    (
+        "UnderPromotions",
+        Kind::Check(|options| &mut options.under_promotions),
+    ),
+    ("UCI_ShowWDL", Kind::Check(|options| &mut options.show_wdl)),
+];
 
 /// Error: an option was not set; the previous value stays.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -76,59 +123,14 @@ pub enum OptionError {
     },
 }
 
-/// Ranges of the numeric options.
-const THREADS: (u32, u32) = (1, 256);
-const HASH: (u32, u32) = (1, 8192);
-const CACHE: (u32, u32) = (0, 65_536);
-const BATCH: (u32, u32) = (1, 256);
-const MULTI_PV: (u32, u32) = (1, 218);
-const VISITS: (u32, u32) = (0, Settings::MAX_VISITS);
-const OVERHEAD: (u32, u32) = (0, 10_000);
-
 impl Options {
-    /// Returns the memory limit of the search tree in MiB.
-    pub fn hash_mib(&self) -> u32 {
-        (self.search.tree_bytes >> 20) as u32
-    }
-
     /// Returns the list of options, one per line.
     pub fn list(&self) -> String {
-        let mut list = String::new();
-        let mut say = |name: &str, kind: &str| {
-            let _ = writeln!(list, "option name {name} type {kind}");
-        };
-        let spin = |default: u32, (least, most)| format!("spin default {default} min {least} max {most}");
-        let text = |default: &str| {
-            format!(
-                "string default {}",
-                if default.is_empty() { "<empty>" } else { default }
-            )
-        };
-        say("Model", &text(&self.model));
-        let providers = Provider::ALL.map(|choice| format!("var {choice}"));
-        let default = self.provider;
-        say(
-            "Provider",
-            &format!("combo default {default} {}", providers.join(" ")),
-        );
-        say("Threads", &spin(self.threads, THREADS));
-        say("Hash", &spin(self.hash_mib(), HASH));
-        say("Cache", &spin(self.cache, CACHE));
-        say("Clear Hash", "button");
-        say("Batch", &spin(self.search.leaves, BATCH));
-        say("MultiPV", &spin(self.multi_pv, MULTI_PV));
-        say("Ponder", "check default false");
-        say("Visits", &spin(self.visits, VISITS));
-        say("CPuct", &text(&self.search.exploration.to_string()));
-        say("Temperature", &text(&self.temperature.to_string()));
-        let overhead = u32::try_from(self.move_overhead.as_millis()).unwrap_or(OVERHEAD.1);
-        say("Move Overhead", &spin(overhead, OVERHEAD));
-        say(
-            "UnderPromotions",
-            &format!("check default {}", self.under_promotions),
-        );
-        say("UCI_ShowWDL", &format!("check default {}", self.show_wdl));
-        list
+        let mut options = self.clone();
+        let lines = TABLE
+            .iter()
+            .map(|(name, kind)| format!("option name {name} type {}\n", kind.describe(&mut options)));
+        lines.collect()
     }
 
     /// Sets an option. Names are case-insensitive, as the protocol requires.
@@ -136,90 +138,89 @@ impl Options {
     /// # Errors
     /// [`OptionError`]; the options are then unchanged.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
-        match name.to_lowercase().as_str() {
-            "model" => {
-                self.model = if value == "<empty>" {
-                    String::new()
-                } else {
-                    value.into()
-                }
+        let known = TABLE.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+        let &(name, ref kind) = known.ok_or_else(|| OptionError::Unknown(name.chars().take(40).collect()))?;
+        kind.set(self, value).map_err(|must| OptionError::Value {
+            name,
+            value: value.into(),
+            must,
+        })
+    }
+
+    /// Returns the settings by which the network is opened. If these and the model are the same, so is the network.
+    pub fn network(&self) -> NetworkOptions {
+        NetworkOptions {
+            provider: self.provider,
+            copies: 1,
+            threads: self.threads as usize,
+            batch: self.batch as usize,
+            cache_mib: self.cache as usize,
+        }
+    }
+
+    /// Returns the settings of the search.
+    pub fn search(&self) -> Settings {
+        Settings {
+            leaves: self.batch,
+            exploration: self.exploration,
+            noise_fraction: 0.0,
+            // A random symmetry would halve the hits of the evaluation cache.
+            random_symmetry: false,
+            reuse: Reuse::Keep,
+            tree_bytes: (self.hash as usize) << 20,
+            ..Settings::default()
+        }
+    }
+
+    /// Returns the reserve per move for time lost outside the engine.
+    pub fn move_overhead(&self) -> Duration {
+        Duration::from_millis(self.move_overhead.into())
+    }
+}
+
+impl Kind {
+    /// Returns the type, the value and the range, as `uci` lists them.
+    fn describe(&self, options: &mut Options) -> String {
+        match self {
+            Self::Text(field) => match field(options).as_str() {
+                "" => "string default <empty>".into(),
+                text => format!("string default {text}"),
+            },
+            Self::Provider => {
+                let choices = Provider::ALL.map(|choice| format!(" var {choice}"));
+                format!("combo default {}{}", options.provider, choices.concat())
             }
-            "provider" => {
-                self.provider = value.parse().map_err(|must| OptionError::Value {
-                    name: "Provider",
-                    value: value.into(),
-                    must,
-                })?;
+            Self::Spin(least, most, field) => {
+                format!("spin default {} min {least} max {most}", field(options))
             }
-            "threads" => self.threads = number("Threads", value, THREADS)?,
-            "hash" => self.search.tree_bytes = (number("Hash", value, HASH)? as usize) << 20,
-            "cache" => self.cache = number("Cache", value, CACHE)?,
-            "batch" => self.search.leaves = number("Batch", value, BATCH)?,
-            "multipv" => self.multi_pv = number("MultiPV", value, MULTI_PV)?,
-            "visits" => self.visits = number("Visits", value, VISITS)?,
-            "cpuct" => self.search.exploration = float("CPuct", value, 100.0)?,
-            "temperature" => self.temperature = float("Temperature", value, 100.0)?,
-            "move overhead" => {
-                self.move_overhead = Duration::from_millis(number("Move Overhead", value, OVERHEAD)?.into());
+            Self::Fraction(field) => format!("string default {}", field(options)),
+            Self::Check(field) => format!("check default {}", field(options)),
+            Self::Button => "button".into(),
+        }
+    }
+
+    /// Sets the value. The error is the requirement that `value` breaks.
+    fn set(&self, options: &mut Options, value: &str) -> Result<(), String> {
+        match self {
+            Self::Text(field) => *field(options) = if value == "<empty>" { "" } else { value }.into(),
+            Self::Provider => options.provider = value.parse()?,
+            Self::Spin(least, most, field) => {
+                *field(options) = parsed(value, |number| (least..=most).contains(&number))
+                    .ok_or_else(|| format!("a whole number from {least} to {most}"))?;
             }
-            "underpromotions" => self.under_promotions = check("UnderPromotions", value)?,
-            "uci_showwdl" => self.show_wdl = check("UCI_ShowWDL", value)?,
-            // A hint that the GUI may send `go ponder`, which the engine always supports.
-            "ponder" => drop(check("Ponder", value)?),
-            _ => return Err(OptionError::Unknown(name.chars().take(40).collect())),
+            Self::Fraction(field) => {
+                *field(options) = parsed(value, |number| (0.0..=MOST).contains(number))
+                    .ok_or_else(|| format!("a number from 0 to {MOST}"))?;
+            }
+            Self::Check(field) => *field(options) = parsed(value, |_| true).ok_or("true or false")?,
+            Self::Button => {}
         }
         Ok(())
     }
-
-    /// True if a change from `before` to these options requires loading the network again.
-    pub fn need_another_network(&self, before: &Self) -> bool {
-        let of = |options: &Self| {
-            (
-                options.model.clone(),
-                options.provider,
-                options.threads,
-                options.search.leaves,
-                options.cache,
-            )
-        };
-        of(self) != of(before)
-    }
 }
 
-fn number(name: &'static str, value: &str, (least, most): (u32, u32)) -> Result<u32, OptionError> {
-    value
-        .parse()
-        .ok()
-        .filter(|number| (least..=most).contains(number))
-        .ok_or_else(|| OptionError::Value {
-            name,
-            value: value.into(),
-            must: format!("a whole number from {least} to {most}"),
-        })
-}
-
-fn float(name: &'static str, value: &str, most: f32) -> Result<f32, OptionError> {
-    value
-        .parse()
-        .ok()
-        .filter(|number| (0.0..=most).contains(number))
-        .ok_or_else(|| OptionError::Value {
-            name,
-            value: value.into(),
-            must: format!("a number from 0 to {most}"),
-        })
-}
-
-fn check(name: &'static str, value: &str) -> Result<bool, OptionError> {
-    match value {
-        "true" => Ok(true),
-        "false" => Ok(false),
-        _ => Err(OptionError::Value {
-            name,
-            value: value.into(),
-            must: "true or false".into(),
-        }),
-    }
+fn parsed<T: FromStr>(value: &str, accepts: impl Fn(&T) -> bool) -> Option<T> {
+    value.parse().ok().filter(accepts)
 }
 
 #[cfg(test)]
@@ -275,9 +276,9 @@ mod tests {
         let changed = |name, value| {
             let mut options = before.clone();
             options.set(name, value).unwrap();
-            options.need_another_network(&before)
+            options.network() != before.network()
         };
-        assert!(changed("Model", "uniform") && changed("Threads", "2") && changed("Batch", "4"));
+        assert!(changed("Provider", "cpu") && changed("Threads", "2") && changed("Batch", "4"));
         assert!(!changed("Hash", "2") && !changed("CPuct", "2") && !changed("Visits", "9"));
     }
 }

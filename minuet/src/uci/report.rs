@@ -21,8 +21,6 @@ pub struct Snapshot<'a> {
     pub multi_pv: usize,
     /// True if the probabilities of win, draw and loss are reported.
     pub show_wdl: bool,
-    /// Maximum size of the tree, in bytes.
-    pub hash_bytes: u64,
 }
 
 /// Returns the lines, best first, each with a line break. `proven` returns the proven mate distance of a line that ends in
@@ -41,7 +39,7 @@ pub fn lines(snapshot: &Snapshot<'_>, mut proven: impl FnMut(&[Action]) -> Optio
     let nodes = search.visits_done();
     let rate = u128::from(nodes) * 1000 / millis;
     let depths = search.depths();
-    let full = (search.counters().bytes_used * 1000 / snapshot.hash_bytes.max(1)).min(1000);
+    let full = (search.counters().bytes_used * 1000 / search.settings().tree_bytes.max(1) as u64).min(1000);
     let mut text = String::new();
     for (number, &index) in order.iter().take(snapshot.multi_pv.max(1)).enumerate() {
         let line = search.principal_variation(Some(decision.actions[index]));

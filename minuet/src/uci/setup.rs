@@ -17,7 +17,7 @@ pub struct Setup {
     rules: Rules,
 }
 
-/// Error: a position cannot be set up; the previous one stays.
+/// Error: a position cannot be set up.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
     /// The FEN is invalid.

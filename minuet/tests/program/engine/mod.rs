@@ -1,5 +1,7 @@
-//! `minuet uci` with python-chess, `minuet play` and `minuet query` through a pipe, and the Python client of the guide.
+//! `minuet uci` through a pipe and with python-chess, `minuet play` and `minuet query` through a pipe, and the Python client of the
+//! guide.
 
+mod commands;
 mod guide;
 
 use std::{

@@ -7,10 +7,12 @@ use std::{
 
 use serde_json::Value;
 
-/// Returns a command of `minuet`. `words` are its arguments, separated by spaces.
+/// Returns a command of `minuet`. `words` are its arguments, separated by spaces. Choices that it keeps for later starts stay among
+/// the tests.
 pub fn minuet(words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_minuet"));
     command.args(words.split_whitespace()).env_remove("MINUET_CONFIG");
+    command.env("MINUET_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
     command
 }
 
