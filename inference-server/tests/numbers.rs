@@ -238,6 +238,43 @@ fn auto_chooses_a_provider_and_keeps_it() {
 }
 
 #[test]
+fn auto_takes_the_order_that_an_earlier_start_measured() {
+    let layout = small();
+    let model = model_file(&file(&tower(&layout, 1), &layout, Input::Rows), &layout);
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("providers.json");
+    let chosen = || {
+        let loader = Loader::new(1, 8, Provider::Auto).unwrap();
+        let loader = loader.keeping_choices(Some(folder.path().into()));
+        loader.load(&model).unwrap().info.provider
+    };
+    let orders = || serde_json::from_slice::<serde_json::Value>(&std::fs::read(&kept).unwrap()).unwrap();
+    chosen();
+    // An order that no measurement gives: a provider that is not measured is in front, and fails or is right.
+    let mut changed = orders();
+    changed[0]["ranking"] = serde_json::json!(["tensorrt", "cpu"]);
+    std::fs::write(&kept, changed.to_string()).unwrap();
+    assert!(["tensorrt", "cpu"].contains(&chosen()));
+    assert_eq!(orders(), changed, "nothing was measured");
+    // Another machine's order does not count, and a damaged file is measured anew.
+    let mut others = changed.clone();
+    others[0]["conditions"]["processor"] = "abacus".into();
+    for text in [others.to_string(), "{".into()] {
+        std::fs::write(&kept, text).unwrap();
+        chosen();
+        let own = orders().as_array().unwrap().last().unwrap().clone();
+        assert_eq!(own["conditions"], changed[0]["conditions"]);
+        assert_ne!(own["ranking"], changed[0]["ranking"]);
+    }
+    // A named provider asks nobody.
+    std::fs::remove_file(&kept).unwrap();
+    let loader = Loader::new(1, 8, Provider::Cpu).unwrap();
+    let loader = loader.keeping_choices(Some(folder.path().into()));
+    assert_eq!(loader.load(&model).unwrap().info.provider, "cpu");
+    assert!(!kept.exists());
+}
+
+#[test]
 fn unusable_models_are_refused_with_a_reason() {
     let layout = small();
     let weights = tower(&layout, 1);

@@ -1,5 +1,5 @@
-//! Memory and processor time of a process, read from `/proc` on Linux: on other systems they are `None`. The number of cores, and of
-//! file descriptors: connections and files take them from one limit.
+//! Memory and processor time of a process, and the processor, read from `/proc` on Linux: on other systems they are `None`. The
+//! number of cores, and of file descriptors: connections and files take them from one limit.
 
 use std::{fs, io, num::NonZero, thread};
 
@@ -11,6 +11,13 @@ const TICKS_PER_SECOND: f64 = 100.0;
 /// Returns the number of cores that this process may use: those of its affinity, within its container's limit.
 pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Returns the name of this machine's processor; `None` if the system does not tell.
+pub fn processor() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
 }
 
 /// Raises the limit of descriptors to the highest value that the process may set.

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use config::{Provider, SecurityConfig};
 use network::batched::EvaluationSource;
-use network::{Description, ModelFile, ModelName, Network, RemoteNetwork, cache::Cache, loader::Loader};
+use network::{
+    Description, ModelFile, ModelName, Network, RemoteNetwork,
+    cache::Cache,
+    loader::{self, Loader},
+};
 
 /// Settings for opening networks.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,7 +122,8 @@ impl Networks {
                     batch,
                     ..
                 } = self.options;
-                let loader = Loader::new(threads.max(1), batch.max(1), provider)?;
+                let loader = Loader::new(threads.max(1), batch.max(1), provider)?
+                    .keeping_choices(loader::cache_folder());
                 self.loader.insert(Arc::new(loader)).clone()
             }
         };

@@ -26,7 +26,7 @@ pub struct Choices {
 /// Everything that a measured speed depends on.
 fn conditions(config: &RunConfig) -> serde_json::Value {
     json!({
-        "processor": processor(),
+        "processor": service::process::processor(),
         "cores": service::process::cores(),
         "game": config.game.name,
         "options": config.game.options,
@@ -105,13 +105,6 @@ fn reason(model: &ModelDescription) -> String {
         true => "positions per second of processor time, since other programs used the cores",
     };
     format!("{} {unit}, {}", speeds.join(", "), model.provider)
-}
-
-/// Name of this machine's processor; `None` if the system does not tell.
-fn processor() -> Option<String> {
-    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
-    let line = text.lines().find(|line| line.starts_with("model name"))?;
-    Some(line.split_once(':')?.1.trim().to_owned())
 }
 
 #[cfg(test)]

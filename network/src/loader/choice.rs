@@ -10,6 +10,7 @@ use crate::{
     canary::{self, CanaryOutput},
     loader::{
         LoadError, Loader,
+        kept::Conditions,
         runner::{Candidate, Task, varies},
     },
     provider,
@@ -21,17 +22,24 @@ const ROUNDS: usize = 3;
 const ROUND: Duration = Duration::from_millis(60);
 
 impl Loader {
-    /// Chooses the fastest provider that agrees with f32. The first call measures all providers; later calls use that order.
+    /// Chooses the fastest provider that agrees with f32. The first call measures all providers, unless their order is kept from an
+    /// earlier start; later calls use that order.
     pub(super) fn choose(
         &self,
         task: &Task<'_>,
         plain: Box<dyn Runner>,
         truth: &CanaryOutput,
     ) -> Result<(Provider, Box<dyn Runner>), LoadError> {
-        let ranking = self.ranking.lock().clone();
-        // The order for models of varying shapes differs from that of other models, so it is measured each time.
+        let mut ranking = self.ranking.lock().clone();
+        // The order for models of varying shapes differs from that of other models, so it is measured for each model.
         if ranking.is_empty() || varies(&task.file.layout) {
-            return self.measure_and_choose(task, plain, truth);
+            let conditions = self.conditions(task.digest);
+            ranking = self.kept_ranking(&conditions);
+            if ranking.is_empty() {
+                return self.measure_and_choose(task, plain, truth, conditions);
+            }
+            tracing::info!(fastest = %ranking[0], "the order of the providers is kept from an earlier start");
+            self.rank(task, &ranking);
         }
         for provider in ranking
             .into_iter()
@@ -55,6 +63,7 @@ impl Loader {
         task: &Task<'_>,
         plain: Box<dyn Runner>,
         truth: &CanaryOutput,
+        conditions: Conditions,
     ) -> Result<(Provider, Box<dyn Runner>), LoadError> {
         let mut candidates = vec![Candidate::plain(plain)];
         let is_measured =
@@ -71,9 +80,9 @@ impl Loader {
             self.measure(&mut candidates, &task.file.layout)?;
         }
         candidates.sort_by_key(|candidate| candidate.time);
-        if !varies(&task.file.layout) {
-            *self.ranking.lock() = candidates.iter().map(|candidate| candidate.provider).collect();
-        }
+        let ranking: Vec<Provider> = candidates.iter().map(|candidate| candidate.provider).collect();
+        self.rank(task, &ranking);
+        self.keep_ranking(conditions, ranking);
         // The plain provider is among them and always agrees.
         let mut refused = None;
         for candidate in candidates {
@@ -89,6 +98,13 @@ impl Loader {
             }
         }
         Err(refused.unwrap_or_else(|| RunError("no provider was measured".into()).into()))
+    }
+
+    /// Sets the order of the providers for other models whose shapes do not vary.
+    fn rank(&self, task: &Task<'_>, ranking: &[Provider]) {
+        if !varies(&task.file.layout) {
+            *self.ranking.lock() = ranking.to_vec();
+        }
     }
 
     /// Times batches of the largest size, all candidates in turn, and logs the results.

@@ -4,9 +4,13 @@
 //! |---|---|
 //! | `runner` | one file in a session of one provider, in its precision, compared with f32 |
 //! | `choice` | the fastest provider, by measurement |
+//! | `kept` | measured choices, kept for later starts |
 
 mod choice;
+mod kept;
 mod runner;
+
+use std::path::PathBuf;
 
 use config::Provider;
 use games::RowLayout;
@@ -25,6 +29,7 @@ use crate::{
     session::Contract,
     threads::{self, ThreadSpeed},
 };
+pub use kept::cache_folder;
 use runner::{Task, varies};
 
 /// Error: a model cannot be loaded.
@@ -85,6 +90,8 @@ pub struct Loader {
     provider: Provider,
     /// With `auto`: the available providers, the fastest first. Empty until they have been measured.
     ranking: Mutex<Vec<Provider>>,
+    /// File of rankings that were measured at earlier starts.
+    choices: Option<PathBuf>,
     /// Measured speeds, if the settings leave the number of sessions open. Empty until they have been measured.
     speeds: Mutex<Vec<ThreadSpeed>>,
     numbers: VersionIds,
@@ -109,6 +116,7 @@ impl Loader {
             buckets: Buckets::new(largest),
             provider,
             ranking: Mutex::new(Vec::new()),
+            choices: None,
             speeds: Mutex::new(Vec::new()),
             numbers: VersionIds::default(),
             simulate: None,
@@ -161,7 +169,7 @@ impl Loader {
                 vec![simulate(&file.layout)],
             ));
         }
-        let task = &Task::new(file, contract);
+        let task = &Task::new(file, contract, &digest);
         let (plain, truth) = self.plain(task)?;
         let (provider, runner) = match self.provider {
             Provider::Auto => self.choose(task, plain, &truth)?,

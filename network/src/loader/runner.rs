@@ -19,14 +19,20 @@ use crate::{
 pub(super) struct Task<'a> {
     pub(super) file: &'a ModelFile,
     contract: &'a Contract,
+    /// SHA-256 of the file, in hexadecimal.
+    pub(super) digest: &'a str,
     /// The file with convolutions in 8-bit integers, once a session needed it.
     int8: OnceCell<Vec<u8>>,
 }
 
 impl<'a> Task<'a> {
-    pub(super) fn new(file: &'a ModelFile, contract: &'a Contract) -> Self {
-        let int8 = OnceCell::new();
-        Self { file, contract, int8 }
+    pub(super) fn new(file: &'a ModelFile, contract: &'a Contract, digest: &'a str) -> Self {
+        Self {
+            file,
+            contract,
+            digest,
+            int8: OnceCell::new(),
+        }
     }
 }
 
@@ -81,7 +87,7 @@ impl Loader {
             search: None,
         };
         let contract = Contract::default();
-        let task = &Task::new(&file, &contract);
+        let task = &Task::new(&file, &contract, "");
         let (_, truth) = self.plain(task)?;
         self.candidate(self.provider, task, &truth)?
             .checked(&self.settings)
