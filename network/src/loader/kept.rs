@@ -149,11 +149,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("new/folder").join(FILE);
         assert_eq!(read(&file).unwrap(), []);
-        for digest in 0..MOST + 2 {
-            keep(&file, kept(digest, Provider::CpuInt8)).unwrap();
-        }
+        keep(&file, kept(0, Provider::CpuInt8)).unwrap();
+        assert_eq!(read(&file).unwrap(), [kept(0, Provider::CpuInt8)]);
+        let many: Vec<Kept> = (0..MOST).map(|digest| kept(digest, Provider::CpuInt8)).collect();
+        fs::write(&file, serde_json::to_vec(&many).unwrap()).unwrap();
+        keep(&file, kept(MOST, Provider::CpuInt8)).unwrap();
         let all = read(&file).unwrap();
-        assert_eq!((all.len(), &all[0].conditions.digest[..]), (MOST, "2"));
+        assert_eq!((all.len(), &all[0].conditions.digest[..]), (MOST, "1"));
         keep(&file, kept(5, Provider::Cuda)).unwrap();
         let all = read(&file).unwrap();
         assert_eq!((all.len(), all.last()), (MOST, Some(&kept(5, Provider::Cuda))));
