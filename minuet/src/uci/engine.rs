@@ -146,7 +146,6 @@ impl<W: Write> Engine<W> {
     /// Error of writing the output.
     pub fn handle(&mut self, event: Option<Event>, now: Instant) -> io::Result<()> {
         match event {
-            None => {}
             Some(Event::Line(line)) => match command::read(&line) {
                 Ok(command) => self.obey(command, now)?,
                 Err(error) => self.remark(&format!("error: {error}"))?,
@@ -158,12 +157,12 @@ impl<W: Write> Engine<W> {
                 endless.for_each(|go| go.stop(now + STOP_TIMEOUT));
             }
             Some(Event::Loaded(loaded)) => self.loaded(loaded)?,
-            Some(Event::Info(id, lines)) => {
-                if self.goes.front().is_some_and(|go| go.id == id) {
-                    self.say(&lines)?;
-                }
-            }
             Some(Event::Done(id, done)) => self.done(id, done)?,
+            Some(Event::Info(id, lines)) if self.goes.front().is_some_and(|go| go.id == id) => {
+                self.say(&lines)?;
+            }
+            // Lines of a search that was answered without waiting for it are too late.
+            Some(Event::Info(..)) | None => {}
         }
         self.advance(now)
     }
