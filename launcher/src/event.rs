@@ -159,8 +159,8 @@ impl Event {
     pub fn chosen(choices: &Choices, kept: bool) -> Self {
         Self::Chosen {
             key: "inference.threads".into(),
-            value: choices.threads().to_string(),
-            reason: choices.reason().into(),
+            value: choices.threads.to_string(),
+            reason: choices.reason.clone(),
             kept,
         }
     }

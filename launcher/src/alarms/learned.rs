@@ -1,7 +1,6 @@
 //! [`Learned`]: what a run learns, and [`LearningReader`], which reads it from the run's files and services.
 
 use std::{
-    collections::VecDeque,
     path::Path,
     time::{Duration, Instant},
 };
@@ -73,7 +72,6 @@ pub struct Finished {
 pub struct LearningReader {
     learner: Tail,
     rating: Tail,
-    gaps: VecDeque<Gap>,
     learned: Learned,
     asked: Option<Instant>,
 }
@@ -84,7 +82,6 @@ impl LearningReader {
         Self {
             learner: Tail::new(folder.join(losses::FILE)),
             rating: Tail::new(folder.join("rating/metrics.jsonl")),
-            gaps: VecDeque::new(),
             learned: Learned::default(),
             asked: None,
         }
@@ -96,12 +93,11 @@ impl LearningReader {
         let lines = self.learner.read_all::<Line>().into_iter();
         for validation in lines.filter_map(|line| line.validation) {
             if let (Some(policy), Some(value)) = (validation.policy_gap(), validation.value_gap()) {
-                self.gaps.push_back(Gap { policy, value });
+                self.learned.gaps.push(Gap { policy, value });
             }
         }
-        let surplus = self.gaps.len().saturating_sub(VALIDATIONS);
-        self.gaps.drain(..surplus);
-        self.learned.gaps = self.gaps.iter().copied().collect();
+        let surplus = self.learned.gaps.len().saturating_sub(VALIDATIONS);
+        self.learned.gaps.drain(..surplus);
         for line in self.rating.read_all::<RatedMatch>() {
             let since = &mut self.learned.matches_since_best;
             match line.outcome {

@@ -48,60 +48,40 @@ pub struct Curves {
     looked: Option<Instant>,
 }
 
-/// Figures of a learner at one moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Figures {
-    step: Option<f64>,
-    policy: Option<f64>,
-    value: Option<f64>,
-    target_entropy: Option<f64>,
-    held_out: [Option<f64>; 2],
-    gap: [Option<f64>; 2],
+/// Metrics of the learner: step, losses of policy and value, entropy of the targets, losses of both on held-out games, gaps of both.
+/// The second part is the value of the label `head`, if the metric has that.
+const METRICS: [(&str, Option<&str>); 8] = [
+    (names::STEP, None),
+    (names::LOSS, Some("policy")),
+    (names::LOSS, Some("value")),
+    (names::TARGET_ENTROPY, None),
+    (names::VALIDATION_LOSS, Some("policy")),
+    (names::VALIDATION_LOSS, Some("value")),
+    (names::VALIDATION_GAP, Some("policy")),
+    (names::VALIDATION_GAP, Some("value")),
+];
+
+/// Values of [`METRICS`] at one moment.
+type Figures = [Option<f64>; METRICS.len()];
+
+fn figures(page: &Page) -> Figures {
+    METRICS.map(|(metric, head)| {
+        let value = match head {
+            Some(head) => page.sum_with(metric, "head", head),
+            None => page.sum(metric),
+        };
+        value.filter(|value| value.is_finite())
+    })
 }
 
-/// A figure, its metric, and the value of the label `head`, if the metric has that.
-type Source = (
-    fn(&mut Figures) -> &mut Option<f64>,
-    &'static str,
-    Option<&'static str>,
-);
-
-impl Figures {
-    /// Each figure, and the metric of the learner that holds it.
-    const SOURCES: [Source; 8] = [
-        (|all| &mut all.step, names::STEP, None),
-        (|all| &mut all.policy, names::LOSS, Some("policy")),
-        (|all| &mut all.value, names::LOSS, Some("value")),
-        (|all| &mut all.target_entropy, names::TARGET_ENTROPY, None),
-        (|all| &mut all.held_out[0], names::VALIDATION_LOSS, Some("policy")),
-        (|all| &mut all.held_out[1], names::VALIDATION_LOSS, Some("value")),
-        (|all| &mut all.gap[0], names::VALIDATION_GAP, Some("policy")),
-        (|all| &mut all.gap[1], names::VALIDATION_GAP, Some("value")),
-    ];
-
-    fn of(page: &Page) -> Self {
-        let mut all = Self::default();
-        for (figure, metric, head) in Self::SOURCES {
-            let value = match head {
-                Some(head) => page.sum_with(metric, "head", head),
-                None => page.sum(metric),
-            };
-            *figure(&mut all) = value.filter(|value| value.is_finite());
-        }
-        all
-    }
-
-    fn validation(&self) -> Option<Validation> {
-        let trained = |head: usize| Some(self.held_out.get(head).copied()?? - self.gap.get(head).copied()??);
-        let [policy, value] = self.held_out;
-        (policy.is_some() || value.is_some()).then(|| Validation {
-            held_out: Fit { policy, value },
-            trained: Fit {
-                policy: trained(0),
-                value: trained(1),
-            },
-        })
-    }
+fn validation([.., policy, value, policy_gap, value_gap]: Figures) -> Option<Validation> {
+    (policy.is_some() || value.is_some()).then(|| Validation {
+        held_out: Fit { policy, value },
+        trained: Fit {
+            policy: policy.zip(policy_gap).map(|(loss, gap)| loss - gap),
+            value: value.zip(value_gap).map(|(loss, gap)| loss - gap),
+        },
+    })
 }
 
 impl Curves {
@@ -132,7 +112,7 @@ impl Curves {
         }
         let page = observation.pages(Role::Learner).next();
         if let Some(page) = page {
-            self.write(moment::now(), &Figures::of(page));
+            self.write(moment::now(), figures(page));
         }
     }
 
@@ -153,18 +133,17 @@ impl Curves {
             return true;
         };
         for (at, figures) in past {
-            self.write(at * 1000, &figures);
+            self.write(at * 1000, figures);
         }
         true
     }
 
     /// Writes a line if the learner has trained since the last one.
-    fn write(&mut self, time_ms: u64, figures: &Figures) {
-        let step = figures.step.unwrap_or_default() as u64;
+    fn write(&mut self, time_ms: u64, figures: Figures) {
+        let [step, policy_loss, value_loss, target_entropy, ..] = figures;
+        let step = step.unwrap_or_default() as u64;
         let before = self.last.map_or(0, |line| line.step);
-        let validation = figures
-            .validation()
-            .filter(|new| self.validation.as_ref() != Some(new));
+        let validation = validation(figures).filter(|new| self.validation.as_ref() != Some(new));
         // A learner that was restored from a checkpoint repeats steps.
         if step == 0 || (step == before && validation.is_none()) {
             return;
@@ -173,9 +152,9 @@ impl Curves {
             time_ms,
             step,
             steps: step.abs_diff(before),
-            policy_loss: figures.policy,
-            value_loss: figures.value,
-            target_entropy: figures.target_entropy,
+            policy_loss,
+            value_loss,
+            target_entropy,
             validation,
         };
         if let Err(error) = self.lines.append(&line) {
@@ -194,12 +173,12 @@ async fn past(prometheus: &Prometheus, since: u64, now: u64) -> Option<BTreeMap<
         if from > until {
             continue;
         }
-        for (figure, metric, head) in Figures::SOURCES {
+        for (number, (metric, head)) in METRICS.into_iter().enumerate() {
             // The maximum finds the series of the learner, whichever container that is.
             let head = head.map_or_else(String::new, |head| format!("{{head=\"{head}\"}}"));
             let query = format!("max({metric}{head})");
             for (at, value) in prometheus.values(&query, from, until).await? {
-                *figure(all.entry(at).or_default()) = Some(value);
+                all.entry(at).or_default()[number] = Some(value);
             }
         }
     }
@@ -228,26 +207,19 @@ minuet_learner_validation_gap{head=\"value\"} NaN
     #[test]
     fn steps_and_validations_are_written_once_and_continued_after_a_restart() {
         let run = tempfile::tempdir().unwrap();
-        let figures = Figures::of(&Page::parse(PAGE));
+        let figures = figures(&Page::parse(PAGE));
+        let at_step = |step: Option<f64>| {
+            let [_, rest @ ..] = figures;
+            let all: Vec<Option<f64>> = std::iter::once(step).chain(rest).collect();
+            Figures::try_from(all).unwrap()
+        };
         let mut curves = Curves::open(run.path(), None).unwrap();
-        curves.write(
-            10_000,
-            &Figures {
-                step: None,
-                ..figures
-            },
-        );
-        curves.write(20_000, &figures);
-        curves.write(30_000, &figures);
+        curves.write(10_000, at_step(None));
+        curves.write(20_000, figures);
+        curves.write(30_000, figures);
         drop(curves);
         let mut curves = Curves::open(run.path(), None).unwrap();
-        curves.write(
-            40_000,
-            &Figures {
-                step: Some(30.0),
-                ..figures
-            },
-        );
+        curves.write(40_000, at_step(Some(30.0)));
         let lines = lines(run.path());
         let steps: Vec<(u64, u64, bool)> = lines
             .iter()
@@ -266,12 +238,12 @@ minuet_learner_validation_gap{head=\"value\"} NaN
     }
 
     #[test]
-    fn every_source_fills_a_field_of_its_own() {
-        let mut values = Figures::default();
-        for (number, (figure, ..)) in Figures::SOURCES.iter().enumerate() {
-            let before = figure(&mut values).replace(number as f64 + 1.0);
-            assert_eq!(before, None, "{number}");
-        }
-        assert_eq!(values.validation().unwrap().value_gap(), Some(8.0));
+    fn the_gaps_are_those_of_their_heads() {
+        let numbers = std::array::from_fn(|number| Some(number as f64 + 1.0));
+        let validation = validation(numbers).unwrap();
+        assert_eq!(
+            (validation.policy_gap(), validation.value_gap()),
+            (Some(7.0), Some(8.0))
+        );
     }
 }

@@ -79,7 +79,7 @@ impl Plan {
             _ => None,
         };
         if let Some(kept) = &choices {
-            shared.extend(kept.settings(&written)?);
+            shared.push(Override::new("inference.threads", kept.threads)?);
         }
         let mut processes = Vec::new();
         for role in [
@@ -228,6 +228,8 @@ fn actor_threads(cores: usize, actors: usize) -> usize {
 mod tests {
     use std::collections::HashSet;
 
+    use proto::v1::{ModelDescription, ThreadSpeed};
+
     use super::*;
 
     fn plan(actors: usize, overrides: &[&str]) -> (tempfile::TempDir, Plan) {
@@ -281,6 +283,28 @@ mod tests {
         let own: HashSet<_> = actors.iter().map(|config| &config.actor.spool).collect();
         assert_eq!(own.len(), 3);
         assert!(actors[0].actor.spool.is_absolute());
+    }
+
+    #[test]
+    fn threads_that_an_earlier_start_measured_are_used_unless_a_setting_fixes_them() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = RunFolder::open(parent.path(), None, &[]).unwrap();
+        let speed = ThreadSpeed {
+            threads: 2,
+            ..ThreadSpeed::default()
+        };
+        let measured = ModelDescription {
+            threads: 2,
+            thread_speeds: vec![speed],
+            ..ModelDescription::default()
+        };
+        let choices = Choices::of(&measured, &folder.load(&[]).unwrap()).unwrap();
+        choices.keep(folder.path()).unwrap();
+        for (set, threads) in [(vec![], 2), (vec!["inference.threads=3".parse().unwrap()], 3)] {
+            let plan = Plan::new(&folder, &set, 1).unwrap();
+            assert_eq!(plan.config.inference.threads, threads);
+            assert_eq!(plan.choices.is_some(), threads == 2);
+        }
     }
 
     #[test]

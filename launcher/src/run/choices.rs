@@ -3,7 +3,7 @@
 
 use std::{fs, io, path::Path};
 
-use config::{Override, RunConfig};
+use config::RunConfig;
 use proto::v1::ModelDescription;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -16,9 +16,9 @@ pub struct Choices {
     /// Conditions of the measurement.
     conditions: serde_json::Value,
     /// Chosen number of evaluating threads.
-    threads: u32,
+    pub threads: u32,
     /// Figures that decided, for people.
-    reason: String,
+    pub reason: String,
     /// True if other programs used the cores meanwhile.
     busy: bool,
 }
@@ -65,27 +65,6 @@ impl Choices {
         }
         durable::write(&run.join(FILE), &serde_json::to_vec_pretty(self)?)
     }
-
-    /// Returns the settings that these choices make, for a run that leaves them open.
-    ///
-    /// # Errors
-    /// None in practice: the keys are valid.
-    pub fn settings(&self, config: &RunConfig) -> Result<Vec<Override>, config::ConfigError> {
-        match config.inference.threads {
-            0 => Ok(vec![Override::new("inference.threads", self.threads)?]),
-            _ => Ok(Vec::new()),
-        }
-    }
-
-    /// Chosen number of evaluating threads.
-    pub fn threads(&self) -> u32 {
-        self.threads
-    }
-
-    /// Figures that decided.
-    pub fn reason(&self) -> &str {
-        &self.reason
-    }
 }
 
 /// Formats the speeds that decided: `1: 8,020, 2: 14,800 positions/s, openvino-f32`. If other programs used the cores, those are
@@ -128,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_are_kept_for_the_same_network_and_do_not_override_a_set_key() {
+    fn choices_are_kept_for_the_same_network() {
         let run = tempfile::tempdir().unwrap();
         let mut config = RunConfig::default();
         assert_eq!(Choices::kept(run.path(), &config), None);
@@ -138,17 +117,12 @@ mod tests {
             "nothing measured"
         );
         let choices = Choices::of(&described(2), &config).unwrap();
-        assert_eq!(choices.reason(), "1: 8,020, 2: 14,800 positions/s, cpu");
+        assert_eq!(
+            (choices.threads, choices.reason.as_str()),
+            (2, "1: 8,020, 2: 14,800 positions/s, cpu")
+        );
         choices.keep(run.path()).unwrap();
         assert_eq!(Choices::kept(run.path(), &config), Some(choices.clone()));
-
-        let set = choices.settings(&config).unwrap();
-        assert_eq!(
-            set.iter().map(ToString::to_string).collect::<Vec<_>>(),
-            ["inference.threads=2"]
-        );
-        config.inference.threads = 3;
-        assert!(choices.settings(&config).unwrap().is_empty());
 
         config.model.blocks += 1;
         assert_eq!(Choices::kept(run.path(), &config), None, "another network");
@@ -166,7 +140,7 @@ mod tests {
         let choices = Choices::of(&described, &RunConfig::default()).unwrap();
         assert!(
             choices
-                .reason()
+                .reason
                 .starts_with("1: 7,900, 2: 7,900 positions per second of processor time")
         );
         choices.keep(run.path()).unwrap();

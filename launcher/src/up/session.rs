@@ -14,7 +14,7 @@ use crate::{
     event::{Event, StoppedRun},
     moment,
     run::{choices::Choices, folder::CONFIG},
-    watch::{self, Beginning, Checkpoint, History, Observation, Summary, limit},
+    watch::{Beginning, Checkpoint, History, Observation, Summary, limit, names},
 };
 
 /// Time limit for the store of checkpoints to answer at the start.
@@ -47,7 +47,7 @@ impl Session {
             began: Instant::now(),
             started: BTreeMap::new(),
             ready: BTreeSet::new(),
-            history: watch::new_history(),
+            history: History::new(&names::COUNTERS),
             beginning: None,
             checkpoint,
             serving: None,

@@ -11,8 +11,3 @@ pub use history::History;
 pub use observe::{Observation, Observer};
 pub use problems::Problems;
 pub use summary::{Actor, Beginning, Checkpoint, Elo, Inference, Learner, Process, Rating, Replay, Summary};
-
-/// Creates a history of the counters that a summary shows.
-pub fn new_history() -> History {
-    History::new(&names::COUNTERS)
-}
