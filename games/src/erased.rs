@@ -46,6 +46,8 @@ pub struct AnyGame {
     pub name: &'static str,
     /// Number of players, 1 or 2.
     pub players: u8,
+    /// Names of the first and the second player.
+    pub player_names: [&'static str; 2],
     /// Number of action ids, and of policy entries.
     pub actions: u32,
     /// Number of symmetries, the identity included.
@@ -67,7 +69,6 @@ pub struct AnyGame {
     /// Names of the fields, besides `start`, that say where a game in JSON begins.
     pub start_fields: &'static [&'static str],
     rule_comment: fn(&str) -> Option<&'static str>,
-    player_name: fn(Player) -> &'static str,
     player_named: fn(&str) -> Option<Player>,
     rules: [fn() -> Value; 3],
     layout: fn(u32) -> Result<RowLayout, StartError>,
@@ -99,6 +100,7 @@ impl AnyGame {
         Self {
             name: G::NAME,
             players: G::PLAYERS,
+            player_names: G::PLAYER_NAMES,
             actions: G::ACTIONS,
             symmetries: G::SYMMETRIES,
             levels: G::LEVELS,
@@ -110,7 +112,6 @@ impl AnyGame {
             run_settings: G::RUN_SETTINGS,
             start_fields: G::START_FIELDS,
             rule_comment: G::rule_comment,
-            player_name: G::player_name,
             player_named: G::player_named,
             rules: [
                 || json(G::Rules::default()),
@@ -137,17 +138,12 @@ impl AnyGame {
 
     /// Returns the name of a player, e.g. `White`.
     pub fn player_name(&self, player: Player) -> &'static str {
-        (self.player_name)(player)
+        self.player_names[player.index()]
     }
 
     /// Returns the player called `name`, in any case: as the game calls it, or `first` or `second`.
     pub fn player_named(&self, name: &str) -> Option<Player> {
         (self.player_named)(name)
-    }
-
-    /// Returns the names of both players.
-    pub fn player_names(&self) -> [&'static str; 2] {
-        [Player::First, Player::Second].map(self.player_name)
     }
 
     /// Returns the rules of self-play as a JSON object.
@@ -243,42 +239,6 @@ pub trait Variant: Debug + Send + Sync {
     /// # Errors
     /// As [`Variant::start`].
     fn perft(&self, position: Option<&str>, depth: usize) -> Result<Vec<u64>, StartError>;
-}
-
-/// A state of a game, with the representation of its row. The methods are those of [`Game`](crate::Game) and [`Notation`].
-#[expect(missing_docs, reason = "`Game` and `Notation` describe the methods")]
-pub trait AnyState: Any + Debug + Send + Sync {
-    fn game(&self) -> &'static AnyGame;
-    fn copy(&self) -> Box<dyn AnyState>;
-    fn to_move(&self) -> Player;
-    fn outcome(&self) -> Option<Outcome>;
-    fn ending(&self) -> Option<&'static str>;
-    fn legal_actions(&self, actions: &mut Vec<Action>);
-    #[expect(clippy::missing_errors_doc, reason = "`Game::play` describes it")]
-    fn play(&mut self, action: Action) -> Result<(), IllegalAction>;
-    fn play_legal(&mut self, action: Action);
-    fn position(&self) -> String;
-    fn allows(&self, symmetry: Symmetry) -> bool;
-    fn write_row(&self, symmetry: Symmetry, row: &mut Vec<u32>);
-    fn policy_index(&self, symmetry: Symmetry, action: Action) -> u32;
-    fn is_mid_turn(&self) -> bool;
-    fn scene(&self, last_turn: &[Action]) -> Scene;
-    fn clicks(&self, action: Action) -> Clicks;
-    fn draw(&self, style: Style) -> String;
-    #[expect(clippy::missing_errors_doc, reason = "`Notation::read_turn` describes it")]
-    fn read_turn(&self, text: &str) -> Result<Vec<Action>, String>;
-    fn write_turn(&self, actions: &[Action]) -> String;
-    fn legal_text(&self) -> String;
-    fn result_text(&self) -> Option<String>;
-    fn outcome_name(&self) -> Option<&'static str>;
-    #[expect(
-        clippy::missing_errors_doc,
-        reason = "`Notation::action_from_json` describes it"
-    )]
-    fn action_from_json(&self, value: &Value) -> Result<Action, String>;
-    fn action_to_json(&self, action: Action) -> Value;
-    fn json_fields(&self) -> JsonFields;
-    fn solve_actions(&self, stop: &Arc<AtomicBool>, found: &mut dyn FnMut(Action, i8));
 }
 
 /// A game with its type, its rules and the representation of its rows.
@@ -397,104 +357,83 @@ impl Clone for Box<dyn AnyState> {
     }
 }
 
-impl<G: Notation> AnyState for Typed<G> {
-    fn game(&self) -> &'static AnyGame {
-        const { &AnyGame::of::<G>() }
-    }
+/// Defines [`AnyState`], and implements it for the states of every game. The listed methods pass the call on to the state.
+macro_rules! any_state {
+    ($(fn $name:ident(&$self:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)?;)*) => {
+        /// A state of a game, with the representation of its row. The methods are those of [`Game`](crate::Game) and [`Notation`].
+        #[expect(
+            missing_docs,
+            clippy::missing_errors_doc,
+            reason = "`Game` and `Notation` describe the methods"
+        )]
+        pub trait AnyState: Any + Debug + Send + Sync {
+            fn game(&self) -> &'static AnyGame;
+            fn copy(&self) -> Box<dyn AnyState>;
+            fn play(&mut self, action: Action) -> Result<(), IllegalAction>;
+            fn play_legal(&mut self, action: Action);
+            fn allows(&self, symmetry: Symmetry) -> bool;
+            fn write_row(&self, symmetry: Symmetry, row: &mut Vec<u32>);
+            fn policy_index(&self, symmetry: Symmetry, action: Action) -> u32;
+            fn json_fields(&self) -> JsonFields;
+            $(fn $name(&$self $(, $argument: $type)*) $(-> $result)?;)*
+        }
 
-    fn copy(&self) -> Box<dyn AnyState> {
-        Box::new(self.clone())
-    }
+        impl<G: Notation> AnyState for Typed<G> {
+            fn game(&self) -> &'static AnyGame {
+                const { &AnyGame::of::<G>() }
+            }
 
-    fn to_move(&self) -> Player {
-        self.state.to_move()
-    }
+            fn copy(&self) -> Box<dyn AnyState> {
+                Box::new(self.clone())
+            }
 
-    fn outcome(&self) -> Option<Outcome> {
-        self.state.outcome()
-    }
+            fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
+                self.state.play(action)
+            }
 
-    fn ending(&self) -> Option<&'static str> {
-        self.state.ending()
-    }
+            fn play_legal(&mut self, action: Action) {
+                self.state.play_legal(action);
+            }
 
-    fn legal_actions(&self, actions: &mut Vec<Action>) {
-        self.state.legal_actions(actions);
-    }
+            fn allows(&self, symmetry: Symmetry) -> bool {
+                symmetry.0 < G::SYMMETRIES && self.state.allows(symmetry)
+            }
 
-    fn play(&mut self, action: Action) -> Result<(), IllegalAction> {
-        self.state.play(action)
-    }
+            fn write_row(&self, symmetry: Symmetry, row: &mut Vec<u32>) {
+                self.state.write_row(self.encoding, symmetry, row);
+            }
 
-    fn play_legal(&mut self, action: Action) {
-        self.state.play_legal(action);
-    }
+            fn policy_index(&self, symmetry: Symmetry, action: Action) -> u32 {
+                self.state.policy_index(self.encoding, symmetry, action)
+            }
 
-    fn position(&self) -> String {
-        self.state.position()
-    }
+            fn json_fields(&self) -> JsonFields {
+                self.state.json_fields(self.encoding)
+            }
 
-    fn allows(&self, symmetry: Symmetry) -> bool {
-        symmetry.0 < G::SYMMETRIES && self.state.allows(symmetry)
-    }
+            $(fn $name(&$self $(, $argument: $type)*) $(-> $result)? {
+                $self.state.$name($($argument),*)
+            })*
+        }
+    };
+}
 
-    fn write_row(&self, symmetry: Symmetry, row: &mut Vec<u32>) {
-        self.state.write_row(self.encoding, symmetry, row);
-    }
-
-    fn policy_index(&self, symmetry: Symmetry, action: Action) -> u32 {
-        self.state.policy_index(self.encoding, symmetry, action)
-    }
-
-    fn is_mid_turn(&self) -> bool {
-        self.state.is_mid_turn()
-    }
-
-    fn scene(&self, last_turn: &[Action]) -> Scene {
-        self.state.scene(last_turn)
-    }
-
-    fn clicks(&self, action: Action) -> Clicks {
-        self.state.clicks(action)
-    }
-
-    fn draw(&self, style: Style) -> String {
-        self.state.draw(style)
-    }
-
-    fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {
-        self.state.read_turn(text)
-    }
-
-    fn write_turn(&self, actions: &[Action]) -> String {
-        self.state.write_turn(actions)
-    }
-
-    fn legal_text(&self) -> String {
-        self.state.legal_text()
-    }
-
-    fn result_text(&self) -> Option<String> {
-        self.state.result_text()
-    }
-
-    fn outcome_name(&self) -> Option<&'static str> {
-        self.state.outcome_name()
-    }
-
-    fn action_from_json(&self, value: &Value) -> Result<Action, String> {
-        self.state.action_from_json(value)
-    }
-
-    fn action_to_json(&self, action: Action) -> Value {
-        self.state.action_to_json(action)
-    }
-
-    fn json_fields(&self) -> JsonFields {
-        self.state.json_fields(self.encoding)
-    }
-
-    fn solve_actions(&self, stop: &Arc<AtomicBool>, found: &mut dyn FnMut(Action, i8)) {
-        self.state.solve_actions(stop, found);
-    }
+any_state! {
+    fn to_move(&self) -> Player;
+    fn outcome(&self) -> Option<Outcome>;
+    fn ending(&self) -> Option<&'static str>;
+    fn legal_actions(&self, actions: &mut Vec<Action>);
+    fn position(&self) -> String;
+    fn is_mid_turn(&self) -> bool;
+    fn scene(&self, last_turn: &[Action]) -> Scene;
+    fn clicks(&self, action: Action) -> Clicks;
+    fn draw(&self, style: Style) -> String;
+    fn read_turn(&self, text: &str) -> Result<Vec<Action>, String>;
+    fn write_turn(&self, actions: &[Action]) -> String;
+    fn legal_text(&self) -> String;
+    fn result_text(&self) -> Option<String>;
+    fn outcome_name(&self) -> Option<&'static str>;
+    fn action_from_json(&self, value: &Value) -> Result<Action, String>;
+    fn action_to_json(&self, action: Action) -> Value;
+    fn solve_actions(&self, stop: &Arc<AtomicBool>, found: &mut dyn FnMut(Action, i8));
 }

@@ -36,6 +36,8 @@ pub type JsonFields = Vec<(&'static str, Value)>;
 pub trait Notation: Game {
     /// Explanation of how turns are entered, with an example, in a few lines.
     const HELP: &'static str;
+    /// Names of the first and the second player, e.g. `White`.
+    const PLAYER_NAMES: [&'static str; 2];
 
     /// Positions with known perft counts under [`Notation::json_rules`], checked by tests and timed by the benchmark.
     const KNOWN_PERFT: &'static [KnownPerft];
@@ -71,9 +73,6 @@ pub trait Notation: Game {
         let _ = key;
         None
     }
-
-    /// Returns the name of a player, e.g. `White`.
-    fn player_name(player: Player) -> &'static str;
 
     /// Returns the drawing of the position. `last_turn` holds the actions that led to it, which the drawing marks; it may be
     /// empty.
@@ -157,7 +156,7 @@ pub trait Notation: Game {
         let reason = self.ending().unwrap_or_default().replace('-', " ");
         Some(match self.outcome()? {
             Outcome::Won(player) => {
-                let winner = Self::player_name(player);
+                let winner = Self::PLAYER_NAMES[player.index()];
                 if reason.ends_with("won") {
                     format!("{winner} has won.")
                 } else {
@@ -175,7 +174,9 @@ pub trait Notation: Game {
         let name = name.to_lowercase();
         [(Player::First, "first"), (Player::Second, "second")]
             .into_iter()
-            .find(|&(player, number)| name == number || name == Self::player_name(player).to_lowercase())
+            .find(|&(player, number)| {
+                name == number || name == Self::PLAYER_NAMES[player.index()].to_lowercase()
+            })
             .map(|(player, _)| player)
     }
 
@@ -239,7 +240,7 @@ pub trait Notation: Game {
     fn scene_of(&self, boards: Vec<Board>) -> Scene {
         Scene {
             game: Self::NAME,
-            players: [Player::First, Player::Second].map(Self::player_name),
+            players: Self::PLAYER_NAMES,
             to_move: self.to_move(),
             boards,
             hand: None,

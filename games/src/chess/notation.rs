@@ -13,6 +13,8 @@ use crate::{
 };
 
 impl Notation for Chess {
+    const PLAYER_NAMES: [&'static str; 2] = ["White", "Black"];
+
     const HELP: &'static str =
         "Moves: in algebraic notation (e4, Nf3, exd5, O-O, e8=Q) or by squares (e2e4, e1g1, e7e8q).";
 
@@ -49,13 +51,6 @@ impl Notation for Chess {
 
     fn rule_comment(key: &str) -> Option<&'static str> {
         Rules::get_field_docs(key).ok()
-    }
-
-    fn player_name(player: Player) -> &'static str {
-        match player {
-            Player::First => "White",
-            Player::Second => "Black",
-        }
     }
 
     fn scene(&self, last_turn: &[Action]) -> Scene {
@@ -110,7 +105,7 @@ impl Notation for Chess {
         match self.action_of_san(text) {
             Ok(action) => Ok(vec![action]),
             Err(SanError::Illegal(text)) if self.is_check() => {
-                let mover = Self::player_name(self.to_move());
+                let mover = Self::PLAYER_NAMES[self.to_move().index()];
                 Err(format!("{text} is not legal: {mover} is in check"))
             }
             Err(error) => Err(error.to_string()),

@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::AtomicBool};
 
 use super::{COLUMNS, ConnectFour, ROWS, solver::Solver};
 use crate::{
-    Action, Game, Notation, Player,
+    Action, Game, Notation,
     perft::KnownPerft,
     probes::ProbeLine,
     scene::{Board, Cell, Clicks, Scene, Surface},
@@ -14,6 +14,8 @@ use crate::{
 const SOLVER_BYTES: usize = 64 << 20;
 
 impl Notation for ConnectFour {
+    const PLAYER_NAMES: [&'static str; 2] = ["X", "O"];
+
     const HELP: &'static str = "Moves: the number of a column, 1 to 7.";
 
     const KNOWN_PERFT: &'static [KnownPerft] = &[KnownPerft {
@@ -37,13 +39,6 @@ impl Notation for ConnectFour {
         ProbeLine::new("Four to complete", &["3", "3", "4", "4", "5", "5"]),
         ProbeLine::new("Four upright to complete", &["4", "3", "4", "3", "4", "3"]),
     ];
-
-    fn player_name(player: Player) -> &'static str {
-        match player {
-            Player::First => "X",
-            Player::Second => "O",
-        }
-    }
 
     fn scene(&self, last_turn: &[Action]) -> Scene {
         let (discs, occupied) = (self.discs.by_player(), self.discs.all());

@@ -9,7 +9,7 @@ use super::{
     clan::Clan,
     drawings::Draw,
     grid::{ABSENT, Grid},
-    moves::{self, Move, imp_and_move},
+    moves::{self, Move},
     problem::{Example, Examples, MAX_EXAMPLES, Problem},
     sample::random_walk,
     shorten::shorten,
@@ -87,10 +87,9 @@ pub fn numbered(difficulty: Difficulty, number: u64) -> Option<Made> {
 
 fn attempt(difficulty: Difficulty, draw: &mut Draw<'_>) -> Option<Made> {
     let (moves, of_rule) = difficulty.moves();
-    let (walk, programs) = random_walk(Clan::start(), moves, draw);
-    let program = *programs.last()?;
-    let (rule, results) = random_walk(program, of_rule, draw);
-    if rule.len() < of_rule || results.last()?.render() == program.render() {
+    let (walk, program) = random_walk(Clan::start(), moves, draw);
+    let (rule, result) = random_walk(program, of_rule, draw);
+    if rule.len() < of_rule || result.render() == program.render() {
         return None;
     }
     let mut pairs: Vec<TaskPair> = Vec::with_capacity(PAIRS);
@@ -131,8 +130,7 @@ fn solution(way: &[Action], rule: &[Action], problem: &Problem) -> Option<Vec<Ac
     let mut clans = vec![Clan::start()];
     let mut moves = Vec::with_capacity(way.len() + rule.len() + 2);
     for &action in way {
-        let (imp, made) = imp_and_move(action);
-        let clan = clans.last()?.after(imp, made)?;
+        let clan = clans.last()?.after_action(action)?;
         moves.push(action);
         // A way that leads back to an earlier clan is cut short there.
         match clans.iter().position(|known| *known == clan) {
@@ -175,10 +173,8 @@ pub(super) fn examples(program: &Clan, rule: &[Action], problem: &Problem, draw:
 
 /// Returns what a program draws, and what it draws after the moves `rule`. `None` if a move fails there.
 fn pair(program: &Clan, rule: &[Action]) -> Option<(Grid, Grid)> {
-    let output = rule.iter().try_fold(*program, |clan, &action| {
-        let (imp, made) = imp_and_move(action);
-        clan.after(imp, made)
-    })?;
+    let mut actions = rule.iter();
+    let output = actions.try_fold(*program, |clan, &action| clan.after_action(action))?;
     Some((program.render(), output.render()))
 }
 

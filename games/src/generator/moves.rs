@@ -116,6 +116,12 @@ impl Clan {
         }
     }
 
+    /// Returns the clan after an action, a move of an imp; see [`Clan::after`].
+    pub(super) fn after_action(&self, action: u32) -> Option<Self> {
+        let (imp, made) = imp_and_move(action);
+        self.after(imp, made)
+    }
+
     /// Returns the clan after a move of `imp`. `None` if the move fails, and for the two marks, which are not
     /// transformations.
     pub fn after(&self, imp: usize, action: Move) -> Option<Self> {

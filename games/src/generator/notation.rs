@@ -14,7 +14,7 @@ use super::{
     text,
 };
 use crate::{
-    Action, Game, Notation, Player,
+    Action, Game, Notation,
     notation::JsonFields,
     perft::KnownPerft,
     scene::{Board, Cell, Clicks, Part, Scene, Surface},
@@ -53,6 +53,8 @@ impl GeneratorGame {
 }
 
 impl Notation for GeneratorGame {
+    const PLAYER_NAMES: [&'static str; 2] = ["You", "Nobody"];
+
     const HELP: &'static str = "Moves: an imp's number and the move, e.g. `0 append_line`, `8 set_color_2`, `5 move_right`;\n\
         `mark_step` and `mark_complete` need no number. `moves` lists the possible moves.\n\
         Set a problem with --start '{\"target\":[[1,1],[1,0]]}'.";
@@ -67,13 +69,6 @@ impl Notation for GeneratorGame {
 
     fn rule_comment(key: &str) -> Option<&'static str> {
         Rules::get_field_docs(key).ok()
-    }
-
-    fn player_name(player: Player) -> &'static str {
-        match player {
-            Player::First => "You",
-            Player::Second => "Nobody",
-        }
     }
 
     fn scene(&self, _: &[Action]) -> Scene {

@@ -64,27 +64,21 @@ impl Making {
     }
 
     /// Returns moves from the start clan, at most `most`, and the clan after them.
-    fn program(self, most: usize, draw: &mut Draw<'_>) -> Option<(Vec<Action>, Clan)> {
+    fn program(self, most: usize, draw: &mut Draw<'_>) -> (Vec<Action>, Clan) {
         match self {
-            Self::Walk => walked(Clan::start(), most, draw),
-            Self::Drawing => Some(drawings::drawing(most, draw)),
+            Self::Walk => random_walk(Clan::start(), most, draw),
+            Self::Drawing => drawings::drawing(most, draw),
         }
     }
 
     /// Returns moves that change a program, at most `most`, and the clan after them. Walks make as many as they can; other rules
     /// are of any length.
-    fn rule(self, program: Clan, most: usize, draw: &mut Draw<'_>) -> Option<(Vec<Action>, Clan)> {
+    fn rule(self, program: Clan, most: usize, draw: &mut Draw<'_>) -> (Vec<Action>, Clan) {
         match self {
-            Self::Walk => walked(program, most, draw),
-            Self::Drawing => Some(drawings::rule(program, 1 + draw(most), draw)),
+            Self::Walk => random_walk(program, most, draw),
+            Self::Drawing => drawings::rule(program, 1 + draw(most), draw),
         }
     }
-}
-
-/// Makes a random walk. Returns its moves and the last clan.
-fn walked(from: Clan, moves: usize, draw: &mut Draw<'_>) -> Option<(Vec<Action>, Clan)> {
-    let (made, clans) = random_walk(from, moves, draw);
-    Some((made, *clans.last()?))
 }
 
 /// Draws a problem of self-play, or one that is held out of it ([`Problem::is_held_out`]), of a kind and by a way that the rules
@@ -114,14 +108,14 @@ pub(super) fn problem(
         .find(|&depth| moves(depth) <= rules.move_limit)? as usize;
     let tries = if is_held_out { HELD_OUT_TRIES } else { TRIES };
     for _ in 0..tries {
-        let (mut solution, program) = making.program(depth, draw)?;
+        let (mut solution, program) = making.program(depth, draw);
         let first = program.render();
         if first == Clan::start().render() {
             continue;
         }
         let mut rule = Vec::new();
         let problem = if is_pair {
-            let (more, further) = making.rule(program, depth.div_ceil(2), draw)?;
+            let (more, further) = making.rule(program, depth.div_ceil(2), draw);
             let second = further.render();
             if second == first {
                 continue;
@@ -153,8 +147,8 @@ pub(super) fn problem(
     None
 }
 
-/// Makes random moves that do not fail and never lead back. Returns the moves, and all clans from the first to the last.
-pub(super) fn random_walk(from: Clan, moves: usize, draw: &mut Draw<'_>) -> (Vec<Action>, Vec<Clan>) {
+/// Makes random moves that do not fail and never lead back. Returns the moves and the last clan.
+pub(super) fn random_walk(from: Clan, moves: usize, draw: &mut Draw<'_>) -> (Vec<Action>, Clan) {
     let mut clans = vec![from];
     let mut made = Vec::with_capacity(moves);
     let mut clan = from;
@@ -163,23 +157,21 @@ pub(super) fn random_walk(from: Clan, moves: usize, draw: &mut Draw<'_>) -> (Vec
         legal.clear();
         clan.strict_moves(0, 0, 0, None, &mut legal);
         legal.retain(|&action| {
-            let (imp, action) = imp_and_move(action);
-            clan.after(imp, action)
-                .is_some_and(|after| !clans.contains(&after))
+            let after = clan.after_action(action);
+            after.is_some_and(|after| !clans.contains(&after))
         });
         if legal.is_empty() {
             break;
         }
         let action = legal[draw(legal.len()).min(legal.len() - 1)];
-        let (imp, made_move) = imp_and_move(action);
-        match clan.after(imp, made_move) {
-            Some(after) => clan = after,
-            None => break,
-        }
+        let Some(after) = clan.after_action(action) else {
+            break;
+        };
+        clan = after;
         made.push(action);
         clans.push(clan);
     }
-    (made, clans)
+    (made, clan)
 }
 
 /// Returns the problem that the moves of an unsuccessful episode do solve, with that solution. `None` if there is none, and if it is

@@ -2,13 +2,15 @@
 
 use super::Gomoku;
 use crate::{
-    Action, Notation, Player,
+    Action, Notation,
     perft::KnownPerft,
     probes::ProbeLine,
     scene::{Board, Cell, Clicks, Scene, Surface, cell_of, read_square, square_name},
 };
 
 impl Notation for Gomoku {
+    const PLAYER_NAMES: [&'static str; 2] = ["Black", "White"];
+
     const HELP: &'static str = "Moves: the square of the new stone (d4). Five in a row win.";
 
     /// Products of 64, 63, 62 and 61: the first four actions cannot end the game.
@@ -32,13 +34,6 @@ impl Notation for Gomoku {
             &["a4", "a1", "b4", "a8", "c4", "h8", "d4", "h1"],
         ),
     ];
-
-    fn player_name(player: Player) -> &'static str {
-        match player {
-            Player::First => "Black",
-            Player::Second => "White",
-        }
-    }
 
     fn scene(&self, last_turn: &[Action]) -> Scene {
         let stones = self.discs.by_player();

@@ -2,13 +2,15 @@
 
 use super::{Othello, PASS};
 use crate::{
-    Action, Notation, Player,
+    Action, Notation,
     perft::KnownPerft,
     probes::ProbeLine,
     scene::{Board, Cell, Clicks, RANKS_FROM_TOP, Scene, Surface, read_square, square_name},
 };
 
 impl Notation for Othello {
+    const PLAYER_NAMES: [&'static str; 2] = ["Black", "White"];
+
     const HELP: &'static str = "Moves: the square of the new disc (d3), or pass if no disc can be placed. Dots mark the squares where one can be placed.";
 
     /// Published counts. For depth 10 the published number, 24,571,284, also counts a pass after each of 228 finished
@@ -38,13 +40,6 @@ impl Notation for Othello {
             &["e6", "f4", "e3", "f6", "g5", "d6", "e7", "f5"],
         ),
     ];
-
-    fn player_name(player: Player) -> &'static str {
-        match player {
-            Player::First => "Black",
-            Player::Second => "White",
-        }
-    }
 
     /// Returns the drawing of the board, with a1 at the top left for both players.
     fn scene(&self, last_turn: &[Action]) -> Scene {

@@ -32,6 +32,8 @@ enum Word {
 }
 
 impl Notation for PacoSako {
+    const PLAYER_NAMES: [&'static str; 2] = ["White", "Black"];
+
     const HELP: &'static str = "\
 Moves: the squares of the turn, e.g. e2 e4. If a piece is released, add the square it is placed on: d1 d5 e6.
 A promotion is a letter after the pawn's square: b7 b8 q (r rook, n knight, b bishop, q queen). Castling: O-O, O-O-O or e1 g1.
@@ -94,13 +96,6 @@ A turn may be entered in parts; undo takes back the last part.";
 
     fn rule_comment(key: &str) -> Option<&'static str> {
         Rules::get_field_docs(key).ok()
-    }
-
-    fn player_name(player: Player) -> &'static str {
-        match player {
-            Player::First => "White",
-            Player::Second => "Black",
-        }
     }
 
     fn scene(&self, last_turn: &[Action]) -> Scene {

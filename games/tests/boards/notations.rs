@@ -277,7 +277,7 @@ fn check_notation<G: Notation>() {
     });
     assert!(!G::HELP.is_empty());
     for player in [games::Player::First, games::Player::Second] {
-        assert_eq!(G::player_named(G::player_name(player)), Some(player));
+        assert_eq!(G::player_named(G::PLAYER_NAMES[player.index()]), Some(player));
     }
 }
 

@@ -159,7 +159,7 @@ fn people(game: &AnyGame, side: &str) -> anyhow::Result<Vec<Player>> {
         _ => match game.player_named(side) {
             Some(player) => vec![player],
             None => {
-                let [first, second] = game.player_names().map(str::to_lowercase);
+                let [first, second] = game.player_names.map(str::to_lowercase);
                 let reason = format!("--side {side}: write {first}, {second}, both or none");
                 return Err(BadUsage(reason).into());
             }

@@ -1,5 +1,6 @@
 //! The page around a table: who plays, the board, the moves, the analysis.
 
+use arena::Spec;
 use axum::extract::State;
 use games::{erased::AnyGame, registry};
 use maud::{Markup, html};
@@ -7,7 +8,7 @@ use serde::Deserialize;
 
 use super::{
     offers::offers,
-    opponents::{Opponent, opponents},
+    opponents::{opponents, searches},
     start, view,
 };
 use crate::{
@@ -89,9 +90,9 @@ pub(super) async fn show(
 }
 
 /// Choice of the game, the opponent and the start.
-fn setup(game: &AnyGame, known: &[Opponent], asked: &Asked, most_visits: u32) -> Markup {
+fn setup(game: &AnyGame, known: &[Spec], asked: &Asked, most_visits: u32) -> Markup {
     let is = |asked: &Option<String>, value: &str| asked.as_deref() == Some(value);
-    let [first, second] = game.player_names();
+    let [first, second] = game.player_names;
     html! {
         form.setup data-setup {
             label { span { "Game" }
@@ -113,7 +114,7 @@ fn setup(game: &AnyGame, known: &[Opponent], asked: &Asked, most_visits: u32) ->
             label.wide { span { @if game.players == 2 { "Opponent" } @else { "Helper" } }
                 select name="opponent" {
                     @for opponent in known {
-                        option value=(opponent.id) selected[is(&asked.opponent, &opponent.id)] data-searches[opponent.searches] { (opponent.name) }
+                        option value=(opponent.written) selected[is(&asked.opponent, &opponent.written)] data-searches[searches(opponent)] { (opponent.name) }
                     }
                 }
             }

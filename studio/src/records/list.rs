@@ -110,7 +110,7 @@ pub async fn list(State(app): State<App>, Parameters(wanted): Parameters<Wanted>
     let game = registry::find(&app.run.config.game.name);
     let players = game
         .map_err(|error| Failure::Missing(error.to_string()))?
-        .player_names();
+        .player_names;
     let body = html! {
         h1 { "Games" }
         (form(&wanted, &reply.games))

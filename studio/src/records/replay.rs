@@ -125,7 +125,7 @@ impl Replay {
         let at = at.min(states.all.len().saturating_sub(1));
         let result = states.all.last().and_then(|state| state.result_text());
         Ok(Self {
-            players: states.own.player_names(),
+            players: states.own.player_names,
             result: result.unwrap_or_else(|| "The game has no result by the rules of this build.".into()),
             plies: plies(game, &states.all),
             at,
