@@ -1,9 +1,6 @@
 //! Numbers the model versions that have answered, and knows which of them is current.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::ensure;
 use parking_lot::RwLock;
@@ -19,7 +16,7 @@ const NONE: u64 = 0;
 #[derive(Debug, Default)]
 pub struct Versions {
     /// Name and execution provider of each version. The provider is empty if the server has not described the version.
-    seen: RwLock<Vec<(Arc<str>, String)>>,
+    seen: RwLock<Vec<(String, String)>>,
     requests: AtomicU64,
     /// `request stamp << 24 | (id + 1)`: the version that answered the latest request, 0 for none.
     current: AtomicU64,
@@ -53,20 +50,11 @@ impl Versions {
         }
     }
 
-    /// Returns the version's name on the wire.
-    pub fn name(&self, id: VersionId) -> Arc<str> {
+    /// Returns the version's name on the wire, and its execution provider, which is empty if the server has not described the
+    /// version.
+    pub fn described(&self, id: VersionId) -> (String, String) {
         let seen = self.seen.read();
-        seen.get(id.0 as usize)
-            .map(|(name, _)| name.clone())
-            .unwrap_or_default()
-    }
-
-    /// Returns the execution provider of a version; empty if the server has not described the version.
-    pub fn provider(&self, id: VersionId) -> String {
-        let seen = self.seen.read();
-        seen.get(id.0 as usize)
-            .map(|(_, provider)| provider.clone())
-            .unwrap_or_default()
+        seen.get(id.0 as usize).cloned().unwrap_or_default()
     }
 
     /// Notes the execution provider of a version. A version that has not answered yet is ignored: it is described again when it
@@ -105,8 +93,8 @@ impl Versions {
 }
 
 /// Returns the place of a version. The search begins at the newest one.
-fn place(seen: &[(Arc<str>, String)], name: &str) -> Option<usize> {
-    seen.iter().rposition(|(known, _)| **known == *name)
+fn place(seen: &[(String, String)], name: &str) -> Option<usize> {
+    seen.iter().rposition(|(known, _)| known == name)
 }
 
 #[cfg(test)]
@@ -126,6 +114,6 @@ mod tests {
         assert_eq!(versions.current(), Some(new), "a late reply changes nothing");
         assert_eq!(versions.answered("old", stamps[3]).unwrap(), old);
         assert_eq!(versions.current(), Some(old), "a label was rolled back");
-        assert_eq!(&*versions.name(new), "new");
+        assert_eq!(versions.described(new).0, "new");
     }
 }

@@ -178,12 +178,11 @@ impl Record {
         setup: &Setup<G>,
         versions: &Versions,
     ) -> v1::Game {
-        let numbered = || self.versions.iter().copied();
+        let described = self.versions.iter().map(|&version| versions.described(version));
+        let (model_versions, model_providers) = described.unzip();
         v1::Game {
-            model_versions: numbered()
-                .map(|version| versions.name(version).to_string())
-                .collect(),
-            model_providers: numbered().map(|version| versions.provider(version)).collect(),
+            model_versions,
+            model_providers,
             tree_bytes: setup.settings.tree_bytes as u64,
             totals: Some(totals),
             ..self.complete(state, end, setup)

@@ -237,10 +237,7 @@ impl<G: Game> Worker<G> {
     /// Plays the move that a search has decided on. A finished game goes to the spool.
     fn play(&mut self, index: usize) -> anyhow::Result<ControlFlow<()>> {
         self.ready.push_back(index);
-        let Some(slot) = self.slots.get_mut(index) else {
-            return Ok(ControlFlow::Continue(()));
-        };
-        let Some(mut playing) = slot.take() else {
+        let Some(mut playing) = self.slots.get_mut(index).and_then(Option::take) else {
             return Ok(ControlFlow::Continue(()));
         };
         let end = playing.play(&self.shared.setup)?;
@@ -248,7 +245,7 @@ impl<G: Game> Worker<G> {
         metrics.actions.add(1);
         metrics.add(&playing.uncounted());
         let Some(end) = end else {
-            *slot = Some(playing);
+            self.slots[index] = Some(playing);
             return Ok(ControlFlow::Continue(()));
         };
         let id = playing.record.id;

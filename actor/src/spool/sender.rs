@@ -76,13 +76,6 @@ pub struct Sender {
     pub trouble: LogThrottle,
 }
 
-enum StreamEnd {
-    /// All games are acknowledged, and no more will be added.
-    Empty,
-    /// The stream failed; another one is needed.
-    Broken(Status),
-}
-
 impl Sender {
     /// Sends games until asked to drain, and then until all are acknowledged, the store fails or the time limit ends.
     ///
@@ -115,9 +108,8 @@ impl Sender {
         } = self.limits;
         let mut backoff = Backoff::new(first_retry, longest_retry, rand::random());
         while self.wait_for_a_game().await {
-            let status = match self.stream(&mut backoff).await {
-                StreamEnd::Empty => return Ok(()),
-                StreamEnd::Broken(status) => status,
+            let Err(status) = self.stream(&mut backoff).await else {
+                return Ok(());
             };
             if is_final(status.code()) {
                 let (store, code, message) = (&self.store, status.code(), status.message());
@@ -136,7 +128,7 @@ impl Sender {
             }
             if !backoff.wait(&self.drain).await {
                 // One last attempt, in case the store has just become available.
-                if let StreamEnd::Broken(_) = self.stream(&mut backoff).await {
+                if self.stream(&mut backoff).await.is_err() {
                     return Ok(());
                 }
             }
@@ -156,16 +148,19 @@ impl Sender {
         true
     }
 
-    async fn stream(&self, backoff: &mut Backoff) -> StreamEnd {
+    /// Sends games until all are acknowledged and no more will be added.
+    ///
+    /// # Errors
+    /// The stream failed; another one is needed.
+    async fn stream(&self, backoff: &mut Backoff) -> Result<(), Status> {
         let mut client =
             ReplayStoreClient::new(self.channel.clone()).max_encoding_message_size(MAX_MESSAGE_BYTES);
         let (games, outbound) = mpsc::channel(WINDOW);
         let opening = client.append(ReceiverStream::new(outbound));
-        match timeout(self.limits.acknowledgement, opening).await {
-            Ok(Ok(acks)) => self.exchange(games, acks.into_inner(), backoff).await,
-            Ok(Err(status)) => StreamEnd::Broken(status),
-            Err(_) => StreamEnd::Broken(Status::deadline_exceeded("the stream was not opened in time")),
-        }
+        let opened = timeout(self.limits.acknowledgement, opening)
+            .await
+            .map_err(|_| Status::deadline_exceeded("the stream was not opened in time"))?;
+        self.exchange(games, opened?.into_inner(), backoff).await
     }
 
     async fn exchange(
@@ -173,7 +168,7 @@ impl Sender {
         games: mpsc::Sender<Game>,
         mut acks: Streaming<AppendAck>,
         backoff: &mut Backoff,
-    ) -> StreamEnd {
+    ) -> Result<(), Status> {
         let mut sent_to: Option<SpoolPosition> = None;
         // Deadline of each game's acknowledgement. All games have the same time limit, so the oldest is due first.
         let mut unacknowledged: HashMap<GameId, Instant> = HashMap::new();
@@ -206,51 +201,46 @@ impl Sender {
                 && self.drain.is_cancelled()
                 && self.spool.next_after(sent_to).is_none()
             {
-                return StreamEnd::Empty;
+                return Ok(());
             }
             let due = unacknowledged.values().min().copied();
             tokio::select! {
                 biased;
-                ack = acks.message() => match ack {
-                    Ok(Some(ack)) => match self.take(&ack).await {
-                        Taken::Settled(id) => {
-                            unacknowledged.remove(&id);
-                            backoff.reset();
-                        }
-                        Taken::Later(status) => return StreamEnd::Broken(status),
-                        Taken::Nonsense => {}
-                    },
-                    Ok(None) => return StreamEnd::Broken(Status::unavailable("the store ended the stream")),
-                    Err(status) => return StreamEnd::Broken(status),
-                },
+                ack = acks.message() => {
+                    let ack = ack?.ok_or_else(|| Status::unavailable("the store ended the stream"))?;
+                    if let Some(id) = self.take(&ack).await? {
+                        unacknowledged.remove(&id);
+                        backoff.reset();
+                    }
+                }
                 () = self.spool.added(), if unacknowledged.len() < WINDOW => {}
                 () = self.drain.cancelled(), if unacknowledged.is_empty() => {}
                 () = wait_until(due) => {
-                    return StreamEnd::Broken(Status::deadline_exceeded("a game was not acknowledged in time"));
+                    return Err(Status::deadline_exceeded("a game was not acknowledged in time"));
                 }
             }
         }
     }
 
-    async fn take(&self, ack: &AppendAck) -> Taken {
+    /// Handles an acknowledgement. Returns the id of the game that has left the spool; `None` if the acknowledgement is invalid.
+    ///
+    /// # Errors
+    /// The store cannot accept the game now.
+    async fn take(&self, ack: &AppendAck) -> Result<Option<GameId>, Status> {
         let Some(id) = GameId::from_bytes(&ack.id) else {
             tracing::warn!(
                 bytes = ack.id.len(),
                 "the store sent an acknowledgement without a valid game id"
             );
-            return Taken::Nonsense;
+            return Ok(None);
         };
         if ack.refused.is_empty() {
             tracing::debug!(game = %id, duplicate = ack.duplicate, "a game is acknowledged");
-            return self.acknowledged(id, ack.duplicate).await;
+            return Ok(self.acknowledged(id, ack.duplicate).await.then_some(id));
         }
-        if ack.retry {
-            return Taken::Later(Status::unavailable(ack.refused.clone()));
-        }
-        if self.set_aside(id, ack.refused.clone()).await {
-            Taken::Settled(id)
-        } else {
-            Taken::Later(Status::unavailable(ack.refused.clone()))
+        match !ack.retry && self.set_aside(id, ack.refused.clone()).await {
+            true => Ok(Some(id)),
+            false => Err(Status::unavailable(ack.refused.clone())),
         }
     }
 
@@ -270,12 +260,11 @@ impl Sender {
         }
     }
 
-    /// Removes an acknowledged game from the spool.
-    async fn acknowledged(&self, id: GameId, is_duplicate: bool) -> Taken {
+    /// Removes an acknowledged game from the spool. False if it was acknowledged before.
+    async fn acknowledged(&self, id: GameId, is_duplicate: bool) -> bool {
         let spool = Arc::clone(&self.spool);
         match on_disk(move || spool.acknowledge(id)).await {
-            // A second acknowledgement.
-            Ok(false) => return Taken::Nonsense,
+            Ok(false) => return false,
             Ok(true) => {}
             Err(error) => {
                 tracing::warn!(error = %service::chain(&*error), "an acknowledged game cannot be removed")
@@ -286,7 +275,7 @@ impl Sender {
         if self.trouble.reset() {
             tracing::info!(store = self.store, "the replay store accepts games");
         }
-        Taken::Settled(id)
+        true
     }
 
     /// Reads a game; logs and skips one that cannot be read.
@@ -304,15 +293,6 @@ impl Sender {
 /// Returns the SHA-256 of an encoded game in hexadecimal digits.
 fn sha256(game: &Game) -> String {
     format!("{:x}", Sha256::digest(game.encode_to_vec()))
-}
-
-enum Taken {
-    /// The game has left the spool.
-    Settled(GameId),
-    /// The store cannot accept the game now.
-    Later(Status),
-    /// The acknowledgement is invalid and ignored.
-    Nonsense,
 }
 
 /// Runs file operations on a thread for blocking work.

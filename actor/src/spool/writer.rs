@@ -10,10 +10,11 @@ use std::{
         mpsc::{Receiver, SyncSender, sync_channel},
     },
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use anyhow::Context as _;
+use service::log_throttle::LogThrottle;
 use tokio_util::sync::CancellationToken;
 
 use super::Spool;
@@ -53,6 +54,7 @@ pub fn start(
         spool,
         metrics,
         shutdown,
+        pauses: LogThrottle::new(LOG_INTERVAL),
     };
     let thread = thread::Builder::new()
         .name("spool".into())
@@ -64,6 +66,8 @@ struct Writer {
     spool: Arc<Spool>,
     metrics: Arc<Metrics>,
     shutdown: CancellationToken,
+    /// Log throttle for pauses of self-play.
+    pauses: LogThrottle,
 }
 
 impl Writer {
@@ -84,30 +88,28 @@ impl Writer {
 
     /// Tries to write until it succeeds. After the shutdown there is one last attempt.
     fn write(&self, games: &[Finished]) -> anyhow::Result<()> {
-        let mut pause = Pause::default();
         loop {
             let is_last_try = self.shutdown.is_cancelled();
             match self.spool.append(games) {
                 Ok(()) => break,
                 Err(error) if is_last_try => {
-                    pause.end(&self.metrics);
+                    self.end_pause();
                     return Err(error);
                 }
-                Err(error) => pause.extend(&self.metrics, || {
+                Err(error) => self.pause(|| {
                     tracing::error!(error = %service::chain(&*error), "finished games cannot be written, self-play pauses until they can");
                 }),
             }
             self.spool.wait_for_room(RETRY);
         }
-        pause.end(&self.metrics);
+        self.end_pause();
         Ok(())
     }
 
     fn pause_while_full(&self) {
-        let mut pause = Pause::default();
         while self.spool.is_full() && !self.shutdown.is_cancelled() {
             let size = self.spool.size();
-            pause.extend(&self.metrics, || {
+            self.pause(|| {
                 tracing::warn!(
                     games = size.games,
                     mib = size.bytes >> 20,
@@ -119,28 +121,20 @@ impl Writer {
             });
             self.spool.wait_for_room(RETRY);
         }
-        pause.end(&self.metrics);
+        self.end_pause();
     }
-}
 
-/// A pause of self-play: logged when it begins, at intervals while it lasts, and when it ends.
-#[derive(Default)]
-struct Pause {
-    logged: Option<Instant>,
-}
-
-impl Pause {
-    fn extend(&mut self, metrics: &Metrics, log: impl FnOnce()) {
-        metrics.paused.set(1);
-        if self.logged.is_none_or(|logged| logged.elapsed() >= LOG_INTERVAL) {
+    /// Notes that self-play pauses, which is logged at intervals.
+    fn pause(&self, log: impl FnOnce()) {
+        self.metrics.paused.set(1);
+        if self.pauses.allows() {
             log();
-            self.logged = Some(Instant::now());
         }
     }
 
-    fn end(self, metrics: &Metrics) {
-        if self.logged.is_some() {
-            metrics.paused.set(0);
+    fn end_pause(&self) {
+        if self.pauses.reset() {
+            self.metrics.paused.set(0);
             tracing::info!("self-play continues");
         }
     }
