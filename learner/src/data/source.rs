@@ -17,6 +17,7 @@ use proto::v1::{
 use service::{
     backoff::Backoff,
     connect::{Link, MAX_MESSAGE_BYTES},
+    log_throttle::LogThrottle,
 };
 use tokio::{
     sync::mpsc,
@@ -70,7 +71,7 @@ pub struct Source {
     metrics: Arc<Metrics>,
     out: mpsc::Sender<HostBatch>,
     stats_at: Option<Instant>,
-    logged_waiting_at: Option<Instant>,
+    waiting_log: LogThrottle,
     unusable: u32,
     /// Number of the interval between two checkpoints for which validation batches were requested last.
     validated_interval: Option<u64>,
@@ -130,7 +131,7 @@ impl Source {
             metrics,
             out,
             stats_at: None,
-            logged_waiting_at: None,
+            waiting_log: LogThrottle::new(WAITING_LOG_INTERVAL),
             unusable: 0,
             validated_interval: None,
             has_delivered: false,
@@ -193,7 +194,7 @@ impl Source {
             }
         };
         self.metrics.waiting.set(0.0);
-        self.logged_waiting_at = None;
+        self.waiting_log.reset();
         self.draw_validation().await?;
         let batches = allowed.min(self.out.capacity().max(1) as u64);
         let drawn = self.draw(batches).await;
@@ -204,12 +205,8 @@ impl Source {
 
     async fn wait(&mut self, reason: &str) -> Result<(), Interruption> {
         self.metrics.waiting.set(1.0);
-        if self
-            .logged_waiting_at
-            .is_none_or(|at| at.elapsed() >= WAITING_LOG_INTERVAL)
-        {
+        if self.waiting_log.allows() {
             tracing::info!("{reason}");
-            self.logged_waiting_at = Some(Instant::now());
         }
         tokio::select! {
             () = tokio::time::sleep(WAITING_INTERVAL) => {}
