@@ -24,12 +24,17 @@ pub struct Order {
 }
 
 /// The newest games first.
-pub const NEWEST: Order = Order {
-    sort: GameSort::Time,
-    descending: true,
-};
+pub const NEWEST: Order = Order::from_most(GameSort::Time);
 
 impl Order {
+    /// Returns the order that begins with the newest, longest or most surprising game.
+    pub const fn from_most(sort: GameSort) -> Self {
+        Self {
+            sort,
+            descending: true,
+        }
+    }
+
     /// Returns a request for at most `limit` games in this order, from after `cursor` on (empty: from the beginning).
     pub fn request(self, filter: GameFilter, limit: u32, cursor: Vec<u8>) -> ListGamesRequest {
         ListGamesRequest {

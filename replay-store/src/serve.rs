@@ -175,30 +175,26 @@ async fn serve_open(
     }
 
     let mut state = store.state();
-    let failed = {
-        let streams_shutdown = streams_shutdown.clone();
-        async move {
-            let has_failed = state
-                .wait_for(|state| matches!(state, StoreState::Failed(_)))
-                .await
-                .is_ok();
-            if has_failed {
-                streams_shutdown.cancel();
-            }
+    let failure = async {
+        let has_failed = state.wait_for(|state| matches!(state, StoreState::Failed(_)));
+        if has_failed.await.is_ok() {
+            streams_shutdown.cancel();
         }
+        std::future::pending().await
     };
-    let watch = tokio::spawn(failed);
-    let drained = service::serve::serve_with(
+    let serving = service::serve::serve_with(
         connection_policy,
         routes,
         listener,
         health,
-        streams_shutdown,
+        streams_shutdown.clone(),
         DRAIN_TIMEOUT,
-    )
-    .await;
-    watch.abort();
-    if let Drained::Cut = drained? {
+    );
+    let drained = tokio::select! {
+        drained = serving => drained?,
+        never = failure => never,
+    };
+    if let Drained::Cut = drained {
         tracing::warn!("streams were still open at the end of the drain timeout");
     }
     Ok(())

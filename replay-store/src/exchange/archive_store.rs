@@ -13,6 +13,7 @@ use bytes::Bytes;
 use futures::TryStreamExt as _;
 use object_store::{Error, ObjectStoreExt as _};
 use objects::{LocationError, MULTIPART_BYTES, Opened};
+use proto::ids::hex;
 use sha2::{Digest as _, Sha256};
 
 pub use object_store::path::Path as ObjectPath;
@@ -61,11 +62,7 @@ impl ArchiveStore {
     /// # Errors
     /// The error of the object store.
     pub async fn put(&self, store: &str, first: u64, last: u64, bytes: Bytes) -> Result<(), Error> {
-        let digest: String = Sha256::digest(&bytes)
-            .iter()
-            .take(8)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let digest = hex(&Sha256::digest(&bytes)[..8]);
         let name = format!("{first:020}-{last:020}-{digest}.{ENDING}");
         let path = self.opened.prefix.clone().join(store).join(name);
         let in_parts = self.opened.folder.is_none() && bytes.len() >= MULTIPART_BYTES;

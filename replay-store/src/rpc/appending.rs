@@ -66,23 +66,24 @@ async fn run(
             () = shutdown.cancelled() => return Some(shutting_down()),
             failure = failure(&mut state) => return Some(failure),
         };
-        let slot = match wait_for_uses(store, slot, &game.id).await {
-            Ok(slot) => slot,
-            Err(HeldBack) => continue,
-        };
+        if !are_uses_sufficient(store).await {
+            store.metrics().held.increment(1);
+            let refused = Verdict::refused_for_now(
+                "the learner is behind: positions have been used less often than replay.min_uses requires",
+            );
+            slot.send(Ok(refused.ack(game.id)));
+            continue;
+        }
         if let Err(failure) = queue(store, game, slot).await {
             return Some(Status::unavailable(failure.to_string()));
         }
     }
 }
 
-/// Error: the game was refused temporarily, because the learner is too far behind.
-struct HeldBack;
-
-/// Waits until `min_uses` permits another game. Refuses the game temporarily after [`MAX_HOLD`].
-async fn wait_for_uses(store: &Arc<Store>, slot: AckPermit, id: &[u8]) -> Result<AckPermit, HeldBack> {
+/// Waits until `min_uses` permits another game. Returns false if it does not within [`MAX_HOLD`].
+async fn are_uses_sufficient(store: &Store) -> bool {
     if store.may_insert() {
-        return Ok(slot);
+        return true;
     }
     let _waiting = store.uses_bound().add_waiting_game();
     let mut permitted = store.uses_bound().subscribe();
@@ -93,15 +94,7 @@ async fn wait_for_uses(store: &Arc<Store>, slot: AckPermit, id: &[u8]) -> Result
             }
         }
     };
-    if tokio::time::timeout(MAX_HOLD, freed).await.is_ok() {
-        return Ok(slot);
-    }
-    store.metrics().held.increment(1);
-    let refused = Verdict::refused_for_now(
-        "the learner is behind: positions have been used less often than replay.min_uses requires",
-    );
-    slot.send(Ok(refused.ack(id.to_vec().into())));
-    Err(HeldBack)
+    tokio::time::timeout(MAX_HOLD, freed).await.is_ok()
 }
 
 /// Checks and packs a game, and queues it for the writer.

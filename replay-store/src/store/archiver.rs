@@ -7,13 +7,13 @@
 
 use std::{
     collections::BTreeSet,
+    convert::Infallible,
     io,
     sync::{Arc, atomic::Ordering},
     thread::{self, JoinHandle},
 };
 
 use bytes::Bytes;
-use proto::v1::Game;
 use serde::{Deserialize, Serialize};
 use service::backoff::Backoff;
 use tokio::sync::mpsc;
@@ -49,21 +49,12 @@ struct Archived {
     volumes: BTreeSet<u64>,
 }
 
-/// Result of an attempt to archive a volume.
-enum Outcome {
-    Archived,
-    /// Games of the volume are damaged.
-    Damaged,
-    /// The store is being closed.
-    Closed,
-}
-
 /// Error: a volume cannot be packed for the archive.
 #[derive(Debug, thiserror::Error)]
 enum PackError {
-    /// The game was read and is damaged.
-    #[error("game {sequence} is damaged: {reason}")]
-    Damaged { sequence: u64, reason: String },
+    /// Games were read and are damaged: the sequence number of each, and what is wrong.
+    #[error("games are damaged: {0:?}")]
+    Damaged(Vec<(u64, String)>),
     /// The disk reported an error, or the archive file cannot be made.
     #[error("{0}")]
     Failed(String),
@@ -75,33 +66,16 @@ impl From<ArchiveError> for PackError {
     }
 }
 
-/// Returns the sequence numbers of a volume's games that are neither deleted nor recorded as lost.
-fn present(volume: &Volume, end: u64) -> impl Iterator<Item = u64> {
-    (volume.first()..end).filter(|&sequence| !volume.deleted(sequence) && volume.lost(sequence).is_none())
-}
-
-/// Reads a game.
-fn read(volume: &Volume, sequence: u64) -> Result<Game, PackError> {
-    let record = volume.read(sequence).map_err(|error| match error {
-        ReadError::Volume(error) => PackError::Failed(format!("reading game {sequence}: {error}")),
-        ReadError::Missing | ReadError::Damaged(_) => PackError::Damaged {
-            sequence,
-            reason: error.to_string(),
-        },
-    })?;
-    record::decode(&record).map_err(|error| PackError::Damaged {
-        sequence,
-        reason: error.to_string(),
-    })
-}
-
 /// The thread that writes to the archive.
 pub struct Archiver {
-    archive_store: ArchiveStore,
-    name: String,
-    shared: Arc<Shared>,
+    /// The archive.
+    pub archive_store: ArchiveStore,
+    /// Name of the store in the archive.
+    pub name: String,
+    /// Parts that the threads of the store share.
+    pub shared: Arc<Shared>,
     /// A weak sender, because the writer ends when no other sender exists.
-    queue: mpsc::WeakSender<Command>,
+    pub queue: mpsc::WeakSender<Command>,
 }
 
 /// Handle of the running thread. Dropping it cancels the thread.
@@ -121,21 +95,6 @@ impl Archiving {
 }
 
 impl Archiver {
-    /// Returns the archiver of the store that is called `name` in `archive_store`.
-    pub fn new(
-        archive_store: ArchiveStore,
-        name: String,
-        shared: Arc<Shared>,
-        queue: mpsc::WeakSender<Command>,
-    ) -> Self {
-        Self {
-            archive_store,
-            name,
-            shared,
-            queue,
-        }
-    }
-
     /// Starts the thread.
     ///
     /// # Errors
@@ -151,7 +110,7 @@ impl Archiver {
                 runtime.block_on(async {
                     tokio::select! {
                         () = shutdown.cancelled() => {}
-                        () = self.run(&shutdown) => {}
+                        never = self.run() => match never {},
                     }
                 });
             }
@@ -162,7 +121,7 @@ impl Archiver {
         })
     }
 
-    async fn run(&self, shutdown: &CancellationToken) {
+    async fn run(&self) -> Infallible {
         let mut archived = self.archived();
         // Volumes that this process cannot archive because of damage.
         let mut damaged = BTreeSet::new();
@@ -178,20 +137,16 @@ impl Archiver {
                 self.shared.sealed.notified().await;
                 continue;
             };
-            match self.archive(volume, *end, shutdown).await {
-                Outcome::Archived => {
-                    archived.insert(volume.first());
-                    archived.retain(|first| sealed.iter().any(|(volume, _)| volume.first() == *first));
-                    // A failed write is not an error of archiving: the disk may be full, and that is a reason to remove the volume.
-                    if let Err(error) = self.remember(&archived) {
-                        tracing::warn!(first = volume.first(), %error, "cannot record that a volume is in the archive");
-                    }
-                }
-                Outcome::Damaged => {
-                    damaged.insert(volume.first());
-                }
-                Outcome::Closed => return,
-            };
+            if !self.archive(volume, *end).await {
+                damaged.insert(volume.first());
+                continue;
+            }
+            archived.insert(volume.first());
+            archived.retain(|first| sealed.iter().any(|(volume, _)| volume.first() == *first));
+            // A failed write is not an error of archiving: the disk may be full, and that is a reason to remove the volume.
+            if let Err(error) = self.remember(&archived) {
+                tracing::warn!(first = volume.first(), %error, "cannot record that a volume is in the archive");
+            }
         }
     }
 
@@ -211,34 +166,38 @@ impl Archiver {
         }
     }
 
-    /// Writes a volume to the archive, and repeats the attempt until it succeeds.
-    async fn archive(&self, volume: &Volume, end: u64, shutdown: &CancellationToken) -> Outcome {
+    /// Writes a volume to the archive, and repeats the attempt until it succeeds. Returns false if games of the volume are damaged.
+    async fn archive(&self, volume: &Volume, end: u64) -> bool {
         let (first, last) = (volume.first(), end.saturating_sub(1));
         let mut backoff = Backoff::for_connections();
         let mut damaged = 0;
         loop {
-            let written = match self.packed(volume, end) {
+            let packed = self.packed(volume, end);
+            if let Err(PackError::Damaged(games)) = &packed {
+                damaged += 1;
+                if damaged == DAMAGED_READS {
+                    self.report_damage(first, games);
+                    return false;
+                }
+            }
+            let reason = match packed {
                 Ok((bytes, games)) => {
                     let length = bytes.len();
-                    let put = self.archive_store.put(&self.name, first, last, bytes).await;
-                    put.map(|()| (length, games)).map_err(|error| error.to_string())
-                }
-                Err(error @ PackError::Damaged { .. }) => {
-                    damaged += 1;
-                    if damaged == DAMAGED_READS {
-                        self.report_damage(volume, end);
-                        return Outcome::Damaged;
+                    match self.archive_store.put(&self.name, first, last, bytes).await {
+                        Ok(()) => {
+                            tracing::info!(
+                                first,
+                                last,
+                                games,
+                                bytes = length,
+                                "a sealed volume is in the archive"
+                            );
+                            return true;
+                        }
+                        Err(error) => error.to_string(),
                     }
-                    Err(error.to_string())
                 }
-                Err(error) => Err(error.to_string()),
-            };
-            let reason = match written {
-                Ok((bytes, games)) => {
-                    tracing::info!(first, last, games, bytes, "a sealed volume is in the archive");
-                    return Outcome::Archived;
-                }
-                Err(reason) => reason,
+                Err(error) => error.to_string(),
             };
             self.shared.metrics.archive_failures.increment(1);
             // Attempts 1, 2, 4, 8, … are logged, so that a long outage does not fill the disk with log lines.
@@ -252,9 +211,7 @@ impl Archiver {
                     "a sealed volume cannot be archived; trying again, and nothing is removed until it is"
                 );
             }
-            if !backoff.wait(shutdown).await {
-                return Outcome::Closed;
-            }
+            tokio::time::sleep(backoff.next_delay()).await;
         }
     }
 
@@ -269,22 +226,37 @@ impl Archiver {
         };
         // The length of a volume is limited (`settings::MAX_VOLUME_BYTES`), and so is the memory of the archive file.
         let mut writer = Writer::new(Vec::new(), &header)?;
-        for sequence in present(volume, end) {
-            writer.add(&read(volume, sequence)?)?;
+        let mut damaged = Vec::new();
+        for sequence in volume.first()..end {
+            if volume.deleted(sequence) || volume.lost(sequence).is_some() {
+                continue;
+            }
+            let read = match volume.read(sequence) {
+                Ok(record) => record::decode(&record).map_err(|error| error.to_string()),
+                Err(ReadError::Volume(error)) => {
+                    return Err(PackError::Failed(format!("reading game {sequence}: {error}")));
+                }
+                Err(error) => Err(error.to_string()),
+            };
+            match read {
+                Ok(game) => writer.add(&game)?,
+                Err(reason) => damaged.push((sequence, reason)),
+            }
+        }
+        if !damaged.is_empty() {
+            return Err(PackError::Damaged(damaged));
         }
         let (bytes, games) = writer.finish()?;
         Ok((bytes.into(), games))
     }
 
-    /// Excludes the damaged games of a volume from sampling. The next opening of the store records them as lost.
-    fn report_damage(&self, volume: &Volume, end: u64) {
-        for sequence in present(volume, end) {
-            if let Err(PackError::Damaged { reason, .. }) = read(volume, sequence) {
-                self.shared.mark_unreadable(sequence, &reason);
-            }
+    /// Excludes damaged games of a volume from sampling. The next opening of the store records them as lost.
+    fn report_damage(&self, first: u64, games: &[(u64, String)]) {
+        for (sequence, reason) in games {
+            self.shared.mark_unreadable(*sequence, reason);
         }
         tracing::error!(
-            first = volume.first(),
+            first,
             "a sealed volume has damaged games, and is neither archived nor removed before the store is started again"
         );
     }

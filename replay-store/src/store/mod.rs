@@ -172,7 +172,13 @@ impl Store {
             })
             .map_err(OpenError::io("replay-writer"))?;
         let archiver = opened.archive.map(|(archive_store, name)| {
-            Archiver::new(archive_store, name, Arc::clone(&shared), queue.downgrade()).start()
+            let archiver = Archiver {
+                archive_store,
+                name,
+                shared: Arc::clone(&shared),
+                queue: queue.downgrade(),
+            };
+            archiver.start()
         });
         let archiver = archiver.transpose().map_err(OpenError::io("replay-archiver"))?;
         Ok(Self {

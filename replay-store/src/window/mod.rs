@@ -62,7 +62,7 @@ impl Window {
         let PositionCounts { trainable, held_out } = uses.into();
         let span = trainable.max(1);
         let end = self.end() + u64::from(span);
-        self.slots.push_back(WindowGame {
+        self.append(WindowGame {
             sequence,
             trainable,
             held_out,
@@ -70,9 +70,6 @@ impl Window {
             end,
             span,
         });
-        self.positions += u64::from(trainable);
-        self.held_out += u64::from(held_out);
-        self.bytes += u64::from(bytes);
         let mut retired = Vec::new();
         while let Some(oldest) = self.slots.front()
             && end - oldest.end >= self.limit
@@ -108,18 +105,19 @@ impl Window {
         let (gone, kept): (Vec<WindowGame>, Vec<WindowGame>) = std::mem::take(&mut self.slots)
             .into_iter()
             .partition(|slot| sequences.contains(&slot.sequence));
-        self.begin = 0;
-        self.positions = 0;
-        self.held_out = 0;
-        self.bytes = 0;
+        *self = Self::new(self.limit);
         for mut slot in kept {
             slot.end = self.end() + u64::from(slot.span);
-            self.positions += u64::from(slot.trainable);
-            self.held_out += u64::from(slot.held_out);
-            self.bytes += u64::from(slot.bytes);
-            self.slots.push_back(slot);
+            self.append(slot);
         }
         gone
+    }
+
+    fn append(&mut self, slot: WindowGame) {
+        self.positions += u64::from(slot.trainable);
+        self.held_out += u64::from(slot.held_out);
+        self.bytes += u64::from(slot.bytes);
+        self.slots.push_back(slot);
     }
 
     /// Returns the number of trainable positions in the window.

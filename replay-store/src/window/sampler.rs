@@ -19,17 +19,22 @@ use crate::{log::drawn::Pick, record::decoded::Decoded, window::Window};
 /// Combined with the seed of evaluation batches, so that they differ from training batches of the same seed.
 const EVALUATION_SEED_MASK: u64 = 0x7661_6c69_6461_7465;
 
+/// Returns the random numbers below `span` of one batch, one for each call.
+fn numbers(seed: u64, number: u64, span: u64) -> impl FnMut() -> u64 {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    random.set_stream(number);
+    move || ((u128::from(random.next_u64()) * u128::from(span)) >> 64) as u64
+}
+
 /// Draws `count` positions with replacement. Returns `None` if the window has no trainable positions.
 pub fn draw(window: &Window, seed: u64, number: u64, count: usize) -> Option<Vec<Pick>> {
     if window.positions() == 0 {
         return None;
     }
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream(number);
+    let mut drawn = numbers(seed, number, window.span());
     let mut picks = Vec::with_capacity(count);
     while picks.len() < count {
-        let scaled = (u128::from(random.next_u64()) * u128::from(window.span())) >> 64;
-        if let Some((slot, position)) = window.at(scaled as u64) {
+        if let Some((slot, position)) = window.at(drawn()) {
             picks.push(Pick {
                 sequence: slot.sequence,
                 position,
@@ -68,10 +73,9 @@ fn draw_held_out(window: &Window, seed: u64, number: u64, count: usize) -> Optio
     if end == 0 {
         return None;
     }
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream(number);
+    let mut numbers = numbers(seed, number, end);
     let picks = (0..count).filter_map(|_| {
-        let drawn = ((u128::from(random.next_u64()) * u128::from(end)) >> 64) as u64;
+        let drawn = numbers();
         let &(end, sequence, positions) = games.get(games.partition_point(|&(end, ..)| end <= drawn))?;
         let begin = end - u64::from(positions);
         Some(Pick {
