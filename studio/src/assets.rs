@@ -10,6 +10,7 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+use proto::ids::hex;
 use sha2::{Digest as _, Sha256};
 
 /// An embedded file.
@@ -65,13 +66,7 @@ static FOLDER: LazyLock<String> = LazyLock::new(|| {
         digest.update(asset.name);
         digest.update(asset.content);
     }
-    let hex: String = digest
-        .finalize()
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("/assets/{hex}")
+    format!("/assets/{}", hex(&digest.finalize()[..6]))
 });
 
 /// Path of the file `name`, with the digest.

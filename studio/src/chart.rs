@@ -5,7 +5,10 @@
 
 use maud::{Markup, html};
 
-use crate::figures::{series::Point, words};
+use crate::figures::{
+    series::{Point, newest},
+    words,
+};
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 200.0;
@@ -153,7 +156,7 @@ pub fn chart(chart: &Chart<'_>) -> Markup {
                             @if curve.has_dots() { circle.dot.second cx="12" cy="4" r="3" {} }
                         }
                         (curve.name)
-                        @if let Some(last) = curve.points.iter().rev().find(|point| point.mean.is_finite()) {
+                        @if let Some(last) = newest(curve.points) {
                             " " b { ((chart.figure)(last.mean)) }
                         }
                     }
@@ -192,8 +195,8 @@ fn description(chart: &Chart<'_>) -> String {
         }
     };
     let curves = chart.curves.iter().filter_map(|curve| {
-        let known = || curve.points.iter().filter(|point| point.mean.is_finite());
-        let (first, last) = (known().next()?, known().next_back()?);
+        let first = curve.points.iter().find(|point| point.mean.is_finite())?;
+        let last = newest(curve.points)?;
         Some(format!(
             "{}: {:.3} at {} {}, {:.3} at {}",
             curve.name,

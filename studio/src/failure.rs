@@ -12,9 +12,6 @@ use crate::page;
 /// Error of a request.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// There is no page at the address.
-    #[error("There is no page at this address.")]
-    NoSuchPage,
     /// The requested thing does not exist.
     #[error("{0}")]
     Missing(String),
@@ -36,7 +33,7 @@ impl Failure {
     /// Status of the reply.
     fn status(&self) -> StatusCode {
         match self {
-            Self::NoSuchPage | Self::Missing(_) => StatusCode::NOT_FOUND,
+            Self::Missing(_) => StatusCode::NOT_FOUND,
             Self::BadRequest(_) => StatusCode::BAD_REQUEST,
             Self::Unavailable(_) => StatusCode::BAD_GATEWAY,
             Self::Busy(_) => StatusCode::TOO_MANY_REQUESTS,

@@ -39,7 +39,7 @@ pub fn page(app: &App, section: Section, title: &str, scripts: &[&str], body: &M
     let run = &app.run;
     let frame = html! {
         header.bar {
-            a.brand href="/" { (mark()) span { "minuet" } }
+            a.brand href="/" { (PreEscaped(assets::text("mark.svg"))) span { "minuet" } }
             span.run title=(run.folder.display()) { (run.name) }
             nav aria-label="Sections" {
                 ul {
@@ -58,11 +58,6 @@ pub fn page(app: &App, section: Section, title: &str, scripts: &[&str], body: &M
         main #main { (body) }
     };
     document(&format!("{title} · {}", run.name), scripts, &frame)
-}
-
-/// The mark of Minuet: two dancing discs.
-fn mark() -> Markup {
-    PreEscaped(assets::text("mark.svg").into())
 }
 
 /// A page without navigation, for errors.

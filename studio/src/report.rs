@@ -24,20 +24,8 @@ use crate::{
 /// Games of a report: the newest, the longest and the most surprising one.
 const ORDERS: [(&str, Order); 3] = [
     ("The newest game", NEWEST),
-    (
-        "The longest game",
-        Order {
-            sort: GameSort::Length,
-            descending: true,
-        },
-    ),
-    (
-        "The most surprising game",
-        Order {
-            sort: GameSort::Surprise,
-            descending: true,
-        },
-    ),
+    ("The longest game", Order::from_most(GameSort::Length)),
+    ("The most surprising game", Order::from_most(GameSort::Surprise)),
 ];
 
 /// Routes of the report.

@@ -158,7 +158,7 @@ async fn listen(at: IpAddr, port: Option<u16>) -> anyhow::Result<TcpListener> {
 /// The listener fails.
 pub async fn serve(listener: TcpListener, app: App, door: Door) -> anyhow::Result<()> {
     let ending = app.ending.clone();
-    let site = security::guard(routes(app, door.gate()), door.hosts().clone());
+    let site = security::guard(routes(app, door.gate.as_ref()), door.hosts.clone());
     let address = listener.local_addr().context("the listener has no address")?;
     let listener = door.connections(listener, address);
     let serving =
@@ -195,7 +195,7 @@ fn routes(app: App, gate: Option<&Gate>) -> Router {
         .route("/assets/{digest}/{name}", get(assets::asset))
         .merge(needs(Right::Sample, of_run))
         .merge(needs(Right::Evaluate, play::routes().merge(explore::routes())))
-        .fallback(async || Failure::NoSuchPage)
+        .fallback(async || Failure::Missing("There is no page at this address.".into()))
         .with_state(app)
         .merge(gate.map_or_else(Router::new, |gate| login::routes(gate.clone())))
 }

@@ -241,13 +241,6 @@ fn draw_hand(board: &Board, hand: &Hand, geometry: Geometry) -> Markup {
     }
 }
 
-/// One piece as a drawing of its own, e.g. on a button.
-pub fn piece_alone(board: &Board, piece: &Piece) -> Markup {
-    html! {
-        svg.scene.alone viewBox="0 0 100 100" aria-hidden="true" { (draw_piece(board, piece, "")) }
-    }
-}
-
 fn labels(board: &Board, geometry: Geometry) -> Markup {
     let columns = geometry.columns;
     let middle = CELL / 2;

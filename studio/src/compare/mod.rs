@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 
 use anyhow::Context as _;
 use axum::{Router, extract::State, routing::get};
-use config::RunConfig;
 use maud::{Markup, html};
 use serde::Deserialize;
 
@@ -23,8 +22,8 @@ use crate::{
     chart::{Chart, Curve, Look, chart, digits},
     failure::Failure,
     figures::{
-        series::Point,
-        words::{count, unknown},
+        series::{Point, newest},
+        words::{count, shown},
     },
     form::Parameters,
     page::{Section, columns, page},
@@ -42,12 +41,8 @@ struct Asked {
     third: Option<String>,
 }
 
-/// A run on the page.
-struct Shown {
-    name: String,
-    config: RunConfig,
-    curves: Curves,
-}
+/// A run on the page, and its curves.
+type Shown<'a> = (&'a Sibling, Curves);
 
 /// Routes of the comparison.
 pub fn routes() -> Router<App> {
@@ -71,17 +66,15 @@ fn body(app: &App, asked: &Asked) -> Result<Markup, Failure> {
     })?;
     let siblings = Siblings::of(&run.folder, &own.game.name);
     let chosen = chosen(&siblings.same_game, asked)?;
-    let figures = &app.compared;
-    let mut shown = vec![Shown {
+    let own = Sibling {
         name: run.name.clone(),
+        folder: run.folder.clone(),
         config: own,
-        curves: figures.curves(&run.folder, asked.by),
-    }];
-    shown.extend(chosen.iter().map(|sibling| Shown {
-        name: sibling.name.clone(),
-        config: sibling.config.clone(),
-        curves: figures.curves(&sibling.folder, asked.by),
-    }));
+    };
+    let runs = std::iter::once(&own).chain(chosen.iter().copied());
+    let shown: Vec<Shown<'_>> = runs
+        .map(|run| (run, app.compared.curves(&run.folder, asked.by)))
+        .collect();
     Ok(html! {
         link rel="stylesheet" href=(assets::path("settings.css"));
         h1 { "Compare runs" }
@@ -157,14 +150,9 @@ fn left_out(siblings: &Siblings) -> Markup {
     }
 }
 
-fn totals(shown: &[Shown]) -> Markup {
-    let loss = |points: &[Point]| {
-        points
-            .iter()
-            .rev()
-            .find(|point| point.mean.is_finite())
-            .map(|point| digits(point.mean))
-    };
+fn totals(all: &[Shown<'_>]) -> Markup {
+    let loss = |points: &[Point]| shown(newest(points), |point| digits(point.mean));
+    let elo = |best: &Point| format!("{:+.0} ({:+.0} to {:+.0})", best.mean, best.low, best.high);
     html! {
         div.scroll tabindex="0" role="region" aria-label="Totals, scrollable" {
             table.games.figures {
@@ -172,16 +160,15 @@ fn totals(shown: &[Shown]) -> Markup {
                     "Run", "Steps", "Minutes at work", "Games", "Evaluations", "Policy loss, held out", "Value loss, held out", "Elo",
                 ]))
                 tbody {
-                    @for run in shown {
-                        @let curves = &run.curves;
+                    @for (run, curves) in all {
                         tr {
                             th scope="row" { (run.name) }
                             td { (count(curves.step)) }
                             td { (count(curves.last.minutes)) }
                             td { (count(curves.last.games)) }
                             td { (count(curves.last.evaluations)) }
-                            @for [held_out, _] in &curves.losses { td { @match loss(held_out) { Some(loss) => { (loss) } None => { (unknown()) } } } }
-                            td { @match curves.elo.last() { Some(best) => { (format!("{:+.0} ({:+.0} to {:+.0})", best.mean, best.low, best.high)) } None => { (unknown()) } } }
+                            @for [held_out, _] in &curves.losses { td { (loss(held_out)) } }
+                            td { (shown(curves.elo.last(), elo)) }
                         }
                     }
                 }
@@ -190,20 +177,14 @@ fn totals(shown: &[Shown]) -> Markup {
     }
 }
 
-fn charts(shown: &[Shown], by: Axis) -> Markup {
-    let losses = |head: usize, part: usize| {
-        move |curves: &Curves| -> Vec<Point> {
-            let found = curves.losses.get(head).and_then(|parts| parts.get(part));
-            found.cloned().unwrap_or_default()
-        }
-    };
+fn charts(shown: &[Shown<'_>], by: Axis) -> Markup {
     html! {
         div.cards.wide {
-            (card(shown, by, "Policy loss on held-out games", losses(0, 0)))
-            (card(shown, by, "Value loss on held-out games", losses(1, 0)))
-            (card(shown, by, "Policy loss in training", losses(0, 1)))
-            (card(shown, by, "Value loss in training", losses(1, 1)))
-            (card(shown, by, "Elo of the best checkpoint", |curves| curves.elo.clone()))
+            (card(shown, by, "Policy loss on held-out games", |curves| &curves.losses[0][0]))
+            (card(shown, by, "Value loss on held-out games", |curves| &curves.losses[1][0]))
+            (card(shown, by, "Policy loss in training", |curves| &curves.losses[0][1]))
+            (card(shown, by, "Value loss in training", |curves| &curves.losses[1][1]))
+            (card(shown, by, "Elo of the best checkpoint", |curves| &curves.elo))
         }
         p.quiet.small {
             "Elo counts from the first checkpoint of each run. Evaluations are summed from the rates that " code { "minuet up" }
@@ -212,15 +193,13 @@ fn charts(shown: &[Shown], by: Axis) -> Markup {
     }
 }
 
-fn card(shown: &[Shown], by: Axis, title: &str, points: impl Fn(&Curves) -> Vec<Point>) -> Markup {
-    let points: Vec<Vec<Point>> = shown.iter().map(|run| points(&run.curves)).collect();
+fn card(shown: &[Shown<'_>], by: Axis, title: &str, points: fn(&Curves) -> &Vec<Point>) -> Markup {
     let curves: Vec<Curve<'_>> = shown
         .iter()
-        .zip(&points)
         .zip(Look::ALL)
-        .map(|((run, points), look)| Curve {
+        .map(|((run, curves), look)| Curve {
             name: &run.name,
-            points,
+            points: points(curves),
             look,
         })
         .collect();
@@ -233,8 +212,9 @@ fn card(shown: &[Shown], by: Axis, title: &str, points: impl Fn(&Curves) -> Vec<
 }
 
 /// Settings that are not the same in all runs, with the value in each.
-fn settings(shown: &[Shown]) -> Markup {
-    let of_runs: Vec<Vec<Setting>> = shown.iter().map(|run| list::settings(&run.config)).collect();
+fn settings(shown: &[Shown<'_>]) -> Markup {
+    let of_runs = shown.iter().map(|(run, _)| list::settings(&run.config));
+    let of_runs: Vec<Vec<Setting>> = of_runs.collect();
     let mut seen = BTreeSet::new();
     let paths = of_runs.iter().flatten().map(|setting| setting.path.as_str());
     let paths: Vec<&str> = paths.filter(|path| seen.insert(*path)).collect();
@@ -260,7 +240,7 @@ fn settings(shown: &[Shown]) -> Markup {
         } @else {
             div.scroll tabindex="0" role="region" aria-label="Settings that differ, scrollable" {
                 table.different {
-                    thead { tr { th scope="col" { "Key" } @for run in shown { th scope="col" { (run.name) } } } }
+                    thead { tr { th scope="col" { "Key" } @for (run, _) in shown { th scope="col" { (run.name) } } } }
                     tbody {
                         @for (path, values) in &rows {
                             tr {

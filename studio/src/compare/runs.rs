@@ -1,6 +1,7 @@
 //! [`Runs`]: the other runs in the parent folder of this one, and their figures.
 
 use std::{
+    cmp::Reverse,
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
@@ -35,8 +36,6 @@ pub struct Sibling {
     pub folder: PathBuf,
     /// Configuration, with paths as its file has them.
     pub config: RunConfig,
-    /// Time of its last figures.
-    trained: Option<SystemTime>,
 }
 
 /// The runs of one parent folder.
@@ -103,22 +102,18 @@ impl Siblings {
             };
             let name = name.to_string_lossy().into_owned();
             match list::read(&sibling) {
-                Ok(config) if config.game.name == game => {
-                    let figures = fs::metadata(sibling.join("learner/metrics.jsonl"));
-                    found.same_game.push(Sibling {
-                        name,
-                        config,
-                        trained: figures.and_then(|figures| figures.modified()).ok(),
-                        folder: sibling,
-                    });
-                }
+                Ok(config) if config.game.name == game => found.same_game.push(Sibling {
+                    name,
+                    config,
+                    folder: sibling,
+                }),
                 Ok(_) => found.others += 1,
                 Err(error) => found.unusable.push((name, service::chain(&error).to_string())),
             }
         }
         found
             .same_game
-            .sort_by(|one, other| (other.trained, &one.name).cmp(&(one.trained, &other.name)));
+            .sort_by_cached_key(|run| (Reverse(trained(&run.folder)), run.name.clone()));
         found.unusable.sort();
         found
     }
@@ -192,17 +187,12 @@ impl Figures {
             let x = place(line.step as f64, line.time_ms)?;
             Some(Point::with_interval(x, best.elo, best.low, best.high))
         });
+        let trained = self.learning.policy.training.points();
         Curves {
             losses: [losses(&self.learning.policy), losses(&self.learning.value)],
             elo: ascending(elo),
             last: self.timeline.last(),
-            step: self
-                .learning
-                .policy
-                .training
-                .points()
-                .last()
-                .map_or(0.0, |point| point.x),
+            step: trained.last().map_or(0.0, |point| point.x),
         }
     }
 
@@ -214,6 +204,12 @@ impl Figures {
             Axis::Step | Axis::Time => stamp.minutes,
         })
     }
+}
+
+/// Time of the last figures of the run in a folder.
+fn trained(folder: &Path) -> Option<SystemTime> {
+    let figures = fs::metadata(folder.join("learner/metrics.jsonl"));
+    figures.and_then(|figures| figures.modified()).ok()
 }
 
 /// Points of a curve. A later point at the same place or before replaces those behind it.

@@ -65,6 +65,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::figures::series::newest;
 
     #[test]
     fn losses_and_validations_are_read_and_other_fields_are_ignored() {
@@ -85,7 +86,7 @@ mod tests {
         assert_eq!(learning.policy.training.points()[0].mean, 1.0);
         assert!(learning.policy.training.points()[1].mean.is_nan());
         assert_eq!(learning.value.training.points().len(), 2);
-        assert_eq!(learning.policy.held_out.last().unwrap().mean, 0.75);
+        assert_eq!(newest(learning.policy.held_out.points()).unwrap().mean, 0.75);
         assert_eq!(
             (learning.policy.gap, learning.value.gap),
             (Some(0.25), Some(0.25))

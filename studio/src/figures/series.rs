@@ -64,11 +64,11 @@ impl Series {
     pub fn points(&self) -> &[Point] {
         &self.points
     }
+}
 
-    /// Newest point that is a number.
-    pub fn last(&self) -> Option<&Point> {
-        self.points.iter().rev().find(|point| point.mean.is_finite())
-    }
+/// Newest point of a curve that is a number.
+pub fn newest(points: &[Point]) -> Option<&Point> {
+    points.iter().rfind(|point| point.mean.is_finite())
 }
 
 impl Point {
@@ -126,7 +126,7 @@ mod tests {
         assert!(series.points().len() <= MOST, "{}", series.points().len());
         assert!(series.points().iter().any(|point| point.high == 100.0));
         assert!(series.points().iter().all(|point| point.low == 0.0));
-        let last = series.last().unwrap();
+        let last = newest(series.points()).unwrap();
         assert_eq!((last.x, last.at_ms, last.mean), (99_999.0, 99_999, 0.5));
     }
 
@@ -140,6 +140,6 @@ mod tests {
         assert_eq!(means, [1.0, 5.0]);
         series.push(3.0, 0, None);
         assert!(series.points()[2].mean.is_nan());
-        assert_eq!(series.last().unwrap().x, 2.0);
+        assert_eq!(newest(series.points()).unwrap().x, 2.0);
     }
 }

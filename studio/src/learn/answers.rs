@@ -30,7 +30,7 @@ use parking_lot::Mutex;
 use search::{Decision, Draws, GameKey, Purpose, Reuse, Root, Settings};
 use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
 
-use super::optimal::{solver_tests, states};
+use super::optimal::{Questions, solver_tests};
 use crate::run::{self, Kept, Run};
 
 /// Visits of the search on each position.
@@ -57,9 +57,6 @@ pub struct Answer {
     pub visits: u32,
     /// Decisions in the order of the probes; a sentence if the network cannot be used.
     pub decisions: Result<Vec<Decision>, String>,
-    /// Share of optimal moves that the network finds alone; `None` before its solver tests, and if the game has no solver.
-    pub optimal: Option<f64>,
-    is_tested: bool,
     at: Instant,
 }
 
@@ -69,7 +66,8 @@ pub struct Answers {
     run: Run,
     listed: tokio::sync::Mutex<Option<(Instant, Listed)>>,
     inner: Mutex<Inner>,
-    questions: OnceLock<Vec<SolverTest>>,
+    /// Empty until they are drawn.
+    questions: OnceLock<Questions>,
     networks: Mutex<Networks>,
 }
 
@@ -79,6 +77,8 @@ pub type Listed = Result<Arc<Vec<Kept>>, String>;
 #[derive(Debug, Default)]
 struct Inner {
     known: BTreeMap<Version, Arc<Answer>>,
+    /// Results of the solver tests: the share of optimal moves that the network finds alone; `None` if it cannot be used.
+    tested: BTreeMap<Version, Option<f64>>,
     /// Times of the last looks.
     looked: BTreeMap<Version, Instant>,
     is_working: bool,
@@ -184,46 +184,46 @@ impl Answers {
             let Some((checkpoint, task)) = next else {
                 return;
             };
-            let permit = runtime.block_on(searches.acquire());
-            let before = self.inner.lock().known.get(&checkpoint.version).cloned();
-            let answer = match (task, before) {
-                (Task::SolverTests, Some(before)) => Answer {
-                    optimal: self.share_of_optimal(checkpoint).ok().flatten(),
-                    is_tested: true,
-                    ..Answer::clone(&before)
-                },
-                (task, before) => {
-                    let visits = match task {
-                        Task::Search(visits) => visits,
-                        Task::SolverTests => GLANCE,
-                    };
+            let _permit = runtime.block_on(searches.acquire());
+            let version = checkpoint.version.clone();
+            match task {
+                Task::Search(visits) => {
                     let decisions = self.decide_probes(checkpoint, visits);
-                    Answer {
+                    let answer = Answer {
                         step: checkpoint.step,
                         visits,
                         decisions: decisions.map_err(|error| format!("{error:#}")),
-                        optimal: before.as_ref().and_then(|before| before.optimal),
-                        is_tested: before.is_some_and(|before| before.is_tested),
                         at: Instant::now(),
-                    }
+                    };
+                    self.inner.lock().known.insert(version, Arc::new(answer));
                 }
-            };
-            drop(permit);
-            let mut inner = self.inner.lock();
-            inner.known.insert(checkpoint.version.clone(), Arc::new(answer));
+                Task::SolverTests => {
+                    let share = self.share_of_optimal(checkpoint).ok().flatten();
+                    self.inner.lock().tested.insert(version, share);
+                }
+            }
         }
     }
 
     /// The solver tests; `None` before they are drawn.
     pub fn questions(&self) -> Option<&[SolverTest]> {
-        self.questions.get().map(Vec::as_slice)
+        self.questions.get().map(|(_, questions)| questions.as_slice())
+    }
+
+    /// Steps of the checkpoints that took the solver tests, in the order of training, each with its share of optimal moves.
+    pub fn optimal(&self) -> Vec<(u64, f64)> {
+        let inner = self.inner.lock();
+        let tested = inner.tested.iter();
+        tested
+            .filter_map(|(version, share)| Some((version.step(), (*share)?)))
+            .collect()
     }
 
     /// Share of optimal moves of a checkpoint's network alone; `None` if the game has no solver.
     fn share_of_optimal(&self, checkpoint: &Kept) -> anyhow::Result<Option<f64>> {
         let variant = variant(&self.run)?;
-        let questions = self.questions.get_or_init(|| solver_tests(&*variant));
-        let decisions = self.decide(checkpoint, &states(&*variant, questions), GLANCE)?;
+        let (states, questions) = self.questions.get_or_init(|| solver_tests(&*variant));
+        let decisions = self.decide(checkpoint, states, GLANCE)?;
         let right = decisions.iter().zip(questions).filter(|(decision, question)| {
             let moves = decision.actions.iter().zip(&decision.priors);
             let best = moves.max_by(|one, other| one.1.total_cmp(other.1));
@@ -296,14 +296,15 @@ impl Inner {
         if let Some((checkpoint, visits)) = search {
             return Some((checkpoint, Task::Search(visits)));
         }
-        let is_tested = |checkpoint: &Kept| {
+        let may_be_tested = |checkpoint: &Kept| {
             let known = self.known.get(&checkpoint.version);
-            known.is_none_or(|known| known.is_tested || known.decisions.is_err())
+            known.is_some_and(|known| known.decisions.is_ok())
+                && !self.tested.contains_key(&checkpoint.version)
         };
         let tested = looked().chain(milestones()).chain(kept.last());
         let next = tested
             .filter(|_| self.has_solver)
-            .find(|checkpoint| !is_tested(checkpoint));
+            .find(|checkpoint| may_be_tested(checkpoint));
         next.map(|checkpoint| (checkpoint, Task::SolverTests))
     }
 }
@@ -387,12 +388,14 @@ mod tests {
         let mut order = Vec::new();
         while let Some((checkpoint, task)) = inner.next(&kept) {
             order.push((checkpoint.step, task));
+            if task == Task::SolverTests {
+                inner.tested.insert(checkpoint.version.clone(), None);
+                continue;
+            }
             let answer = Answer {
                 step: checkpoint.step,
                 visits: VISITS,
                 decisions: Ok(Vec::new()),
-                optimal: None,
-                is_tested: task == Task::SolverTests,
                 at: Instant::now(),
             };
             inner.known.insert(checkpoint.version.clone(), Arc::new(answer));

@@ -176,7 +176,7 @@ impl Looked {
             .with("checkpoint", self.checkpoint(app))
             .with("milestones", self.milestones())
             .with("kept", self.list())
-            .with("optimal", self.optimal(app));
+            .with("optimal", Self::optimal(app));
         for (number, drawn) in self.drawn.iter().enumerate() {
             slots = slots
                 .with(format!("probe-{number}"), drawn.position.clone())
@@ -210,14 +210,10 @@ impl Looked {
     }
 
     /// Shares of optimal moves over training.
-    fn optimal(&self, app: &App) -> Markup {
-        let points: Vec<Point> = self
-            .answers
-            .values()
-            .filter_map(|answer| {
-                let percent = 100.0 * answer.optimal?;
-                Some(Point::single(answer.step as f64, percent))
-            })
+    fn optimal(app: &App) -> Markup {
+        let shares = app.answers.optimal().into_iter();
+        let points: Vec<Point> = shares
+            .map(|(step, share)| Point::single(step as f64, 100.0 * share))
             .collect();
         let random = app.answers.questions().map(at_random);
         html! {

@@ -14,28 +14,14 @@ const RANGE: usize = 16;
 /// Most positions that are drawn.
 const ATTEMPTS: u64 = 2_000;
 
-/// Positions of tests. One that the rules do not allow is left at its last legal action.
-pub fn states(variant: &dyn Variant, tests: &[SolverTest]) -> Vec<Box<dyn AnyState>> {
-    let Ok(start) = variant.start(None) else {
-        return Vec::new();
-    };
-    let after = |test: &SolverTest| {
-        let mut state = start.copy();
-        for &action in &test.actions {
-            if state.play(action).is_err() {
-                break;
-            }
-        }
-        state
-    };
-    tests.iter().map(after).collect()
-}
+/// Positions, and the test of each.
+pub type Questions = (Vec<Box<dyn AnyState>>, Vec<SolverTest>);
 
-/// Makes the tests of a game: [`POSITIONS`] positions, or none if the game has no solver. Takes a second or two.
-pub fn solver_tests(variant: &dyn Variant) -> Vec<SolverTest> {
+/// Makes the tests of a game: [`POSITIONS`] positions, each with its test, or none if the game has no solver. Takes a second or two.
+pub fn solver_tests(variant: &dyn Variant) -> Questions {
     let start = variant.start(None).ok();
     let Some(start) = start.filter(|start| start.game().has_solver) else {
-        return Vec::new();
+        return Default::default();
     };
     let drawn = (0..ATTEMPTS).filter_map(|number| {
         let key = GameKey {
@@ -44,9 +30,9 @@ pub fn solver_tests(variant: &dyn Variant) -> Vec<SolverTest> {
         };
         let mut draws = Draws::new(key, 0, Purpose::Opening);
         let moves = LEAST + draws.below(RANGE);
-        Some(SolverTest::draw(&*start, &mut draws, moves)?.1)
+        SolverTest::draw(&*start, &mut draws, moves)
     });
-    drawn.take(POSITIONS).collect()
+    drawn.take(POSITIONS).unzip()
 }
 
 /// Share of the optimal moves that random moves find.
@@ -63,7 +49,7 @@ mod tests {
 
     fn tests_of(game: &str) -> Vec<SolverTest> {
         let game = registry::find(game).unwrap();
-        solver_tests(&*game.variant(&game.rules(), None).unwrap())
+        solver_tests(&*game.variant(&game.rules(), None).unwrap()).1
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Parts of the overview: status, losses, strength, problems, machine, newest game, events.
 
 use arena::{matches::ClassStanding, rating::Outcome, statistics::Rating};
+use checkpoints::Version;
 use games::registry;
 use maud::{Markup, html};
 
@@ -255,17 +256,11 @@ pub fn events(state: &State) -> Markup {
 
 /// A line of an event, in which the versions of checkpoints are their steps.
 fn said(line: &str) -> Markup {
-    let is_version = |word: &str| {
-        let parts = word.split_once('-');
-        parts.is_some_and(|(step, digest)| {
-            step.len() == 12 && digest.len() == 8 && step.bytes().all(|byte| byte.is_ascii_digit())
-        })
-    };
     html! {
         span title=(line) {
             @for word in line.split_inclusive([' ', ':']) {
                 @let bare = word.trim_end_matches([' ', ':']);
-                @if is_version(bare) { (version(bare)) (word.get(bare.len()..).unwrap_or_default()) } @else { (word) }
+                @if bare.parse::<Version>().is_ok() { (version(bare)) (word.get(bare.len()..).unwrap_or_default()) } @else { (word) }
             }
         }
     }

@@ -10,12 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arena::players::{spec::Kind, thinker::Thinker};
+use arena::players::{spec, thinker::Thinker};
 use games::{Action, FirstValue, MoverValue, Player, erased::AnyState};
 use search::{Decision, Reuse, Settings};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::table::{Inner, Job, Table};
+use super::table::{Job, Kind, Table};
 
 /// Visits between two returns of the permit.
 const SLICE: u32 = 100;
@@ -95,14 +95,21 @@ impl Analysis {
 }
 
 impl Table {
-    /// Lets the computer play until a person is to act or the game is over.
-    pub(super) fn let_opponent_play(self: Arc<Self>, job: &Job) {
-        if let Err(error) = self.opponent_plays(job) {
-            self.fail(job, &error, |inner| &mut inner.opponent_job);
-        }
+    /// Makes a search of the position that is shown after `at` actions. The opponent's search is of the newest position.
+    pub(super) fn search(self: Arc<Self>, kind: Kind, job: &Job, state: &dyn AnyState, at: u64) {
+        let ended = match kind {
+            Kind::Opponent => self.let_opponent_play(job),
+            Kind::Analysis => self.analyse(job, state, at),
+            Kind::Exact => {
+                self.solve(job, state);
+                Ok(())
+            }
+        };
+        self.ended(kind, job, ended);
     }
 
-    fn opponent_plays(self: &Arc<Self>, job: &Job) -> anyhow::Result<()> {
+    /// Lets the computer play until a person is to act or the game is over.
+    fn let_opponent_play(self: &Arc<Self>, job: &Job) -> anyhow::Result<()> {
         let player = self.tables.player(self.game(), &self.seats.opponent)?;
         let (begin, actions) = {
             let inner = self.inner.lock();
@@ -110,7 +117,7 @@ impl Table {
         };
         let mut solo = player.solo(&*begin, self.key(0))?;
         let permits = match self.seats.opponent.kind {
-            Kind::Perfect => &self.tables.solving,
+            spec::Kind::Perfect => &self.tables.solving,
             _ => &self.tables.searches,
         };
         for action in actions {
@@ -138,18 +145,15 @@ impl Table {
             solo.play(action)?;
             {
                 let inner = &mut *self.inner.lock();
-                if !is_current(inner.opponent_job.as_ref(), job) {
+                if !inner.is_current(Kind::Opponent, job) {
                     return Ok(());
                 }
                 inner.course.play(action)?;
                 inner.at = inner.course.actions().len();
                 inner.last_value = answer;
-                let continues = self.is_computers(inner.course.state());
-                if !continues {
-                    inner.opponent_job = None;
-                }
+                // Stops this search if a person is to act.
                 self.moved(inner);
-                if !continues {
+                if !inner.is_current(Kind::Opponent, job) {
                     return Ok(());
                 }
             }
@@ -160,13 +164,7 @@ impl Table {
     }
 
     /// Analyses a position.
-    pub(super) fn analyse(self: Arc<Self>, job: &Job, state: &dyn AnyState, number: u64) {
-        if let Err(error) = self.analyses(job, state, number) {
-            self.fail(job, &error, |inner| &mut inner.analysis_job);
-        }
-    }
-
-    fn analyses(self: &Arc<Self>, job: &Job, state: &dyn AnyState, number: u64) -> anyhow::Result<()> {
+    fn analyse(&self, job: &Job, state: &dyn AnyState, number: u64) -> anyhow::Result<()> {
         let player = self.tables.player(self.game(), &self.seats.advisor)?;
         let (settings, searches) = player.searches(1)?;
         let settings = Settings {
@@ -214,53 +212,31 @@ impl Table {
         });
         analysis.is_complete = is_done;
         let inner = &mut *self.inner.lock();
-        if is_current(inner.analysis_job.as_ref(), job) {
+        if inner.is_current(Kind::Analysis, job) {
             inner.analysis = Some(analysis);
-            if is_done {
-                inner.analysis_job = None;
-            }
             self.notify();
         }
     }
 
     /// Finds exact values of the actions of a position.
-    pub(super) fn solve(self: Arc<Self>, job: &Job, state: &dyn AnyState) {
+    fn solve(&self, job: &Job, state: &dyn AnyState) {
         let _permit = self.permit(&self.tables.solving);
         if job.load(Ordering::Relaxed) {
             return;
         }
         state.solve_actions(job, &mut |action, value| {
             let inner = &mut *self.inner.lock();
-            if is_current(inner.exact_job.as_ref(), job) {
+            if inner.is_current(Kind::Exact, job) {
                 inner.exact.push((action, value));
                 self.notify();
             }
         });
-        let inner = &mut *self.inner.lock();
-        if is_current(inner.exact_job.as_ref(), job) {
-            inner.exact_job = None;
-        }
     }
 
     /// Waits for a permit. `None` if the table is closed, which no search outlives.
     fn permit<'a>(&self, permits: &'a Arc<Semaphore>) -> Option<SemaphorePermit<'a>> {
         self.runtime.block_on(permits.acquire()).ok()
     }
-
-    fn fail(&self, job: &Job, error: &anyhow::Error, slot: impl Fn(&mut Inner) -> &mut Option<Job>) {
-        let inner = &mut *self.inner.lock();
-        if is_current(slot(inner).as_ref(), job) {
-            *slot(inner) = None;
-            inner.trouble = Some(format!("{error:#}"));
-            inner.is_analysing = false;
-            inner.hint = 0;
-            self.notify();
-        }
-    }
-}
-
-fn is_current(held: Option<&Job>, job: &Job) -> bool {
-    held.is_some_and(|held| Arc::ptr_eq(held, job))
 }
 
 /// Waits until a turn has been shown for long enough, or the search is to stop.

@@ -141,23 +141,21 @@ pub async fn open_table(tables: &Arc<Tables>, new: NewGame) -> Result<String, Fa
     let known = opponents::opponents(tables, game).await;
     let chosen = match &new.opponent {
         None => known.first(),
-        Some(id) => known.iter().find(|opponent| opponent.id == *id),
+        Some(id) => known.iter().find(|opponent| opponent.written == *id),
     };
     let missing = || {
         let wanted = new.opponent.as_deref().unwrap_or_default();
         Failure::BadRequest(format!("There is no opponent `{wanted}` for this game."))
     };
     let chosen = chosen.ok_or_else(missing)?;
-    let advisor = match chosen.searches {
-        true => Some(chosen),
-        false => known.iter().find(|opponent| opponent.searches),
-    };
+    let mut advisors = std::iter::once(chosen).chain(&known);
+    let advisor = advisors.find(|player| opponents::searches(player));
     let seed = new.seed.unwrap_or_else(rand::random);
     let begin = start(game, new.start.as_deref(), new.level, seed)?;
     let seats = Seats {
         people: people(game, &new.side)?,
-        opponent: chosen.spec(new.visits)?,
-        advisor: advisor.unwrap_or(chosen).spec(new.visits)?,
+        opponent: opponents::with_visits(chosen, new.visits)?,
+        advisor: opponents::with_visits(advisor.unwrap_or(chosen), new.visits)?,
         seed,
     };
     // A drawn problem is kept as text, so that its record tells it.

@@ -21,54 +21,43 @@ use crate::{
 /// Most checkpoints that are listed; the newest ones.
 const MOST: usize = 200;
 
-/// An opponent that can be chosen.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Opponent {
-    /// Id in requests.
-    pub id: String,
-    /// Name for people.
-    pub name: String,
-    /// True if the opponent searches, so that it takes a number of visits.
-    pub searches: bool,
-    kind: Kind,
-}
-
-impl Opponent {
-    fn new(id: &str, name: impl Into<String>, kind: Kind) -> Self {
-        Self {
-            id: id.into(),
-            name: name.into(),
-            searches: matches!(kind, Kind::Model(..) | Kind::Uct(_)),
-            kind,
-        }
-    }
-
-    fn model(id: &str, name: impl Into<String>, model: ModelName) -> Self {
-        Self::new(id, name, Kind::Model(model, SearchSpec::default()))
-    }
-
-    /// Specification of the player, with `visits` for each decision if it searches.
-    ///
-    /// # Errors
-    /// [`Failure::BadRequest`] if the number of visits is out of range.
-    pub fn spec(&self, visits: u32) -> Result<Spec, Failure> {
-        let search =
-            || SearchSpec::with_visits(visits).map_err(|error| Failure::BadRequest(error.to_string()));
-        let kind = match &self.kind {
-            Kind::Model(name, _) => Kind::Model(name.clone(), search()?),
-            Kind::Uct(_) => Kind::Uct(search()?),
-            other => other.clone(),
-        };
-        Ok(Spec {
-            name: self.name.clone(),
-            written: self.id.clone(),
-            kind,
-        })
+/// An opponent that a request calls `id`, and a person `name`.
+fn opponent(id: &str, name: impl Into<String>, kind: Kind) -> Spec {
+    Spec {
+        name: name.into(),
+        written: id.into(),
+        kind,
     }
 }
 
-/// Opponents for a game, the usual one first.
-pub async fn opponents(tables: &Tables, game: &AnyGame) -> Vec<Opponent> {
+fn model(id: &str, name: impl Into<String>, model: ModelName) -> Spec {
+    opponent(id, name, Kind::Model(model, SearchSpec::default()))
+}
+
+/// True if a player searches, so that it takes a number of visits.
+pub fn searches(player: &Spec) -> bool {
+    matches!(player.kind, Kind::Model(..) | Kind::Uct(_))
+}
+
+/// The player with `visits` for each decision, if it searches.
+///
+/// # Errors
+/// [`Failure::BadRequest`] if the number of visits is out of range.
+pub fn with_visits(player: &Spec, visits: u32) -> Result<Spec, Failure> {
+    let search = || SearchSpec::with_visits(visits).map_err(|error| Failure::BadRequest(error.to_string()));
+    let kind = match &player.kind {
+        Kind::Model(name, _) => Kind::Model(name.clone(), search()?),
+        Kind::Uct(_) => Kind::Uct(search()?),
+        other => other.clone(),
+    };
+    Ok(Spec {
+        kind,
+        ..player.clone()
+    })
+}
+
+/// Opponents for a game, the usual one first. The text of each is its id in requests.
+pub async fn opponents(tables: &Tables, game: &AnyGame) -> Vec<Spec> {
     let mut found = Vec::new();
     let run = tables.run.as_ref();
     if let Some(run) = run.filter(|run| run.config.game.name == game.name) {
@@ -81,37 +70,37 @@ pub async fn opponents(tables: &Tables, game: &AnyGame) -> Vec<Opponent> {
                 Level::Medium => ("shipped-medium", "Minuet, medium"),
                 Level::Beginner => ("shipped-beginner", "Minuet, beginner"),
             };
-            found.push(Opponent::model(id, name, ModelName::Shipped(game.name, level)));
+            found.push(model(id, name, ModelName::Shipped(game.name, level)));
         }
     }
-    found.push(Opponent::new(
+    found.push(opponent(
         "uct",
         "search without a network",
         Kind::Uct(SearchSpec::default()),
     ));
     if game.has_solver {
-        found.push(Opponent::new("perfect", "perfect play", Kind::Perfect));
+        found.push(opponent("perfect", "perfect play", Kind::Perfect));
     }
-    found.push(Opponent::new("random", "random moves", Kind::Random));
+    found.push(opponent("random", "random moves", Kind::Random));
     found
 }
 
 /// Checkpoints of a run, newest first, and the network that its inference server serves while the run is at work.
-async fn of_run(run: &Run) -> Vec<Opponent> {
+async fn of_run(run: &Run) -> Vec<Spec> {
     let kept = kept(run).await.unwrap_or_default();
     let newest_first = kept.iter().rev().take(MOST);
-    let mut found: Vec<Opponent> = newest_first
-        .map(|kept| Opponent::model(kept.version.as_str(), kept.name(), kept.model(run)))
+    let mut found: Vec<Spec> = newest_first
+        .map(|kept| model(kept.version.as_str(), kept.name(), kept.model(run)))
         .collect();
     if let Some(addresses) = launcher::run::addresses::Addresses::of_running(&run.folder) {
-        let model = ModelName::Server {
+        let served = ModelName::Server {
             address: format!("http://{}", addresses.inference),
             model: None,
         };
-        found.push(Opponent::model(
+        found.push(model(
             "server",
             "the newest, by the run's inference server",
-            model,
+            served,
         ));
     }
     found

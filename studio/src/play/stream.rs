@@ -86,13 +86,11 @@ impl Open {
             let is_first = self.sent.is_none();
             let before = self.sent.get_or_insert_default();
             let html = shown.html.since(&before.html);
-            let rest = |shown: &Shown| (shown.offers.clone(), shown.at, shown.analysing, shown.paused);
-            let is_changed = is_first || rest(&shown) != rest(before);
+            let is_changed = is_first || (&shown.offers, &shown.flags) != (&before.offers, &before.flags);
             if html.is_empty() && !is_changed {
                 continue;
             }
-            let flags = json!({ "at": shown.at, "analysing": shown.analysing, "paused": shown.paused });
-            let mut event = json!({ "slots": html, "flags": flags });
+            let mut event = json!({ "slots": html, "flags": shown.flags });
             if is_changed {
                 event["offers"] = json!(shown.offers);
             }

@@ -88,12 +88,8 @@ pub struct Shown {
     pub html: Slots,
     /// Legal moves.
     pub offers: Vec<Offer>,
-    /// Number of actions before the position that is shown.
-    pub at: usize,
-    /// True if the position is analysed.
-    pub analysing: bool,
-    /// True if the computer waits.
-    pub paused: bool,
+    /// Number of actions before the position that is shown, whether it is analysed, and whether the computer waits, as JSON.
+    pub flags: serde_json::Value,
 }
 
 /// Guard of one watcher.
@@ -118,6 +114,14 @@ pub struct Table {
 /// Flag that stops one search. The search is current while the table holds its flag.
 pub(super) type Job = Arc<AtomicBool>;
 
+/// Kind of a search. A table has at most one of each kind at work, whose flag is in [`Inner::jobs`].
+#[derive(Clone, Copy)]
+pub(super) enum Kind {
+    Opponent,
+    Analysis,
+    Exact,
+}
+
 /// The changing part of a table.
 pub(super) struct Inner {
     pub course: Course,
@@ -135,9 +139,8 @@ pub(super) struct Inner {
     /// Evaluation of the opponent's last search: value for the first player, and its visits.
     pub last_value: Option<(f32, u32)>,
     pub trouble: Option<String>,
-    pub opponent_job: Option<Job>,
-    pub analysis_job: Option<Job>,
-    pub exact_job: Option<Job>,
+    /// Flag of the present search of each [`Kind`].
+    jobs: [Option<Job>; 3],
     watchers: usize,
     unwatched_since: Instant,
     is_closed: bool,
@@ -167,13 +170,27 @@ impl Inner {
         self.exact.len() < legal.len()
     }
 
+    /// True if a search of this kind is at work.
+    pub fn is_at_work(&self, kind: Kind) -> bool {
+        self.jobs[kind as usize].is_some()
+    }
+
+    /// True if a search has not been stopped or replaced.
+    pub fn is_current(&self, kind: Kind, job: &Job) -> bool {
+        let held = self.jobs[kind as usize].as_ref();
+        held.is_some_and(|held| Arc::ptr_eq(held, job))
+    }
+
+    /// Tells a search to stop. Its result will not count.
+    pub fn stop(&mut self, kind: Kind) {
+        if let Some(job) = self.jobs[kind as usize].take() {
+            job.store(true, Ordering::Relaxed);
+        }
+    }
+
     fn stop_all(&mut self) {
-        for job in [
-            &mut self.opponent_job,
-            &mut self.analysis_job,
-            &mut self.exact_job,
-        ] {
-            stop(job);
+        for kind in [Kind::Opponent, Kind::Analysis, Kind::Exact] {
+            self.stop(kind);
         }
     }
 }
@@ -201,9 +218,7 @@ impl Table {
                 exact: Vec::new(),
                 last_value: None,
                 trouble: None,
-                opponent_job: None,
-                analysis_job: None,
-                exact_job: None,
+                jobs: [None, None, None],
                 watchers: 0,
                 unwatched_since: Instant::now(),
                 is_closed: false,
@@ -247,8 +262,8 @@ impl Table {
 
     /// Forgets what belonged to another position, and starts the searches of this one.
     pub(super) fn moved(self: &Arc<Self>, inner: &mut Inner) {
-        stop(&mut inner.analysis_job);
-        stop(&mut inner.exact_job);
+        inner.stop(Kind::Analysis);
+        inner.stop(Kind::Exact);
         inner.analysis = None;
         inner.exact.clear();
         inner.hint = 0;
@@ -259,36 +274,51 @@ impl Table {
     fn wake(self: &Arc<Self>, inner: &mut Inner) {
         let may_search = !inner.is_closed && inner.watchers > 0;
         let computers_turn = self.is_computers(inner.course.state()) && inner.is_at_end() && !inner.is_paused;
-        if !(may_search && computers_turn && inner.trouble.is_none()) {
-            stop(&mut inner.opponent_job);
-        } else if inner.opponent_job.is_none() {
-            let job = begin(&mut inner.opponent_job);
-            let table = Arc::clone(self);
-            self.runtime.spawn_blocking(move || table.let_opponent_play(&job));
-        }
+        let is_due = may_search && computers_turn && inner.trouble.is_none();
+        self.wake_one(inner, Kind::Opponent, is_due, true);
+
         let wanted = self.wanted_visits(inner);
         let is_running = inner.shown().outcome().is_none();
-        if !(may_search && wanted > 0 && is_running) {
-            stop(&mut inner.analysis_job);
-        } else if inner.analysis_job.is_none() && inner.lacks(wanted) {
-            let job = begin(&mut inner.analysis_job);
-            let table = Arc::clone(self);
-            let state = inner.shown();
-            let number = inner.at as u64;
-            self.runtime
-                .spawn_blocking(move || table.analyse(&job, &*state, number));
-        }
-        if !(may_search && inner.is_analysing && self.game().has_solver && is_running) {
-            stop(&mut inner.exact_job);
-        } else if inner.exact_job.is_none() && inner.lacks_exact_values() {
+        let (is_due, lacks) = (may_search && wanted > 0 && is_running, inner.lacks(wanted));
+        self.wake_one(inner, Kind::Analysis, is_due, lacks);
+
+        let is_due = may_search && inner.is_analysing && self.game().has_solver && is_running;
+        let lacks = is_due && inner.lacks_exact_values();
+        if self.wake_one(inner, Kind::Exact, is_due, lacks) {
             // The solver begins with the first action again.
             inner.exact.clear();
-            let job = begin(&mut inner.exact_job);
-            let table = Arc::clone(self);
-            let state = inner.shown();
-            self.runtime.spawn_blocking(move || table.solve(&job, &*state));
         }
         self.notify();
+    }
+
+    /// Stops a search that is not due. Starts one that is due and has something to find, unless it is at work; returns true then.
+    fn wake_one(self: &Arc<Self>, inner: &mut Inner, kind: Kind, is_due: bool, lacks: bool) -> bool {
+        if !is_due {
+            inner.stop(kind);
+        }
+        let starts = is_due && lacks && !inner.is_at_work(kind);
+        if starts {
+            let (table, job) = (Arc::clone(self), Job::default());
+            inner.jobs[kind as usize] = Some(Arc::clone(&job));
+            let (state, at) = (inner.shown(), inner.at as u64);
+            self.runtime
+                .spawn_blocking(move || table.search(kind, &job, &*state, at));
+        }
+        starts
+    }
+
+    /// Notes the end of a search, unless another one has taken its place.
+    pub(super) fn ended(&self, kind: Kind, job: &Job, ended: anyhow::Result<()>) {
+        let inner = &mut *self.inner.lock();
+        if inner.is_current(kind, job) {
+            inner.stop(kind);
+            if let Err(error) = ended {
+                inner.trouble = Some(format!("{error:#}"));
+                inner.is_analysing = false;
+                inner.hint = 0;
+                self.notify();
+            }
+        }
     }
 
     /// Visits that the analysis of the position should have.
@@ -317,7 +347,7 @@ impl Table {
         }
         inner.course = after;
         inner.at = inner.course.actions().len();
-        stop(&mut inner.opponent_job);
+        inner.stop(Kind::Opponent);
         self.moved(inner);
         Ok(())
     }
@@ -330,7 +360,7 @@ impl Table {
         inner.at = inner.course.actions().len();
         inner.last_value = None;
         inner.is_paused = self.seats.people.is_empty();
-        stop(&mut inner.opponent_job);
+        inner.stop(Kind::Opponent);
         self.moved(inner);
         Ok(())
     }
@@ -384,7 +414,7 @@ impl Table {
             Command::Analyse { on } => {
                 inner.is_analysing = on;
                 // A search for a hint has another limit.
-                stop(&mut inner.analysis_job);
+                inner.stop(Kind::Analysis);
                 self.wake(inner);
             }
             Command::Pause { on } => {
@@ -496,20 +526,9 @@ fn game_is_over() -> Failure {
     Failure::BadRequest("The game is over.".into())
 }
 
-fn begin(slot: &mut Option<Job>) -> Job {
-    Arc::clone(slot.insert(Job::default()))
-}
-
-/// Tells a search to stop. Its result will not count.
-fn stop(slot: &mut Option<Job>) {
-    if let Some(job) = slot.take() {
-        job.store(true, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use arena::players::spec::{Kind, SearchSpec};
+    use arena::players::spec::{self, SearchSpec};
     use games::Player;
 
     use super::*;
@@ -524,7 +543,7 @@ mod tests {
         let uct = arena::Spec {
             name: "uct".into(),
             written: "uct".into(),
-            kind: Kind::Uct(SearchSpec::default()),
+            kind: spec::Kind::Uct(SearchSpec::default()),
         };
         let seats = Seats {
             people: vec![Player::First, Player::Second],
@@ -537,12 +556,12 @@ mod tests {
         for (known, starts) in [(0, true), (3, true), (7, false)] {
             {
                 let inner = &mut *table.inner.lock();
-                stop(&mut inner.exact_job);
+                inner.stop(Kind::Exact);
                 inner.exact = (0..known).map(|column| (column, 0)).collect();
             }
             Arc::clone(&table).execute(Command::Analyse { on: true }).unwrap();
             let inner = table.inner.lock();
-            assert_eq!(inner.exact_job.is_some(), starts, "{known} values are known");
+            assert_eq!(inner.is_at_work(Kind::Exact), starts, "{known} values are known");
             assert_eq!(inner.exact.is_empty(), starts, "{known} values are known");
         }
         table.close();

@@ -6,11 +6,12 @@ use games::{
     scene::Scene,
 };
 use maud::{Markup, html};
+use serde_json::json;
 
 use super::{
     jobs::Analysis,
     offers::{Offer, offers},
-    table::{Inner, Shown, Table},
+    table::{Inner, Kind, Shown, Table},
 };
 use crate::{
     board::{self, Figures, View, share},
@@ -46,9 +47,7 @@ pub(super) fn shown(table: &Table, inner: &Inner, view: View) -> Shown {
     Shown {
         html,
         offers,
-        at: inner.at,
-        analysing: inner.is_analysing,
-        paused: inner.is_paused,
+        flags: json!({ "at": inner.at, "analysing": inner.is_analysing, "paused": inner.is_paused }),
     }
 }
 
@@ -79,7 +78,7 @@ fn status(table: &Table, inner: &Inner, state: &dyn AnyState, remark: &str) -> M
             }
             @if let Some(result) = state.result_text() {
                 b { (result) }
-            } @else if inner.opponent_job.is_some() {
+            } @else if inner.is_at_work(Kind::Opponent) {
                 (by(table, mover)) " is thinking."
             } @else if table.is_computers(state) && inner.is_at_end() {
                 @if inner.is_paused { (opponent) " waits: Continue." } @else { (opponent) " is about to play." }

@@ -18,8 +18,10 @@ use super::{gate::Gate, hosts::Hosts};
 #[derive(Clone, Debug)]
 pub struct Door {
     policy: ConnectionPolicy,
-    hosts: Hosts,
-    gate: Option<Gate>,
+    /// Names by which the studio may be asked.
+    pub hosts: Hosts,
+    /// The check of tokens; `None` where everybody may do everything.
+    pub gate: Option<Gate>,
 }
 
 impl Door {
@@ -32,7 +34,7 @@ impl Door {
         if address.ip().to_canonical().is_loopback() {
             return Ok(Self {
                 policy: ConnectionPolicy::of_pages(&SecurityConfig::default())?,
-                hosts: Hosts::local(names),
+                hosts: Hosts::new(names, false),
                 gate: None,
             });
         }
@@ -46,19 +48,9 @@ impl Door {
         })?;
         Ok(Self {
             gate: Some(Gate::new(tokens.clone(), policy.has_tls(), address.port())),
-            hosts: Hosts::anywhere(names),
+            hosts: Hosts::new(names, true),
             policy,
         })
-    }
-
-    /// The check of tokens; `None` where everybody may do everything.
-    pub fn gate(&self) -> Option<&Gate> {
-        self.gate.as_ref()
-    }
-
-    /// Names by which the studio may be asked.
-    pub fn hosts(&self) -> &Hosts {
-        &self.hosts
     }
 
     /// Scheme of the studio's address: `https` or `http`.

@@ -18,19 +18,11 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// The names of this machine, and these names.
-    pub fn local(names: &[String]) -> Self {
+    /// The names of this machine, and these names; and every address in digits, if `takes_addresses`.
+    pub fn new(names: &[String], takes_addresses: bool) -> Self {
         Self {
             names: names.into(),
-            takes_addresses: false,
-        }
-    }
-
-    /// The names of this machine, these names, and every address in digits.
-    pub fn anywhere(names: &[String]) -> Self {
-        Self {
-            names: names.into(),
-            takes_addresses: true,
+            takes_addresses,
         }
     }
 
@@ -105,7 +97,7 @@ mod tests {
 
     #[test]
     fn only_names_of_this_machine_are_known() {
-        let hosts = Hosts::local(&[]);
+        let hosts = Hosts::new(&[], false);
         for host in [
             "localhost",
             "LOCALHOST:7070",
@@ -133,7 +125,7 @@ mod tests {
 
     #[test]
     fn beyond_this_machine_given_names_and_addresses_are_known() {
-        let hosts = Hosts::anywhere(&["studio.example.org".into()]);
+        let hosts = Hosts::new(&["studio.example.org".into()], true);
         for host in [
             "studio.example.org",
             "Studio.example.org:7070",
