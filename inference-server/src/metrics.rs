@@ -2,10 +2,7 @@
 
 use std::time::Duration;
 
-use metrics::{
-    Counter, Gauge, Histogram, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge,
-    histogram,
-};
+use metrics::{Counter, counter, describe_counter, describe_gauge, gauge};
 use network::model::ModelInfo;
 use tonic::Code;
 
@@ -25,108 +22,76 @@ const REFUSED: &str = "minuet_inference_refused_total";
 const CACHE_POSITIONS: &str = "minuet_inference_cache_positions_total";
 const PROVIDER: &str = "minuet_inference_provider_info";
 
-/// Writes the struct of all metrics from one table: help text, field, kind, name and unit of each.
-macro_rules! metrics {
-    ($(#[doc = $help:literal] $field:ident: $kind:ident = $name:literal, $unit:ident;)+) => {
-        /// Handles of all metrics.
-        #[derive(Debug)]
-        pub struct Metrics {
-            $(#[doc = $help] pub(crate) $field: $kind,)+
-            pub(crate) exact_cache_use: CacheUse,
-            /// Models that are served.
-            pub(crate) loads: Counter,
-            /// Models that could not be loaded.
-            pub(crate) load_failures: Counter,
-        }
-
-        impl Metrics {
-            /// Describes and registers every metric with the installed recorder.
-            pub fn new() -> Self {
-                describe_labelled();
-                Self {
-                    $($field: metrics!(@$kind, $name, Unit::$unit, $help.trim()),)+
-                    exact_cache_use: CacheUse::new("by version"),
-                    loads: counter!(LOADS, "result" => "served"),
-                    load_failures: counter!(LOADS, "result" => "refused"),
-                }
-            }
-        }
-    };
-    (@Counter, $name:literal, $unit:expr, $help:expr) => {{
-        describe_counter!($name, $unit, $help);
-        counter!($name)
-    }};
-    (@Gauge, $name:literal, $unit:expr, $help:expr) => {{
-        describe_gauge!($name, $unit, $help);
-        gauge!($name)
-    }};
-    (@Histogram, $name:literal, $unit:expr, $help:expr) => {{
-        describe_histogram!($name, $unit, $help);
-        histogram!($name)
-    }};
-}
-
-metrics! {
-    /// Requests answered.
-    requests: Counter = "minuet_inference_requests_total", Count;
-    /// Positions of requests answered.
-    positions: Counter = "minuet_inference_positions_total", Count;
-    /// Requests dropped because their clients had gone.
-    cancelled: Counter = "minuet_inference_cancelled_total", Count;
-    /// Memory of large requests whose answers have not been read.
-    unread: Gauge = "minuet_inference_unread_bytes", Bytes;
-    /// Evaluations in the cache.
-    cache_entries: Gauge = "minuet_inference_cache_entries", Count;
-    /// Requests for which the model gave infinities or NaN.
-    not_finite: Counter = "minuet_inference_not_finite_total", Count;
-    /// Batches that the device did not compute.
-    device_failures: Counter = "minuet_inference_device_failures_total", Count;
-    /// Positions that wait for the device.
-    waiting: Gauge = "minuet_inference_queue_positions", Count;
-    /// Time that a request waited for the device.
-    queue_seconds: Histogram = "minuet_inference_queue_seconds", Seconds;
-    /// Batches executed.
-    batches: Counter = "minuet_inference_batches_total", Count;
-    /// Positions in executed batches, padding not counted.
-    batch_positions: Counter = "minuet_inference_batch_positions_total", Count;
-    /// Places in executed batches, padding counted.
-    batch_slots: Counter = "minuet_inference_batch_slots_total", Count;
-    /// Time of the device that a batch took: the time in which a thread computed it, divided by the number of threads.
-    device_seconds: Histogram = "minuet_inference_device_seconds", Seconds;
-    /// Streams that are open.
-    streams: Gauge = "minuet_inference_streams", Count;
-    /// Training step of the default model.
-    step: Gauge = "minuet_inference_model_step", Count;
-    /// When the default model was published, since the Unix epoch.
-    published: Gauge = "minuet_inference_model_published_timestamp_seconds", Seconds;
-}
-
-/// Describes the metrics with labels.
-fn describe_labelled() {
-    for (name, help) in [
-        (
-            REFUSED,
-            "Requests refused, by the gRPC status code that they were answered with.",
-        ),
-        (LOADS, "Models loaded, by the result."),
-        (
-            CACHE_POSITIONS,
-            "Positions looked up in the cache, by the name in the request and the result.",
-        ),
-    ] {
-        describe_counter!(name, Unit::Count, help);
-    }
-    describe_gauge!(
-        PROVIDER,
-        Unit::Count,
-        "1 for the provider that runs the default model."
-    );
-    for code in REFUSALS {
-        refused(code).increment(0);
+service::metrics_table! {
+    /// Handles of the metrics without labels.
+    pub struct Metrics {
+        /// Requests answered.
+        requests: "minuet_inference_requests_total", counter;
+        /// Positions of requests answered.
+        positions: "minuet_inference_positions_total", counter;
+        /// Requests dropped because their clients had gone.
+        cancelled: "minuet_inference_cancelled_total", counter;
+        /// Memory of large requests whose answers have not been read.
+        unread: "minuet_inference_unread_bytes", gauge;
+        /// Evaluations in the cache.
+        cache_entries: "minuet_inference_cache_entries", gauge;
+        /// Requests for which the model gave infinities or NaN.
+        not_finite: "minuet_inference_not_finite_total", counter;
+        /// Batches that the device did not compute.
+        device_failures: "minuet_inference_device_failures_total", counter;
+        /// Positions that wait for the device.
+        waiting: "minuet_inference_queue_positions", gauge;
+        /// Time that a request waited for the device.
+        queue_seconds: "minuet_inference_queue_seconds", seconds;
+        /// Batches executed.
+        batches: "minuet_inference_batches_total", counter;
+        /// Positions in executed batches, padding not counted.
+        batch_positions: "minuet_inference_batch_positions_total", counter;
+        /// Places in executed batches, padding counted.
+        batch_slots: "minuet_inference_batch_slots_total", counter;
+        /// Time of the device that a batch took: the time in which a thread computed it, divided by the number of threads.
+        device_seconds: "minuet_inference_device_seconds", seconds;
+        /// Streams that are open.
+        streams: "minuet_inference_streams", gauge;
+        /// Training step of the default model.
+        step: "minuet_inference_model_step", gauge;
+        /// When the default model was published, since the Unix epoch.
+        published: "minuet_inference_model_published_timestamp_seconds", gauge;
     }
 }
 
 impl Metrics {
+    /// Describes and registers every metric with the installed recorder.
+    pub fn new() -> Self {
+        for (name, help) in [
+            (
+                REFUSED,
+                "Requests refused, by the gRPC status code that they were answered with.",
+            ),
+            (LOADS, "Models loaded, by the result."),
+            (
+                CACHE_POSITIONS,
+                "Positions looked up in the cache, by the name in the request and the result.",
+            ),
+        ] {
+            describe_counter!(name, help);
+        }
+        describe_gauge!(PROVIDER, "1 for the provider that runs the default model.");
+        for result in ["served", "refused"] {
+            counter!(LOADS, "result" => result).increment(0);
+        }
+        for code in REFUSALS {
+            refused(code).increment(0);
+        }
+        Self::registered()
+    }
+
+    /// Records an attempt to load a model.
+    pub(crate) fn loaded(&self, is_served: bool) {
+        let result = if is_served { "served" } else { "refused" };
+        counter!(LOADS, "result" => result).increment(1);
+    }
+
     /// Records an answered request of `positions` positions.
     pub(crate) fn answered(&self, positions: usize) {
         self.requests.increment(1);

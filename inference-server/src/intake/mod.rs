@@ -31,7 +31,7 @@ use crate::{
         batcher::Batcher,
         job::{EvaluationResult, Job, ReplyTo},
     },
-    metrics::Metrics,
+    metrics::{CacheUse, Metrics},
     models::table::Models,
 };
 use memory::{FREE_BYTES, MemoryCharge, MemoryLimits};
@@ -60,6 +60,8 @@ pub struct Intake {
     pub metrics: Arc<Metrics>,
     /// Cancelled when the process shuts down. New requests are refused from then on.
     pub shutdown: CancellationToken,
+    /// Use of the cache by requests that name a version.
+    cache_use: CacheUse,
     hasher: RandomState,
 }
 
@@ -81,6 +83,7 @@ impl Intake {
             cache,
             metrics,
             shutdown,
+            cache_use: CacheUse::new("by version"),
             hasher: RandomState::new(),
         })
     }
@@ -145,9 +148,7 @@ impl Intake {
         let mut job = Job::new(model, request, caller, reply_to);
         if let Some(cache) = &self.cache {
             let (hits, misses) = job.look_up(cache);
-            let cache_use = job
-                .slot()
-                .map_or(&self.metrics.exact_cache_use, |slot| &slot.cache_use);
+            let cache_use = job.slot().map_or(&self.cache_use, |slot| &slot.cache_use);
             cache_use.count(hits, misses);
             if let Some(positions) = job.answer_if_complete() {
                 self.metrics.answered(positions);

@@ -142,7 +142,7 @@ impl Library {
     }
 
     fn log_refusal(&self, slot: &ModelSlot, manifest: Option<&Manifest>, error: &LibraryError) {
-        self.metrics.load_failures.increment(1);
+        self.metrics.loaded(false);
         let served = slot.current();
         tracing::error!(
             name = slot.text,
@@ -169,7 +169,7 @@ impl Library {
             None => self.load(slot, found).await?,
         };
         let before = slot.replace(model.clone());
-        self.metrics.loads.increment(1);
+        self.metrics.loaded(true);
         if slot.is_default {
             let before = before.as_deref().map(|before| &before.info);
             self.metrics.serves(&model.info, before, published_at);
