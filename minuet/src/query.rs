@@ -139,7 +139,7 @@ fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
         noise_fraction: 0.0,
         random_symmetry: false,
         leaves: if is_searched { 8 } else { 1 },
-        ..usual_search(game).unwrap_or_default()
+        ..usual_search(game)
     };
     let states = std::slice::from_ref(&state);
     let decision = decide_all(&mut *searches, states, &settings, 0, 1)?;

@@ -132,7 +132,13 @@ impl<G: Game> Replay<G> {
             }
         }
         let total: u64 = visits.iter().map(|&count| u64::from(count)).sum();
-        let most = u64::from(self.premises.settings.visits);
+        // With proofs, a search may continue until it has visited every action.
+        let further = if self.premises.settings.solver {
+            self.legal.len() as u64
+        } else {
+            0
+        };
+        let most = u64::from(self.premises.settings.visits) + further;
         if self.premises.settings.reuse != Reuse::Keep && total > most {
             self.note(
                 "visits",

@@ -1,8 +1,8 @@
 //! Tic-tac-toe on the corner of an 8×8 board: short games, many transpositions, one symmetry in addition to the identity.
 
 use games::{
-    Action, ConstantPlane, Game, IllegalAction, KnownOutcome, Outcome, PlaneStack, Player, RowForm,
-    RowLayout, StartError, Symmetry,
+    Action, ConstantPlane, Game, IllegalAction, Outcome, PlaneStack, Player, RowForm, RowLayout, StartError,
+    Symmetry,
 };
 use serde::{Deserialize, Serialize};
 
@@ -159,19 +159,6 @@ impl Game for TicTacToe {
     fn play_legal(&mut self, action: Action) {
         self.cells[action as usize] = Some(self.to_move);
         self.to_move = self.to_move.other();
-    }
-
-    fn known(&self) -> Option<KnownOutcome> {
-        let wins = |cell: usize| {
-            let mut next = self.clone();
-            next.play_legal(cell as Action);
-            next.has_line(self.to_move)
-        };
-        let mut empty = (0..self.cells.len()).filter(|&cell| self.cells[cell].is_none());
-        empty.any(wins).then_some(KnownOutcome {
-            outcome: Outcome::Won(self.to_move),
-            actions: 1,
-        })
     }
 
     fn position(&self) -> String {

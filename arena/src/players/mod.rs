@@ -100,7 +100,11 @@ impl Player {
         };
         let without_network = |search: &SearchSpec, values: Values| {
             Method::Search(SearchMethod {
-                settings: search.settings(usual_search(game).as_ref()),
+                // A reference of unchanging strength, without proofs.
+                settings: search.settings(Some(&Settings {
+                    solver: false,
+                    ..usual_search(game)
+                })),
                 temperature: search.temperature,
                 network: None,
                 values,
@@ -109,8 +113,7 @@ impl Player {
         let method = match &spec.kind {
             Kind::Model(name, search) => {
                 let network = networks.open(name)?;
-                let usual = usual_search(game);
-                let settings = search.settings(network.search().or(usual.as_ref()));
+                let settings = search.settings(network.search().or(Some(&usual_search(game))));
                 let mut player = Self::searching(game, name.to_string(), network, settings)?;
                 if let Method::Search(method) = &mut player.method {
                     method.temperature = search.temperature;
@@ -235,9 +238,15 @@ impl Player {
 }
 
 /// Returns the search settings on which those of a player are based if its network is of no run: in games of one player those of
-/// [`solver`]. `None`: the defaults.
-pub fn usual_search(game: &AnyGame) -> Option<Settings> {
-    (game.players == 1).then(|| solver::settings(Settings::default().visits))
+/// [`solver`], in others the defaults with proofs.
+pub fn usual_search(game: &AnyGame) -> Settings {
+    match game.players {
+        1 => solver::settings(Settings::default().visits),
+        _ => Settings {
+            solver: true,
+            ..Settings::default()
+        },
+    }
 }
 
 /// Returns a state with its type.

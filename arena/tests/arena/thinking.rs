@@ -152,7 +152,7 @@ fn a_search_through_a_server_gives_the_same_result() {
         (version.as_str(), 7)
     );
 
-    let search = "leaves=4,exploration=2.75";
+    let search = "leaves=4,exploration=2.75,solver=true";
     let here = decide(
         ConnectFour::NAME,
         &format!("{},{search}", run.to_str().unwrap()),

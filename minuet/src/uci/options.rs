@@ -167,6 +167,7 @@ impl Options {
             // A random symmetry would halve the hits of the evaluation cache.
             random_symmetry: false,
             reuse: Reuse::Keep,
+            solver: true,
             tree_bytes: (self.hash as usize) << 20,
             ..Settings::default()
         }

@@ -171,9 +171,9 @@ impl Table {
             leaves: LEAVES,
             noise_fraction: 0.0,
             reuse: Reuse::Drop,
-            // An analysis shows figures of all moves, also where one is proven.
-            solver: false,
-            exact_leaves: false,
+            // An analysis overlooks no win by one move, and continues where the outcome is proven.
+            solver: true,
+            stop_when_solved: settings.stop_when_solved && self.game().players == 1,
             ..settings.clone()
         };
         let mut thinker = Thinker::new(state, settings, self.key(1 + number), searches)?;
