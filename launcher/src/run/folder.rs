@@ -28,8 +28,8 @@ use super::game;
 
 /// Name of the configuration file in a run's folder.
 pub const CONFIG: &str = "run.toml";
-/// What a run has written into its folder. A folder with one of these and without settings is not that of a new run.
-const OF_A_RUN: [&str; 5] = ["replay", "checkpoints", "learner", "spool", "choices.json"];
+/// Files and folders that a run writes. A folder with one of these and without settings is not that of a new run.
+const OF_A_RUN: [&str; 3] = ["replay/store.json", "checkpoints/versions", "choices.json"];
 /// First line of `run.toml` in the folder of a run that is followed.
 const FOLLOWED: &str =
     "# The settings of a run elsewhere, written at each start of `minuet studio --follow`.\n";
@@ -285,16 +285,18 @@ mod tests {
         let path = parent.path().join("run");
         drop(RunFolder::open(&path, Some("connect-four"), &[]).unwrap());
         fs::create_dir(path.join("replay")).unwrap();
+        fs::write(path.join(OF_A_RUN[0]), "{}").unwrap();
         let refused = |is: &str| {
             let error = RunFolder::open(&path, None, &[]).unwrap_err().to_string();
-            let expected = format!("has replay of a run, but its run.toml is {is}");
+            let expected = format!("has replay/store.json of a run, but its run.toml is {is}");
             assert!(error.contains(&expected), "{error}");
         };
         fs::write(path.join(CONFIG), "\n").unwrap();
         refused("empty");
         fs::remove_file(path.join(CONFIG)).unwrap();
         refused("missing");
-        fs::remove_dir(path.join("replay")).unwrap();
+        // Folders alone are for example those of other disks.
+        fs::remove_file(path.join(OF_A_RUN[0])).unwrap();
         assert!(RunFolder::open(&path, None, &[]).unwrap().is_new());
     }
 

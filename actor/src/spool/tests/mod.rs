@@ -37,7 +37,21 @@ pub fn game(number: u64) -> Finished {
 }
 
 fn open(folder: &Path) -> (Spool, Recovered) {
-    Spool::open(folder.into(), 1 << 20).unwrap()
+    reopened(folder).unwrap()
+}
+
+/// Opens a spool. The child process of another test holds a copy of this process's locks until it runs its own program, so opening a
+/// spool that was dropped a moment ago is tried again.
+fn reopened(folder: &Path) -> anyhow::Result<(Spool, Recovered)> {
+    for _ in 0..200 {
+        match Spool::open(folder.into(), 1 << 20) {
+            Err(error) if error.to_string().contains("another running actor") => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            opened => return opened,
+        }
+    }
+    panic!("the spool stays locked");
 }
 
 /// Returns the numbers of the waiting games, in the order of sending.
@@ -109,7 +123,7 @@ fn a_spool_of_a_newer_build_is_refused_and_nothing_is_changed() {
         frame::append(b'Q', &[b"unknown"], &mut bytes);
         fs::write(folder.path().join(name), &bytes).unwrap();
         let before = files(folder.path());
-        let error = Spool::open(folder.path().into(), 1 << 20).unwrap_err();
+        let error = reopened(folder.path()).unwrap_err();
         assert!(error.to_string().contains("a newer one"), "{error}");
         assert_eq!(files(folder.path()), before);
         assert_eq!(fs::read(folder.path().join(name)).unwrap(), bytes);
