@@ -14,6 +14,13 @@ pub struct LogThrottle {
     quiet_until_ms: AtomicU64,
 }
 
+impl Default for LogThrottle {
+    /// Allows one line a minute.
+    fn default() -> Self {
+        Self::new(Duration::from_secs(60))
+    }
+}
+
 impl LogThrottle {
     /// Allows one line in each `interval`.
     pub fn new(interval: Duration) -> Self {

@@ -86,7 +86,7 @@ const GAMES_PER_THREAD: usize = 32;
 /// Returns the test that `[rating]` describes.
 ///
 /// # Errors
-/// Its settings are invalid.
+/// The settings of `[rating]` are not those of a test.
 pub fn sprt(config: &RatingConfig) -> anyhow::Result<Sprt> {
     let settings = SprtSettings {
         elo0: config.elo0,

@@ -41,8 +41,8 @@ pub struct Screen {
     losses: Arc<Losses>,
     is_table: bool,
     began: Instant,
-    /// Time at which figures were shown last.
-    printed: Option<Instant>,
+    /// Time at which figures were shown last, or of the start.
+    printed: Instant,
 }
 
 /// An event or figures, and the time since the start.
@@ -89,13 +89,14 @@ impl Screen {
             let _has_ended = has_ended;
             to_show.iter().for_each(|shown| printer.show(shown));
         })?;
+        let now = Instant::now();
         Ok(Self {
             shown: Some(shown),
             ended,
             losses,
             is_table,
-            began: Instant::now(),
-            printed: None,
+            began: now,
+            printed: now,
         })
     }
 
@@ -106,9 +107,8 @@ impl Screen {
 
     /// Shows the figures. Lines are printed every ten seconds, a table is always updated.
     pub fn summary(&mut self, summary: Summary) {
-        let is_due = self.printed.is_none_or(|printed| printed.elapsed() >= INTERVAL);
-        if self.is_table || is_due {
-            self.printed = Some(Instant::now());
+        if self.is_table || self.printed.elapsed() >= INTERVAL {
+            self.printed = Instant::now();
             self.show(What::Figures(Box::new(summary)));
         }
     }

@@ -10,8 +10,6 @@ use std::{
 
 use service::log_throttle::LogThrottle;
 
-/// Smallest time between two log lines about a disk that cannot be measured.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// Time for which a measurement is valid.
 const FRESH: Duration = Duration::from_millis(250);
 /// Number of bytes written after which a measurement is no longer valid.
@@ -91,7 +89,7 @@ impl Room {
             needed,
             last: None,
             since: 0,
-            unmeasured: LogThrottle::new(LOG_INTERVAL),
+            unmeasured: LogThrottle::default(),
         }
     }
 

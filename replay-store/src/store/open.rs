@@ -30,7 +30,7 @@ use crate::{
     store::{
         IndexUse,
         identity::{self, Claim},
-        shared::{Fill, Shared, StoreState, WARNING_INTERVAL, volume_folder, volumes_folder},
+        shared::{Fill, Shared, StoreState, volume_folder, volumes_folder},
     },
     window::{
         Window,
@@ -224,8 +224,8 @@ fn assemble(
         unreadable: Mutex::new(BTreeSet::new()),
         positions: watch::Sender::new(positions),
         state: watch::Sender::new(StoreState::Running),
-        room_warning: LogThrottle::new(WARNING_INTERVAL),
-        batch_warning: LogThrottle::new(WARNING_INTERVAL),
+        room_warning: LogThrottle::default(),
+        batch_warning: LogThrottle::default(),
     };
     shared.metrics.damaged.increment(damage.losses.len() as u64);
     shared.report_index();

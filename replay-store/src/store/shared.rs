@@ -7,7 +7,6 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
 use parking_lot::{Mutex, RwLock};
@@ -36,9 +35,6 @@ pub enum StoreState {
     /// The store was closed.
     Closed,
 }
-
-/// Smallest time between two log lines about one condition.
-pub const WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Shared state of an open store. Locks are held briefly. Those of `drawn` and of the writes of the ledger are held during disk
 /// access, and are therefore not taken on async threads.

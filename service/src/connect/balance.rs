@@ -28,8 +28,6 @@ const PROBE_TIME: Duration = Duration::from_secs(2);
 const CHANGES: usize = 64;
 /// Largest number of servers of one name; further servers are ignored.
 const MAX_SERVERS: usize = 256;
-/// Interval between two log lines about certificates that cannot be read again.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Intervals of resolving a name and of probing its servers.
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +87,7 @@ pub(super) fn channel(
     let following = Following {
         target,
         pem,
-        unreadable: LogThrottle::new(LOG_INTERVAL),
+        unreadable: LogThrottle::default(),
         resolver,
         changes: changes.clone(),
         known: BTreeSet::new(),

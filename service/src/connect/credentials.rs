@@ -19,9 +19,6 @@ use crate::{
 };
 use config::SecurityConfig;
 
-/// Interval between two log lines about a token that cannot be read again.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
-
 /// Interceptor that adds the token and the current trace, if there are any, to each call. The default has no token.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
@@ -53,7 +50,7 @@ impl Credentials {
                 file,
                 read,
                 renewal,
-                unreadable: LogThrottle::new(LOG_INTERVAL),
+                unreadable: LogThrottle::default(),
             })),
         })
     }

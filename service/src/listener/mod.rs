@@ -53,8 +53,6 @@ const PREFACE_TIME: Duration = Duration::from_secs(10);
 const MAX_STREAMS: u32 = 256;
 /// Default interval at which certificates and tokens are read again.
 const RENEWAL: Duration = Duration::from_secs(15);
-/// Smallest time between two log lines about files that cannot be read again.
-const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// Number of connections that may be ready and not yet served.
 const READY: usize = 64;
 /// Largest number of connections of a server for probes.
@@ -260,7 +258,7 @@ impl ConnectionPolicy {
         if self.tls.is_none() && self.tokens.is_none() {
             std::future::pending::<()>().await;
         }
-        let [certificates, tokens] = [(); 2].map(|()| Arc::new(LogThrottle::new(LOG_INTERVAL)));
+        let [certificates, tokens] = [(); 2].map(|()| Arc::new(LogThrottle::default()));
         loop {
             sleep(self.renewal).await;
             let policy = self.clone();
