@@ -15,7 +15,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     let descriptors = protox::compile(files, ["."])?;
-    fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+    // Each role reflects its own services only.
+    let evaluation = protox::compile([own[0], standard[0]], ["."])?;
+    fs::write(out.join("evaluation.bin"), evaluation.encode_to_vec())?;
+    fs::write(
+        out.join("replay.bin"),
+        protox::compile([own[1]], ["."])?.encode_to_vec(),
+    )?;
     tonic_prost_build::configure()
         .bytes(".")
         .codec_path("crate::bounded::BoundedCodec")

@@ -28,7 +28,7 @@ pub enum Error {
         found: u64,
     },
     /// A manifest or label cannot be parsed or contradicts itself, or the bytes of a file differ from the published ones.
-    #[error("`{name}` is damaged: {reason}")]
+    #[error("`{name}` is damaged: {reason}{}", hint(name))]
     Damaged {
         /// The version, label or file.
         name: String,
@@ -69,6 +69,14 @@ pub enum Error {
     Io(std::io::Error),
 }
 
+/// Returns what to do about a damaged label or lease.
+fn hint(name: &str) -> &'static str {
+    match name.starts_with("labels/") || name.starts_with("leases/") {
+        true => "; stop the run, then `minuet doctor --run DIR --repair` repairs it",
+        false => "",
+    }
+}
+
 // The messages of `Store` and `Io` hold their causes, so `source` does not return these again. A chain of errors then prints
 // each cause once.
 impl From<object_store::Error> for Error {
@@ -90,6 +98,11 @@ impl From<objects::LocationError> for Error {
 }
 
 impl Error {
+    /// True if a file of a checkpoint is missing, or differs from what was published.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Damaged { .. } | Self::NotFound { .. })
+    }
+
     /// True if the store failed rather than its contents, so that trying again later may help.
     pub fn is_transient(&self) -> bool {
         use object_store::Error as Store;

@@ -80,7 +80,7 @@ impl Repository {
     /// # Errors
     /// [`Error::Refused`] if the store has no conditional writes or ignores their conditions; [`Error::Schema`]; [`Error::Store`] and [`Error::Io`], after which the call may be repeated.
     pub async fn lease(&self, holder: &str, times: LeaseTimes) -> Result<Lease, Error> {
-        let path = self.below("leases").join(format!("{LATEST}.json"));
+        let path = self.lease_path();
         // Token and beat of the last read, and the time since which they have not changed.
         let mut still: Option<(u64, u64, Instant)> = None;
         loop {
@@ -108,6 +108,16 @@ impl Repository {
             }
             tokio::time::sleep(times.beat).await;
         }
+    }
+
+    pub(crate) fn lease_path(&self) -> StorePath {
+        self.below("leases").join(format!("{LATEST}.json"))
+    }
+
+    /// Checks that the lease can be read, if there is one.
+    pub(crate) async fn check_lease(&self) -> Result<(), Error> {
+        let seen = self.look(&self.lease_path()).await?;
+        seen.as_ref().map(parse).transpose().map(drop)
     }
 
     /// Takes the lease if it has not changed since `seen` was read; `None` if it has.
@@ -304,5 +314,5 @@ async fn keep(held: Arc<HeldLease>, beat: Duration) {
 }
 
 fn parse(seen: &Seen) -> Result<Record, Error> {
-    manifest::parse(&format!("leases/{LATEST}"), &seen.bytes)
+    manifest::parse(&format!("leases/{LATEST}.json"), &seen.bytes)
 }

@@ -9,6 +9,7 @@
 //! | [`watch`] | watching a label |
 //! | [`lease`] | [`Lease`]: one publisher at a time, with fencing tokens |
 //! | [`milestones`] | labels of checkpoints that are kept permanently |
+//! | [`damage`] | finding damaged files of a store, and repairing labels and leases |
 //! | [`prune`] | removing old checkpoints and leftovers |
 //! | `swap` | compare-and-swap of small objects, and the test of a store before a run needs it |
 //! | [`error`] | [`Error`] |
@@ -42,12 +43,14 @@
 //! versions/000000001500-9f3c0a1b/manifest.json         written last: makes the version visible
 //! labels/latest.json                                   the version that the label points at, and the highest fencing token
 //! leases/latest.json                                   the process that may publish and move the label
+//! damaged/                                             files that a repair has set aside
 //! lock                                                 in folders only: serialises the writes of labels and leases
 //! ```
 //! A version is visible once its manifest exists. The manifest is written after all files, by a put that fails if one
 //! exists already, so that a reader never sees half a checkpoint. A visible version never changes. Labels move after that,
 //! by one atomic conditional overwrite.
 
+pub mod damage;
 pub mod error;
 pub mod lease;
 pub mod manifest;
@@ -59,6 +62,7 @@ mod swap;
 pub mod version;
 pub mod watch;
 
+pub use damage::Fault;
 pub use error::Error;
 pub use lease::{Lease, LeaseTimes};
 pub use manifest::{Draft, FileEntry, Manifest};

@@ -42,6 +42,12 @@ pub fn reached(before: Option<Duration>, trained: Duration) -> Option<&'static s
     found.map(|(label, _)| *label)
 }
 
+/// Returns the training time from which a checkpoint gets a label; `None` if the label is not that of a milestone.
+pub(crate) fn time(label: &str) -> Option<Duration> {
+    let found = MILESTONES.iter().find(|(known, _)| *known == label);
+    found.map(|(_, minutes)| minutes_of(*minutes))
+}
+
 /// Returns the name of a milestone for people, e.g. `minute 8`; `None` if the label is not that of a milestone.
 pub fn name(label: &str) -> Option<String> {
     let is_milestone = MILESTONES.iter().any(|(known, _)| *known == label);

@@ -91,6 +91,20 @@ impl Repository {
         }
     }
 
+    /// Writes a damaged file of a published checkpoint again. `bytes` must be those that were published.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if they are others, [`Error::Store`].
+    pub async fn restore(&self, manifest: &Manifest, file: &str, bytes: Bytes) -> Result<(), Error> {
+        let (found, bytes) = digest(bytes).await?;
+        if manifest.files.get(file).is_none_or(|entry| entry.sha256 != found) {
+            return Err(published_before(&manifest.version, file));
+        }
+        self.write(&self.file_path(&manifest.version, file), bytes)
+            .await?;
+        Ok(())
+    }
+
     /// Writes one file of a version that is not visible yet, unless it exists with equal contents.
     async fn put_file(&self, version: &Version, name: &str, bytes: Bytes) -> Result<Written, Error> {
         let path = self.file_path(version, name);

@@ -113,7 +113,7 @@ impl Repository {
             let seen = self.look(&path).await?;
             let read = seen
                 .as_ref()
-                .map(|seen| manifest::parse::<Label>(label, &seen.bytes));
+                .map(|seen| manifest::parse::<Label>(&format!("labels/{label}.json"), &seen.bytes));
             let present = match read.transpose() {
                 Err(error @ Error::Damaged { .. }) if version.is_some() => {
                     tracing::warn!(%error, "overwriting a damaged label");
@@ -150,7 +150,8 @@ impl Repository {
 
     /// Returns the contents of a label; `None` if there is no such label.
     pub(crate) async fn read_label(&self, label: &str) -> Result<Option<Label>, Error> {
-        self.read(&self.label_path(label)?, label).await
+        self.read(&self.label_path(label)?, &format!("labels/{label}.json"))
+            .await
     }
 
     /// Returns the version that a label points at; `None` if there is no such label.
@@ -167,21 +168,24 @@ impl Repository {
     /// Those of [`Repository::label`]. One damaged label fails the whole call, so that a labelled version never seems to
     /// have no label.
     pub async fn labels(&self) -> Result<BTreeMap<String, Version>, Error> {
-        let listed = self.store.list_with_delimiter(Some(&self.below(LABELS))).await?;
         let mut labels = BTreeMap::new();
-        for object in listed.objects {
-            let name = object
-                .location
-                .filename()
-                .and_then(|name| name.strip_suffix(".json"));
-            let Some(name) = name.filter(|name| check_name("label", name).is_ok()) else {
-                continue;
-            };
-            if let Some(version) = self.label(name).await? {
-                labels.insert(name.to_owned(), version);
+        for name in self.label_names().await? {
+            if let Some(version) = self.label(&name).await? {
+                labels.insert(name, version);
             }
         }
         Ok(labels)
+    }
+
+    /// Lists the names of all labels, also of damaged ones.
+    pub(crate) async fn label_names(&self) -> Result<Vec<String>, Error> {
+        let listed = self.store.list_with_delimiter(Some(&self.below(LABELS))).await?;
+        let names = listed
+            .objects
+            .iter()
+            .filter_map(|object| object.location.filename()?.strip_suffix(".json"));
+        let names = names.filter(|name| check_name("label", name).is_ok());
+        Ok(names.map(str::to_owned).collect())
     }
 
     /// Returns the manifest of a version, given by name or by a label that points at it.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
+mod damage;
 #[cfg(feature = "s3")]
 mod environment;
 mod lease;

@@ -62,7 +62,8 @@ pub struct InferenceConfig {
     /// More labels and versions that are served, each as a request names it: `best`, `chess/best`, `000000001200-3fa94c21`. The default
     /// model, `actor.model`, `latest` of each source and the foreign models are always served.
     pub also_serve: Vec<String>,
-    /// Largest memory of one model, in MiB, at least 1. A larger one is refused, unless it is the default.
+    /// Largest memory of one model, in MiB, at least 1. A larger one is refused, unless it is the run's own default model. Models of other
+    /// sources are loaded in a process of their own first, which has this limit.
     pub memory_mib: u64,
     /// Memory of the evaluation cache shared by all clients, in MiB; 0: no cache. (Each actor has a cache of its own too.)
     pub cache_mib: u64,

@@ -2,8 +2,12 @@
 
 use std::process::ExitCode;
 
+use inference_server::models::trial;
 use service::role::{self, Role};
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).as_deref() == Some(trial::ARGUMENT) {
+        return trial::main();
+    }
     role::main(Role::InferenceServer, inference_server::run)
 }

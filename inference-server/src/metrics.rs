@@ -57,6 +57,8 @@ service::metrics_table! {
         step: "minuet_inference_model_step", gauge;
         /// When the default model was published, since the Unix epoch.
         published: "minuet_inference_model_published_timestamp_seconds", gauge;
+        /// 1 while the newest checkpoint of the default name is refused: an older one is served, or none.
+        newest_refused: "minuet_inference_model_newest_refused", gauge;
     }
 }
 

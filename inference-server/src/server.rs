@@ -131,7 +131,7 @@ pub async fn serve_models(
         <EvaluatorServer<EvaluatorService> as NamedService>::NAME,
         <GrpcInferenceServiceServer<KserveService> as NamedService>::NAME,
     ];
-    let (routes, health) = serve::standard_routes(&names, &[proto::DESCRIPTORS]).await?;
+    let (routes, health) = serve::standard_routes(&names, &[proto::EVALUATION_DESCRIPTORS]).await?;
     let routes = routes.add_service(service).add_service(standard_service);
     if !inference.health.is_empty() {
         serve::serve_health_beside(&inference.health, health.clone(), shutdown.clone()).await?;

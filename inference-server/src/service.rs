@@ -89,6 +89,7 @@ impl Evaluator for EvaluatorService {
                 })
                 .collect(),
             measured_while_busy: !threads::was_quiet(&info.speeds),
+            newest_refused: named.slot.and_then(|slot| slot.failure()).unwrap_or_default(),
         }))
     }
 }

@@ -111,9 +111,15 @@ impl Worker {
                 resumed
                     .snapshot
                     .restore(&mut trainer)
-                    .with_context(|| format!("cannot resume from checkpoint {}", resumed.version))?;
-                tracing::info!(version = %resumed.version, step = trainer.progress.step, "resumed");
-                publisher.resume(resumed.version, resumed.trained);
+                    .with_context(|| format!("cannot resume from checkpoint {}", resumed.manifest.version))?;
+                tracing::info!(version = %resumed.manifest.version, step = trainer.progress.step, "resumed");
+                publisher.resume(&resumed.manifest);
+                if let Some(damage) = resumed.damage {
+                    tracing::error!(damage, "the model of the newest checkpoint is exported again");
+                    publisher
+                        .export_again(&trainer, &game.rows, &resumed.manifest)
+                        .context("cannot export the model of the newest checkpoint again")?;
+                }
                 trainer.progress.draws.line = beginning.line;
                 resumed.snapshot
             }

@@ -137,11 +137,11 @@ impl ModelFile {
     }
 
     fn in_folder(path: &Path, version: Option<&str>) -> Result<Self, ModelError> {
-        if path.join(MANIFEST).is_file() {
+        if is_there(&path.join(MANIFEST))? {
             return Self::checkpoint(path, version);
         }
         let config = path.join(RUN_CONFIG);
-        if config.is_file() {
+        if is_there(&config)? {
             let run = load_run(&config)?;
             let store = &run.checkpoints.store;
             // Opening a store makes its folder; asking for a network should not.
@@ -154,7 +154,7 @@ impl ModelFile {
                 ..found
             });
         }
-        if path.join(VERSIONS).is_dir() {
+        if is_there(&path.join(VERSIONS))? {
             return Self::in_store(&path.to_string_lossy(), version, path.display().to_string());
         }
         if path.exists() {
@@ -207,7 +207,7 @@ impl ModelFile {
             ));
         }
         let config = folder.join(RUN_CONFIG);
-        let search = match config.is_file() {
+        let search = match is_there(&config)? {
             true => Some(load_run(&config)?.search),
             false => None,
         };
@@ -283,6 +283,22 @@ where
         .build()?;
     thread::scope(|scope| scope.spawn(move || runtime.block_on(future)).join())
         .map_err(|_| io::Error::other("a thread panicked"))
+}
+
+/// True if a file or folder exists. Without the right to look there, that is the error.
+fn is_there(path: &Path) -> Result<bool, ModelError> {
+    match fs::metadata(path) {
+        Ok(_) => Ok(true),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            Ok(false)
+        }
+        Err(error) => Err(unreadable("read", path.display())(error)),
+    }
 }
 
 fn load_run(path: &Path) -> Result<config::RunConfig, ModelError> {

@@ -76,12 +76,7 @@ fn find() -> Result<PathBuf, RuntimeError> {
 }
 
 fn named(path: &Path) -> Result<PathBuf, RuntimeError> {
-    let fault = |_| {
-        RuntimeError(format!(
-            "{VARIABLE} names {}, which does not exist",
-            path.display()
-        ))
-    };
+    let fault = |error| RuntimeError(format!("{VARIABLE} names {}: {error}", path.display()));
     path.canonicalize().map_err(fault)
 }
 

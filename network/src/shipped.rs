@@ -1,7 +1,10 @@
 //! Networks that come with Minuet: `networks/<game>/` in the repository, each in the form of a checkpoint's folder. That of the game
 //! contains the folders of the weaker levels.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
 /// Folders of the networks, relative to the executable: for programs and test programs in a clone of the repository, and for
 /// a container image.
@@ -76,17 +79,24 @@ pub(crate) fn programs() -> PathBuf {
 /// resolved.
 ///
 /// # Errors
-/// The folders that were searched, as text, if there is none.
+/// The folders that were searched, as text, if there is none; with the reason where one cannot be searched.
 pub(crate) fn find_beside<const N: usize>(
     programs: &Path,
     folders: [&str; N],
     name: &str,
 ) -> Result<PathBuf, String> {
-    let folders = folders.map(|relative| programs.join(relative));
-    let found = folders
-        .iter()
-        .find_map(|folder| folder.join(name).canonicalize().ok());
-    found.ok_or_else(|| folders.map(|folder| folder.display().to_string()).join(", "))
+    let mut searched = Vec::with_capacity(N);
+    for folder in folders.map(|relative| programs.join(relative)) {
+        let error = match folder.join(name).canonicalize() {
+            Ok(found) => return Ok(found),
+            Err(error) => error,
+        };
+        searched.push(match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => folder.display().to_string(),
+            _ => format!("{}: {error}", folder.join(name).display()),
+        });
+    }
+    Err(searched.join(", "))
 }
 
 #[cfg(test)]
@@ -110,6 +120,13 @@ mod tests {
 
         let error = strong(&programs, "othello").unwrap_err().to_string();
         assert!(error.starts_with("no network for othello comes"), "{error}");
+
+        // A link to itself takes the place of a file that this account may not read.
+        let unreadable = root.path().join("networks/othello");
+        std::os::unix::fs::symlink(&unreadable, &unreadable).unwrap();
+        let error = strong(&programs, "othello").unwrap_err().to_string();
+        assert!(error.contains("networks/othello: Too many levels"), "{error}");
+        fs::remove_file(unreadable).unwrap();
 
         let error = folder_beside(&programs, "chess", Level::Medium).unwrap_err();
         assert_eq!(error.game, "chess@medium");

@@ -41,6 +41,7 @@
 //! | [`int8`] | conversion of a model's convolutions to 8-bit integers |
 //! | [`legal`] | adds the selection of the legal actions' logits to a model |
 //! | [`model`] | whole files: inputs, outputs, metadata |
+//! | [`one_file`] | checks that a model of another program is one file |
 //! | [`read`] | reads the weights of a tower back from its file |
 
 pub mod expansion;
@@ -52,6 +53,7 @@ pub mod int8;
 pub mod legal;
 pub mod model;
 pub mod network;
+pub mod one_file;
 pub mod random;
 pub mod read;
 pub mod tower;

@@ -54,8 +54,11 @@ pub mod inference {
     tonic::include_proto!("inference");
 }
 
-/// File descriptor set of every service of this crate, serialised, for gRPC server reflection.
-pub const DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+/// File descriptor set of the services of an inference server, serialised, for gRPC server reflection.
+pub const EVALUATION_DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/evaluation.bin"));
+
+/// File descriptor set of the services of a replay store, serialised, for gRPC server reflection.
+pub const REPLAY_DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/replay.bin"));
 
 /// Names in [`v1::Game::ending`] of endings that no game's rules define.
 pub mod endings {
@@ -71,6 +74,24 @@ pub mod endings {
         /// problem of a one-player game that is not solved within the limit has a result: it is not solved.)
         pub fn is_undecided(&self) -> bool {
             self.ending == MAX_ACTIONS && self.result() == GameResult::Draw
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_role_describes_its_own_services_only() {
+        let holds = |set: &[u8], name: &str| set.windows(name.len()).any(|part| part == name.as_bytes());
+        let [evaluator, kserve, store] = ["Evaluator", "GRPCInferenceService", "ReplayStore"];
+        for (set, own, others) in [
+            (EVALUATION_DESCRIPTORS, &[evaluator, kserve][..], &[store][..]),
+            (REPLAY_DESCRIPTORS, &[store], &[evaluator, kserve]),
+        ] {
+            assert!(own.iter().all(|name| holds(set, name)), "{own:?}");
+            assert!(!others.iter().any(|name| holds(set, name)), "{others:?}");
         }
     }
 }

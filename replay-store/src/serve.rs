@@ -166,7 +166,7 @@ async fn serve_open(
     store: Arc<Store>,
     shutdown: CancellationToken,
 ) -> anyhow::Result<()> {
-    let (routes, health) = standard_routes(&[SERVICE], &[proto::DESCRIPTORS]).await?;
+    let (routes, health) = standard_routes(&[SERVICE], &[proto::REPLAY_DESCRIPTORS]).await?;
     let streams_shutdown = shutdown.child_token();
     let routes = routes.add_service(Rpc::new(Arc::clone(&store), streams_shutdown.clone()).into_service());
     health.set_serving(true).await;

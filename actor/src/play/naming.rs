@@ -102,7 +102,9 @@ impl Naming {
     pub fn open(folder: &Path, name: &str, run_seed: u64) -> anyhow::Result<Self> {
         let path = folder.join(FILE);
         let identity = match fs::read(&path) {
-            Ok(bytes) => parse(&bytes).with_context(at(&path))?,
+            Ok(bytes) => parse(&bytes)
+                .context("stop the run, then `minuet doctor --run DIR --repair` sets this file aside")
+                .with_context(at(&path))?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Identity {
                 format: FORMAT,
                 name: format!("actor-{:08x}", rand::random::<u32>()),
@@ -134,6 +136,17 @@ impl Naming {
         };
         naming.reserve(&mut naming.numbers.lock())?;
         Ok(naming)
+    }
+
+    /// Returns the path of the identity in `folder` if a start could not read it, with the reason.
+    pub fn damage(folder: &Path) -> Option<(PathBuf, String)> {
+        let path = folder.join(FILE);
+        let read = match fs::read(&path) {
+            Ok(bytes) => parse(&bytes).map(drop),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error.into()),
+        };
+        read.err().map(|error| (path, format!("{error:#}")))
     }
 
     /// Writes an identity with a given incarnation into a folder that has none, so that the actor of this folder gives its games the

@@ -12,6 +12,14 @@ pub enum Refusal {
     /// The named model has not been loaded yet.
     #[error("the model `{0}` is not loaded yet; try again")]
     NoModel(String),
+    /// The newest checkpoint of the default model was refused, and no older one is served.
+    #[error("the model `{name}` is not loaded: {reason}; try again when there is another checkpoint")]
+    NewestRefused {
+        /// Name of the model.
+        name: String,
+        /// Reason.
+        reason: String,
+    },
     /// The name is not one that this server serves.
     #[error("unknown model `{0}`; inference.also_serve lists the labels and versions that are served")]
     UnknownModel(String),
@@ -76,7 +84,7 @@ impl Refusal {
     /// Returns the gRPC status code.
     pub fn code(&self) -> Code {
         match self {
-            Self::NoModel(_) | Self::Stopping => Code::Unavailable,
+            Self::NoModel(_) | Self::NewestRefused { .. } | Self::Stopping => Code::Unavailable,
             Self::UnknownModel(_) => Code::NotFound,
             Self::BadModel { .. } => Code::FailedPrecondition,
             Self::Invalid { .. } => Code::InvalidArgument,

@@ -121,11 +121,17 @@ impl<'a> Input<'a> {
     }
 
     fn shape_error(&self, dims: &[usize]) -> Status {
-        let dims = dims.iter().map(|&dim| if dim == 0 { -1 } else { dim as i64 });
-        let expected: Vec<i64> = std::iter::once(-1).chain(dims).collect();
+        // -1, the protocol's word for any length, is not the length of a tensor that is sent.
+        let sides = dims.iter().map(|&dim| match dim {
+            0 => "any".to_owned(),
+            _ => dim.to_string(),
+        });
+        let expected: Vec<String> = std::iter::once("any".to_owned()).chain(sides).collect();
         invalid(format!(
-            "unexpected shape for input '{}': expected {expected:?}, got {:?}",
-            self.tensor.name, self.tensor.shape
+            "unexpected shape for input '{}': expected [{}] (any: 1 or more), got {:?}",
+            self.tensor.name,
+            expected.join(", "),
+            self.tensor.shape
         ))
     }
 
@@ -153,7 +159,12 @@ impl<'a> Input<'a> {
                 self.tensor.name, self.tensor.shape
             ))
         };
-        let count = count.ok_or_else(|| self.shape_error(&[]))?;
+        let count = count.ok_or_else(|| {
+            let (name, shape) = (&self.tensor.name, &self.tensor.shape);
+            invalid(format!(
+                "input '{name}' has the shape {shape:?}, of which the elements cannot be counted"
+            ))
+        })?;
         match self.raw {
             Some(raw) => {
                 let (elements, rest) = raw.as_chunks::<4>();
@@ -233,11 +244,16 @@ mod tests {
             message,
             "unexpected datatype for input 'x': expected UINT32, got FP32"
         );
-        let message = input.positions(&[4]).unwrap_err().message().to_owned();
-        assert_eq!(
-            message,
-            "unexpected shape for input 'x': expected [-1, 4], got [2, 3]"
-        );
+        for (shape, dims, expected) in [
+            (&[2, 3], 4, "[any, 4] (any: 1 or more), got [2, 3]"),
+            (&[-1, 3], 3, "[any, 3] (any: 1 or more), got [-1, 3]"),
+            (&[2, -1], 0, "[any, any] (any: 1 or more), got [2, -1]"),
+        ] {
+            let wrong = request(tensor("FP32", shape), &[&[0; 24]]);
+            let refused = inputs(&wrong).unwrap()[0].positions(&[dims]).unwrap_err();
+            let expected = format!("unexpected shape for input 'x': expected {expected}");
+            assert_eq!(refused.message(), expected);
+        }
         let short = request(tensor("FP32", &[2, 3]), &[&[0; 23]]);
         let message = inputs(&short).unwrap()[0]
             .read::<f32>()

@@ -2,11 +2,12 @@
 //! they are swapped between two batches.
 //!
 //! One model is loaded at a time. If a model is refused, the old one stays. Transient failures are retried until the label
-//! moves.
+//! moves. A checkpoint whose files are damaged is tried again every 30 s, because its learner may write them again; until then
+//! a server that starts serves the newest checkpoint before it, and says so.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use checkpoints::Manifest;
+use checkpoints::{LATEST, Repository, Version};
 use futures::{StreamExt as _, stream};
 use network::{
     ModelFile,
@@ -27,6 +28,7 @@ use crate::{
         names::Pointer,
         source::{Found, Source},
         table::{ModelSlot, Models},
+        trial::{self, Trial},
     },
 };
 
@@ -59,6 +61,11 @@ impl LibraryError {
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Store(error) if error.is_transient())
     }
+
+    /// True if the checkpoint differs from what was published, so that another one may be good.
+    fn is_damage(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_damage())
+    }
 }
 
 /// Everything that is needed to load the served models.
@@ -74,7 +81,7 @@ pub struct Library {
     pub game: (String, u32),
     /// Interval at which labels are polled.
     pub poll: Duration,
-    /// Largest memory of a model, in bytes. The default model may exceed it.
+    /// Largest memory of a model, in bytes. The run's own default model may exceed it.
     pub memory: u64,
     /// Metrics of the server.
     pub metrics: Arc<Metrics>,
@@ -104,6 +111,17 @@ impl Library {
         let (mut versions, mut manifest) = match (source, &slot.name.pointer) {
             (Source::Store(store), Pointer::Label(label)) => {
                 let mut versions = store.watch(label, self.poll);
+                // The watch waits until the label can be read.
+                match store.resolve(label).await {
+                    Err(checkpoints::Error::NotFound { name }) if name == *label => {}
+                    Err(error) if !error.is_transient() => {
+                        let error = error.into();
+                        self.log_refusal(slot, None, &error);
+                        self.refuse(slot, chain(&error).to_string());
+                        self.fall_back(slot, store, None, loading).await;
+                    }
+                    _ => {}
+                }
                 let first = versions.next().await;
                 (versions, first)
             }
@@ -127,11 +145,23 @@ impl Library {
                 (manifest, pause) = (versions.next().await, FIRST_PAUSE);
                 continue;
             };
-            self.log_refusal(slot, manifest.as_ref(), &error);
-            if !error.is_transient() {
-                slot.refused(chain(&error).to_string());
-                (manifest, pause) = (versions.next().await, FIRST_PAUSE);
-                continue;
+            let version = manifest.as_ref().map(|manifest| &manifest.version);
+            if error.is_transient() {
+                self.log_refusal(slot, version, &error);
+            } else {
+                let reason = chain(&error).to_string();
+                if !slot.failure().is_some_and(|known| known.starts_with(&reason)) {
+                    self.log_refusal(slot, version, &error);
+                    self.refuse(slot, reason);
+                    if let Source::Store(store) = source {
+                        self.fall_back(slot, store, version, loading).await;
+                    }
+                }
+                if !error.is_damage() || manifest.is_none() {
+                    (manifest, pause) = (versions.next().await, FIRST_PAUSE);
+                    continue;
+                }
+                pause = LONGEST_PAUSE;
             }
             // A newer version ends the pause.
             match timeout(pause, versions.next()).await {
@@ -141,12 +171,51 @@ impl Library {
         }
     }
 
-    fn log_refusal(&self, slot: &ModelSlot, manifest: Option<&Manifest>, error: &LibraryError) {
+    /// Serves the newest checkpoint that can be served in place of `refused`, the one that the label of the slot points at, so that games
+    /// continue. Does nothing if the slot has a model, or for labels of which only the one checkpoint is meant. The reason of the
+    /// refusal stays, with the version that is served.
+    async fn fall_back(
+        &self,
+        slot: &ModelSlot,
+        store: &Repository,
+        refused: Option<&Version>,
+        loading: &Mutex<()>,
+    ) {
+        let is_newest = matches!(&slot.name.pointer, Pointer::Label(label) if label == LATEST);
+        if slot.current().is_some() || !(slot.is_default || is_newest) {
+            return;
+        }
+        let reason = slot.failure().unwrap_or_default();
+        let listed = store.list().await.unwrap_or_else(|error| {
+            tracing::warn!(error = %chain(&error), "cannot list the checkpoints before the refused one");
+            Vec::new()
+        });
+        let before = listed.into_iter().rev();
+        for manifest in before.filter(|manifest| Some(&manifest.version) != refused) {
+            let version = manifest.version.clone();
+            let served = match Found::of(store.clone(), manifest) {
+                Ok(found) => {
+                    let _alone = loading.lock().await;
+                    self.serve(slot, found).await
+                }
+                Err(error) => Err(error),
+            };
+            match served {
+                Err(error) => self.log_refusal(slot, Some(&version), &error),
+                Ok(()) => {
+                    self.refuse(slot, format!("{reason}; {version} is served in its place"));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn log_refusal(&self, slot: &ModelSlot, version: Option<&Version>, error: &LibraryError) {
         self.metrics.loaded(false);
         let served = slot.current();
         tracing::error!(
             name = slot.text,
-            version = manifest.map(|manifest| manifest.version.as_str()),
+            version = version.map(Version::as_str),
             error = %chain(error),
             still_served = served.map_or_else(|| "none".into(), |model| model.info.version.clone()),
             "{}", if error.is_transient() { "the model cannot be loaded; trying again" } else { "the model is refused" }
@@ -156,10 +225,10 @@ impl Library {
     /// Points a slot at the model that was found, and loads that model if no other slot has it.
     async fn serve(&self, slot: &ModelSlot, found: Found) -> Result<(), LibraryError> {
         let before = slot.current();
-        if before
-            .as_ref()
-            .is_some_and(|model| model.info.version == found.version.as_str())
+        if let Some(model) = &before
+            && model.info.version == found.version.as_str()
         {
+            self.point(slot, model.clone());
             return Ok(());
         }
         self.check(slot, &found, before.as_deref())?;
@@ -168,7 +237,7 @@ impl Library {
             Some(model) => model,
             None => self.load(slot, found).await?,
         };
-        let before = slot.replace(model.clone());
+        let before = self.point(slot, model.clone());
         self.metrics.loaded(true);
         if slot.is_default {
             let before = before.as_deref().map(|before| &before.info);
@@ -193,8 +262,33 @@ impl Library {
         Ok(())
     }
 
+    /// Points a slot at a model, whose name has no refused model then. Returns the previous model.
+    fn point(&self, slot: &ModelSlot, model: Arc<Model>) -> Option<Arc<Model>> {
+        if slot.is_default {
+            self.metrics.newest_refused.set(0.0);
+        }
+        slot.replace(model)
+    }
+
+    fn refuse(&self, slot: &ModelSlot, reason: String) {
+        if slot.is_default {
+            self.metrics.newest_refused.set(1.0);
+        }
+        slot.refused(reason);
+    }
+
     async fn load(&self, slot: &ModelSlot, found: Found) -> Result<Arc<Model>, LibraryError> {
         let bytes = found.fetch().await?;
+        if !slot.name.source.is_empty() {
+            let trial = Trial {
+                layout: found.layout.clone(),
+                contract: found.contract.clone(),
+                memory: self.memory,
+                batch: self.loader.largest_batch(),
+                time: trial::TIME,
+            };
+            trial.run(&bytes).await.map_err(LibraryError::Unsuitable)?;
+        }
         let (loader, name) = (self.loader.clone(), slot.name.source.clone());
         let loading = tokio::task::spawn_blocking(move || {
             let file = ModelFile {
@@ -226,7 +320,7 @@ impl Library {
             ));
         }
         let (needed, most) = (self.loader.memory(found.bytes), self.memory);
-        if needed > most && slot.is_default {
+        if needed > most && slot.is_default && slot.name.source.is_empty() {
             // Training must continue.
             tracing::warn!(needed, most, "the default model exceeds inference.memory_mib");
         } else if needed > most {

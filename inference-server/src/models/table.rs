@@ -30,7 +30,7 @@ pub struct ModelSlot {
     /// Cache hits and misses of the name.
     pub(crate) cache_use: CacheUse,
     current: watch::Sender<Option<Arc<Model>>>,
-    /// Reason why the last model of the name was refused.
+    /// Reason why the newest model of the name was refused.
     failure: Mutex<Option<String>>,
 }
 
@@ -64,7 +64,8 @@ impl ModelSlot {
         *self.failure.lock() = Some(reason);
     }
 
-    /// Returns the reason why the last model of the name was refused; `None` if it is served, or if there was none.
+    /// Returns the reason why the newest model of the name was refused, and which one is served in its place; `None` if the newest one is
+    /// served, or if there was none.
     pub fn failure(&self) -> Option<String> {
         self.failure.lock().clone()
     }
@@ -80,14 +81,13 @@ impl ModelSlot {
             let slot = (!self.name.is_exact()).then(|| self.clone());
             return Ok(ResolvedModel { model, slot });
         }
-        match self.failure() {
+        let name = self.text.clone();
+        Err(match self.failure() {
             // The next checkpoint of the run may be good, so its clients wait.
-            Some(reason) if !self.is_default => Err(Refusal::BadModel {
-                name: self.text.clone(),
-                reason,
-            }),
-            _ => Err(Refusal::NoModel(self.text.clone())),
-        }
+            Some(reason) if self.is_default => Refusal::NewestRefused { name, reason },
+            Some(reason) => Refusal::BadModel { name, reason },
+            None => Refusal::NoModel(name),
+        })
     }
 }
 
@@ -146,7 +146,7 @@ impl Models {
     /// Finds the model that `text` names.
     ///
     /// # Errors
-    /// [`Refusal::UnknownModel`] if the name is not served, [`Refusal::NoModel`] if it has no model yet,
+    /// [`Refusal::UnknownModel`] if the name is not served, [`Refusal::NoModel`] or [`Refusal::NewestRefused`] if it has no model yet,
     /// [`Refusal::BadModel`] if its model was refused.
     pub fn find(&self, text: &str) -> Result<ResolvedModel, Refusal> {
         if text.is_empty() {

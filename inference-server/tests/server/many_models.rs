@@ -2,13 +2,24 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use games::{Game as _, RowLayout, Symmetry, othello::Othello};
-use network::{Network as _, NetworkError, PositionBatch, Predictions, RemoteNetwork};
+use inference_server::models::trial::{self, Trial};
+use network::{
+    Network as _, NetworkError, PositionBatch, Predictions, RemoteNetwork,
+    session::{Contract, ValueKind},
+};
 use onnx::{
     Input,
     graph::{Attribute, Graph, Side},
-    proto::tensor_proto::DataType,
+    proto::{
+        AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto,
+        attribute_proto::AttributeType,
+        tensor_proto::{DataLocation, DataType},
+        type_proto,
+    },
 };
+use prost::Message as _;
 use proto::v1::EvaluateRequest;
 use tonic::Code;
 
@@ -308,4 +319,129 @@ async fn each_description_of_a_file_is_another_model() {
         (one.clone(), other.clone())
     );
     server.stop().await;
+}
+
+/// Returns the body of a branch, or a graph, with one node whose output is that of the graph.
+fn body(mut node: NodeProto, kind: DataType, initializer: Vec<TensorProto>) -> GraphProto {
+    node.output = vec!["extra".into()];
+    let tensor = type_proto::Tensor {
+        elem_type: Some(kind as i32),
+        ..Default::default()
+    };
+    let value = ValueInfoProto {
+        name: Some("extra".into()),
+        r#type: Some(TypeProto {
+            value: Some(type_proto::Value::TensorType(tensor)),
+            ..Default::default()
+        }),
+        ..Default::default()
+    };
+    GraphProto {
+        name: Some("body".into()),
+        node: vec![node],
+        output: vec![value],
+        initializer,
+        ..Default::default()
+    }
+}
+
+fn scalar(name: &str, kind: DataType, dims: Vec<i64>, bytes: &[u8]) -> TensorProto {
+    TensorProto {
+        name: Some(name.into()),
+        data_type: Some(kind as i32),
+        dims,
+        raw_data: Some(bytes.to_vec().into()),
+        ..Default::default()
+    }
+}
+
+fn node(kind: &str, input: &[&str], branches: &[(&str, &GraphProto)]) -> NodeProto {
+    let attribute = branches.iter().map(|(name, branch)| AttributeProto {
+        name: Some((*name).into()),
+        r#type: Some(AttributeType::Graph as i32),
+        g: Some((*branch).clone()),
+        ..Default::default()
+    });
+    NodeProto {
+        op_type: Some(kind.into()),
+        input: input.iter().map(|&name| name.into()).collect(),
+        attribute: attribute.collect(),
+        ..Default::default()
+    }
+}
+
+/// Returns a network of another program with the parts of `more` in its graph.
+fn made_with(layout: &RowLayout, more: GraphProto) -> Bytes {
+    let mut model = ModelProto::decode(&made_elsewhere(layout, 13)[..]).unwrap();
+    let graph = model.graph.as_mut().unwrap();
+    graph.node.extend(more.node);
+    graph.output.extend(more.output);
+    graph.initializer.extend(more.initializer);
+    model.encode_to_vec().into()
+}
+
+/// A model of another program cannot name other files, and what it takes is known before the server loads it.
+#[tokio::test]
+async fn a_foreign_model_that_reads_files_or_takes_too_much_is_refused() {
+    let layout = othello();
+    let numbers = |count: i64| scalar("side", DataType::Int64, vec![1], &count.to_le_bytes());
+    let constant = |count: i64| {
+        body(
+            node("ConstantOfShape", &["side"], &[]),
+            DataType::Float,
+            vec![numbers(count)],
+        )
+    };
+    let branch = constant(3 << 28);
+    let inside = node(
+        "If",
+        &["yes"],
+        &[("then_branch", &branch), ("else_branch", &branch)],
+    );
+    let inside = body(
+        inside,
+        DataType::Float,
+        vec![scalar("yes", DataType::Bool, vec![], &[1])],
+    );
+    let outside = GraphProto {
+        initializer: vec![TensorProto {
+            data_location: Some(DataLocation::External as i32),
+            ..numbers(1)
+        }],
+        ..Default::default()
+    };
+    let contract = Contract {
+        policy: "moves".into(),
+        value: "outcome".into(),
+        value_kind: ValueKind::WinDrawLoss,
+        ..Contract::default()
+    };
+    let trial = Trial {
+        layout: layout.clone(),
+        contract,
+        memory: 64 << 20,
+        batch: 16,
+        time: trial::TIME,
+    };
+    trial.run(&made_with(&layout, constant(1 << 20))).await.unwrap();
+    for (more, words) in [
+        (
+            constant(3 << 28),
+            "at most 64 MiB may be used: inference.memory_mib",
+        ),
+        (inside, "at most 64 MiB may be used: inference.memory_mib"),
+        (outside, "lies in another file"),
+    ] {
+        let reason = trial.run(&made_with(&layout, more)).await.unwrap_err();
+        assert!(reason.contains(words), "{reason}");
+    }
+    let hurried = Trial {
+        time: std::time::Duration::ZERO,
+        ..trial
+    };
+    let reason = hurried
+        .run(&made_with(&layout, GraphProto::default()))
+        .await
+        .unwrap_err();
+    assert!(reason.contains("took more than"), "{reason}");
 }

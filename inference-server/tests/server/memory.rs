@@ -1,6 +1,6 @@
 //! Tests of loading and following models: a library without a server, over a store in a folder.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::Path, sync::Arc, time::Duration};
 
 use crate::common::{Store, file, small, tower, until};
 use checkpoints::{BEST, LATEST, MODEL, Version};
@@ -79,6 +79,79 @@ async fn a_model_above_the_limit_is_refused_unless_it_is_the_default() {
     until(async || slot.failure().is_some()).await;
     assert!(slot.failure().unwrap().contains("raise inference.memory_mib"));
     assert_eq!(version_of(&models, BEST).as_deref(), Some(best.as_str()));
+}
+
+/// A server that starts serves the newest sound checkpoint if the newest one, its manifest or the label is damaged, and the newest one once
+/// that is sound again.
+#[tokio::test]
+async fn a_damaged_newest_checkpoint_does_not_stop_a_run() {
+    let (store, layout) = (Store::new(), small());
+    let first = store.publish_latest(bytes_of(&layout, 1), &layout, 1).await;
+    let second = store.publish_latest(bytes_of(&layout, 2), &layout, 2).await;
+    let third = store.publish_latest(bytes_of(&layout, 3), &layout, 3).await;
+    let path = |version: &Version, file: &str| {
+        store
+            .folder
+            .path()
+            .join("versions")
+            .join(version.as_str())
+            .join(file)
+    };
+    let flip = |path: &Path| {
+        let mut bytes = std::fs::read(path).unwrap();
+        bytes[0] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+    };
+    flip(&path(&second, MODEL));
+    for damaged in [
+        path(&third, MODEL),
+        path(&third, "manifest.json"),
+        store.folder.path().join("labels/latest.json"),
+    ] {
+        let is_label = damaged.ends_with("labels/latest.json");
+        flip(&damaged);
+        let (models, loading) = followed(&store, 1 << 30);
+        let before = if is_label { &third } else { &first };
+        until_served(&models, LATEST, before).await;
+        let slot = models.default_slot();
+        until(async || {
+            slot.failure()
+                .is_some_and(|reason| reason.contains("is served in its place"))
+        })
+        .await;
+        let reason = slot.failure().unwrap();
+        assert!(
+            reason.contains("damaged") && reason.contains(before.as_str()),
+            "{reason}"
+        );
+        // The label of the strongest one means that one only.
+        assert_eq!(version_of(&models, BEST), None);
+        flip(&damaged);
+        drop(loading);
+        let (models, _loading) = followed(&store, 1 << 30);
+        until_served(&models, LATEST, &third).await;
+        assert_eq!(models.default_slot().failure(), None);
+    }
+}
+
+/// Without a sound checkpoint the reason is told, and the file is read again until it is sound.
+#[tokio::test(start_paused = true)]
+async fn a_damaged_only_checkpoint_is_served_once_it_is_written_again() {
+    let (store, layout) = (Store::new(), small());
+    let bytes = bytes_of(&layout, 1);
+    let only = store.publish_latest(bytes.clone(), &layout, 1).await;
+    let path = store
+        .folder
+        .path()
+        .join("versions")
+        .join(only.as_str())
+        .join(MODEL);
+    std::fs::write(&path, &bytes[1..]).unwrap();
+    let (models, _loading) = followed(&store, 1 << 30);
+    let refused = || matches!(models.find(LATEST), Err(Refusal::NewestRefused { .. }));
+    until(async || refused()).await;
+    std::fs::write(&path, &bytes).unwrap();
+    until_served(&models, LATEST, &only).await;
 }
 
 /// A replaced model is freed after its last request, and one model serves all labels that point at its version.

@@ -6,14 +6,16 @@ use std::{
 };
 
 use bytes::Bytes;
-use checkpoints::{Draft, Lease, MODEL, OPTIMIZER, Version, WEIGHTS, milestones};
+use checkpoints::{
+    Draft, Lease, MODEL, Manifest, OPTIMIZER, Version, WEIGHTS, milestones, version::sha256_hex,
+};
 use games::RowLayout;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     publishing::{
-        export::{ExportError, Prover, export, with_pairs},
+        export::{Agreement, ExportError, Prover, export, with_pairs},
         retention::Retention,
         snapshot::Snapshot,
         until_answered,
@@ -74,9 +76,52 @@ impl Publisher {
     }
 
     /// Sets the checkpoint from which training resumed, the parent of the next one, and the time for which that was trained.
-    pub fn resume(&mut self, parent: Version, trained: Duration) {
-        self.parent = Some(parent);
-        self.clock.resume(trained);
+    pub fn resume(&mut self, parent: &Manifest) {
+        self.parent = Some(parent.version.clone());
+        self.clock.resume(Duration::from_millis(parent.draft.trained_ms));
+    }
+
+    /// Writes the model of the checkpoint that the trainer's state was restored from again, proven on `rows`. If this build exports other
+    /// bytes, publishes them as a checkpoint of the same step, and moves the label `latest` to it. Otherwise like [`Publisher::publish`].
+    ///
+    /// # Errors
+    /// [`PublishError`].
+    pub fn export_again(
+        &mut self,
+        trainer: &Trainer,
+        rows: &[u32],
+        damaged: &Manifest,
+    ) -> Result<(), PublishError> {
+        let (model, _) = self.export(trainer, rows)?;
+        let repository = self.lease.repository();
+        let is_same = sha256_hex(&model) == damaged.files.get(MODEL).map_or("", |file| &file.sha256);
+        let failure = "cannot write the model of the newest checkpoint again";
+        let version = self
+            .runtime
+            .block_on(until_answered(failure, &self.shutdown, async || {
+                if is_same {
+                    repository.restore(damaged, MODEL, model.clone()).await?;
+                    return Ok(damaged.version.clone());
+                }
+                let mut files = vec![(MODEL, model.clone())];
+                for file in [WEIGHTS, OPTIMIZER] {
+                    files.push((file, repository.fetch(damaged, file).await?));
+                }
+                self.upload(&damaged.draft, &files, None).await
+            }))?;
+        tracing::info!(%version, "the newest checkpoint is sound again");
+        self.parent = Some(version);
+        Ok(())
+    }
+
+    /// Exports the trainer's network, and proves the export on `rows`.
+    fn export(&self, trainer: &Trainer, rows: &[u32]) -> Result<(Bytes, Agreement), ExportError> {
+        let model = export(trainer.published(), &self.layout, trainer.progress.step)?;
+        let model = Bytes::from(with_pairs(model, &self.layout, trainer.progress.pairs)?);
+        let agreement = self
+            .prover
+            .prove(&model, trainer.published(), &self.layout, rows)?;
+        Ok((model, agreement))
     }
 
     /// Publishes the trainer's state, proven on `rows` (back to back, at least one), and moves the label `latest` to it. Must be
@@ -92,11 +137,7 @@ impl Publisher {
     ) -> Result<(Version, Snapshot), PublishError> {
         let step = trainer.progress.step;
         let snapshot = Snapshot::take(trainer, self.seed)?;
-        let model = export(trainer.published(), &self.layout, step)?;
-        let model = Bytes::from(with_pairs(model, &self.layout, trainer.progress.pairs)?);
-        let agreement = self
-            .prover
-            .prove(&model, trainer.published(), &self.layout, rows)?;
+        let (model, agreement) = self.export(trainer, rows)?;
         let trained = self.clock.trained();
         let draft = Draft {
             game: self.layout.game.clone(),

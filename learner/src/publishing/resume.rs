@@ -1,9 +1,7 @@
 //! Finds the checkpoint from which training resumes.
 
-use std::time::Duration;
-
 use anyhow::{Context as _, ensure};
-use checkpoints::{LATEST, Lease, Manifest, OPTIMIZER, Version, WEIGHTS};
+use checkpoints::{LATEST, Lease, MODEL, Manifest, OPTIMIZER, WEIGHTS};
 use games::RowLayout;
 use tokio_util::sync::CancellationToken;
 
@@ -19,10 +17,10 @@ use crate::{
 /// A checkpoint from which training resumes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resumed {
-    /// The checkpoint's version.
-    pub version: Version,
-    /// Training time of the checkpoint.
-    pub trained: Duration,
+    /// The checkpoint.
+    pub manifest: Manifest,
+    /// Damage of its `model.onnx`, which the learner can export again; `None` if the file is sound.
+    pub damage: Option<String>,
     /// The training state in it.
     pub snapshot: Snapshot,
 }
@@ -42,7 +40,8 @@ pub async fn newest(
     match until_answered(failure, shutdown, || try_newest(lease, layout, shape)).await {
         Err(error) if is_transient(&error) => Ok(None),
         Err(error) if error.is::<checkpoints::Error>() => Err(error.context(
-            "cannot resume from the newest checkpoint (if it is damaged, remove its folder to resume from the one before)",
+            "cannot resume from the newest checkpoint (if it is damaged, remove its folder, or let `minuet doctor --run DIR \
+             --repair` set it aside, to resume from the one before)",
         )),
         found => found,
     }
@@ -70,10 +69,14 @@ async fn try_newest(
         tracing::info!(%version, label = LATEST, "moving the label to the newest checkpoint");
         lease.set_label(&version).await?;
     }
-    let trained = Duration::from_millis(manifest.draft.trained_ms);
+    let damage = match repository.fetch(&manifest, MODEL).await {
+        Ok(_) => None,
+        Err(error) if error.is_damage() => Some(error.to_string()),
+        Err(error) => return Err(error.into()),
+    };
     Ok(Some(Resumed {
-        version,
-        trained,
+        manifest,
+        damage,
         snapshot,
     }))
 }

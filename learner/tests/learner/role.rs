@@ -7,7 +7,7 @@ use crate::common::{
     run::{Learner, Place},
     store::State,
 };
-use checkpoints::{LATEST, LeaseTimes, Manifest, WEIGHTS};
+use checkpoints::{LATEST, LeaseTimes, MODEL, Manifest, WEIGHTS};
 use config::{GameConfig, Precision};
 use learner::publishing::lease::LearnerFolder;
 use test_support::until;
@@ -159,7 +159,7 @@ async fn a_label_left_behind_is_moved_and_a_damaged_checkpoint_is_refused() {
         reason.contains("weights.safetensors` is damaged") && reason.contains("remove its folder"),
         "{reason}"
     );
-    fs::remove_dir_all(folder).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
     let learner = place.learner();
     assert_eq!(
         learner.reaches(6).await.version,
@@ -167,6 +167,17 @@ async fn a_label_left_behind_is_moved_and_a_damaged_checkpoint_is_refused() {
         "the checkpoint is made again, bit for bit"
     );
     learner.stop().await;
+
+    // The learner does not need its model, and exports it again.
+    let file = folder.join(MODEL);
+    let model = fs::read(&file).unwrap();
+    for damaged in [Some(&model[1..]), None] {
+        fs::remove_file(&file).unwrap();
+        damaged.map(|bytes| fs::write(&file, bytes).unwrap());
+        let learner = place.learner();
+        until(|| fs::read(&file).is_ok_and(|bytes| bytes == model)).await;
+        assert_eq!(learner.stop().await.version, newest.version);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

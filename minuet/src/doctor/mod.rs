@@ -2,10 +2,12 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`files`] | the run's files, read as a start reads them, and their repair |
 //! | [`machine`] | processor, cores, memory, GPU, clock, ports, programs, ONNX Runtime |
 //! | [`storage`] | the disk of the run's folder, and the model store |
 //! | [`run`] | the run's state and its alarms |
 
+mod files;
 mod machine;
 mod run;
 mod storage;
@@ -28,6 +30,8 @@ Examples:
       looks at this machine before a first run
   minuet doctor --run runs/chess
       also looks at the run: its settings, its disk, its processes while it is at work, and its alarms
+  minuet doctor --run runs/chess --repair
+      points damaged labels at sound checkpoints and sets damaged leases, identities and checkpoints aside, of a stopped run
   minuet doctor --json
       prints one object: {\"ok\":…,\"checks\":[{\"name\":…,\"state\":\"ok\",\"text\":…,\"fix\":…}],\"alarms\":[…]}
 
@@ -36,6 +40,9 @@ pub struct Arguments {
     /// Folder of a run.
     #[arg(long, value_name = "DIR")]
     run: Option<PathBuf>,
+    /// Repair what can be derived from other files, and name each thing done. The run must be stopped.
+    #[arg(long, requires = "run")]
+    repair: bool,
     /// Folder of the roles' programs. [default: that of this program]
     #[arg(long, value_name = "DIR")]
     binaries: Option<PathBuf>,
@@ -94,6 +101,10 @@ fn examine(arguments: &Arguments) -> anyhow::Result<Findings> {
     checks.extend(runtime.block_on(storage::checks(&config, folder, arguments.run.is_some())));
     let mut alarms = Vec::new();
     if let Some(run) = arguments.run.as_ref().filter(|_| is_readable) {
+        if arguments.repair {
+            let done = runtime.block_on(files::repair(run, &config))?;
+            checks.extend(done.into_iter().map(|done| Check::ok("repair", done)));
+        }
         let (state, raised) = runtime.block_on(run::state(run, &config));
         checks.extend(state);
         alarms = raised;

@@ -13,17 +13,16 @@ use launcher::{
     run::addresses::Addresses,
 };
 
-use super::Check;
+use super::{Check, files};
 
 /// Tolerated difference between the clock of the machine that published a checkpoint and this one's.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
 /// Looks at the run's checkpoints and, if it is at work, at its processes.
 pub async fn state(run: &Path, config: &RunConfig) -> (Vec<Check>, Vec<Alarm>) {
-    let mut config = config.clone();
-    config.resolve_paths(run);
-    let newest = newest_checkpoint(&config).await;
+    let newest = newest_checkpoint(config).await;
     let mut checks = vec![checkpoint(&newest)];
+    checks.extend(files::checks(run, config).await);
     let Some(addresses) = Addresses::of_running(run) else {
         checks.push(Check::ok("run", "not at work; `minuet up` continues it"));
         return (checks, Vec::new());
@@ -32,8 +31,8 @@ pub async fn state(run: &Path, config: &RunConfig) -> (Vec<Check>, Vec<Alarm>) {
         step: manifest.draft.step,
         age: age(manifest.created_at_ms),
     });
-    let learned = LearningReader::new(run).read(&config, &addresses).await;
-    let look = Look::at(&config, &addresses, newest, learned).await;
+    let learned = LearningReader::new(run).read(config, &addresses).await;
+    let look = Look::at(config, &addresses, newest, learned).await;
     let (answer, all) = look.answers();
     let mut text = format!("at work: {answer} of {all} processes answer");
     if let Some(age) = look.newest_game_age {

@@ -2,6 +2,7 @@
 
 use std::{fs, net::TcpListener, path::Path};
 
+use checkpoints::{BEST, Draft, LATEST, MODEL, OPTIMIZER, Repository, WEIGHTS};
 use serde_json::Value;
 use test_support::SmallDisk;
 
@@ -152,4 +153,98 @@ fn a_store_that_does_not_answer_is_a_fault() {
     let run = run_with(folder.path(), &format!("[checkpoints]\nstore = \"{store}\"\n"));
     let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")];
     expect(&fails(&["--run", &run], &keys), "store", "");
+}
+
+/// Makes a run with a checkpoint that three labels point at, a lease, and the identity of an actor.
+fn run_with_a_checkpoint(run: &Path) {
+    let settings = "[game]\nname = \"connect-four\"\noptions = 0\n";
+    fs::create_dir_all(run.join("spool/actor-1")).unwrap();
+    run_with(run, settings);
+    let identity = r#"{"format": 2, "name": "actor-1", "next_number": 256}"#;
+    fs::write(run.join("spool/actor-1/identity.json"), identity).unwrap();
+    let publishing = async {
+        let repository = Repository::open(run.join("checkpoints").to_str().unwrap()).unwrap();
+        let lease = repository.lease("learner", Default::default()).await.unwrap();
+        let files = [MODEL, WEIGHTS, OPTIMIZER]
+            .map(|file| (file, file.into()))
+            .to_vec();
+        let version = lease.publish(Draft::default(), files).await.unwrap();
+        for label in [LATEST, BEST, "minute-0"] {
+            repository.set_label(label, &version).await.unwrap();
+        }
+        lease.release().await.unwrap();
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.unwrap().block_on(publishing);
+}
+
+/// Looks at the run in the folder `run` below this one, named by a relative path.
+fn doctor_below(folder: &Path, more: &[&str]) -> Done {
+    let mut command = minuet("doctor --json --run run");
+    done(command.args(more).current_dir(folder))
+}
+
+#[test]
+fn damaged_files_of_a_run_are_faults_that_name_them_and_a_repair_leaves_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    run_with_a_checkpoint(&run);
+    let found = |more: &[&str], state| found(&doctor_below(folder.path(), more), state);
+    let fine = found(&[], "ok");
+    expect(&fine, "checkpoint", "step 0");
+    let of_files = |findings: &[String]| {
+        let names = ["checkpoints:", "identity:", "games:"];
+        findings
+            .iter()
+            .filter(|finding| names.iter().any(|name| finding.starts_with(name)))
+            .count()
+    };
+    assert_eq!(of_files(&found(&[], "fail")), 0);
+
+    fs::create_dir_all(run.join("replay")).unwrap();
+    fs::write(run.join("replay/store.json"), "{").unwrap();
+    expect(&found(&[], "fail"), "games", "store.json");
+    fs::remove_dir_all(run.join("replay")).unwrap();
+
+    let version = fs::read_dir(run.join("checkpoints/versions"))
+        .unwrap()
+        .next()
+        .unwrap();
+    let model = version.unwrap().path().join(MODEL);
+    let whole = fs::read(&model).unwrap();
+    fs::write(&model, "mode1.onnx").unwrap();
+    expect(&found(&[], "fail"), "checkpoints", MODEL);
+    fs::write(&model, whole).unwrap();
+
+    let damaged = [
+        "checkpoints/labels/best.json",
+        "checkpoints/leases/latest.json",
+        "spool/actor-1/identity.json",
+    ];
+    damaged.map(|file| fs::write(run.join(file), "{").unwrap());
+    let faults = found(&[], "fail");
+    assert_eq!(of_files(&faults), damaged.len(), "{faults:?}");
+    for file in damaged {
+        assert!(
+            faults
+                .iter()
+                .any(|fault| fault.contains(file) && fault.contains("doctor --run run --repair")),
+            "{faults:?}"
+        );
+    }
+    let held = fs::File::create(run.join("lock")).unwrap();
+    held.lock().unwrap();
+    let refused = doctor_below(folder.path(), &["--repair"]);
+    assert!(
+        refused.error.contains("--repair needs a stopped run"),
+        "{}",
+        refused.error
+    );
+    drop(held);
+    let repaired = found(&["--repair"], "ok");
+    assert_eq!(
+        repaired.iter().filter(|done| done.starts_with("repair:")).count(),
+        damaged.len()
+    );
+    assert_eq!(of_files(&found(&[], "fail")), 0);
 }

@@ -169,6 +169,7 @@ impl Loader {
                 vec![simulate(&file.layout)],
             ));
         }
+        onnx::one_file::check(&file.bytes).map_err(LoadError::of_conversion("the model is refused"))?;
         let task = &Task::new(file, contract, &digest);
         let (plain, truth) = self.plain(task)?;
         let (provider, runner) = match self.provider {
@@ -197,6 +198,11 @@ impl Loader {
             false => self.buckets.fine(),
         };
         Ok(Model::new(info, buckets, runners))
+    }
+
+    /// Returns the number of positions of the largest batch.
+    pub fn largest_batch(&self) -> usize {
+        self.buckets.largest()
     }
 
     /// Returns the memory that a model counts for, in bytes, by the length of its file: the weights for each time that it is

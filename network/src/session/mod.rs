@@ -39,7 +39,7 @@ enum InputForm {
 }
 
 /// Names of a model's inputs and outputs, and the meaning of its value.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
     /// Name of the input. `None`: the only input.
     pub input: Option<String>,

@@ -1,0 +1,155 @@
+//! The trial load of a model of another source, in a process of its own: a model that takes too much memory or time, or ends its process,
+//! is refused before this process loads it.
+//!
+//! The process is this program with the argument [`ARGUMENT`]. It loads and runs the model on the CPU as the server would, with a limit on
+//! its memory.
+
+use std::{
+    env, fs,
+    io::{self, BufRead as _, Read as _},
+    path::PathBuf,
+    process::{ExitCode, Stdio},
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use config::Provider;
+use games::RowLayout;
+use network::{ModelFile, loader::Loader, session::Contract};
+use rustix::process::{Resource, Rlimit, setrlimit};
+use serde::{Deserialize, Serialize};
+use service::role::Role;
+use tokio::{io::AsyncWriteExt as _, process::Command, time::timeout};
+
+/// Only argument of the process that tries a model out.
+pub const ARGUMENT: &str = "try-model";
+/// Longest time of a trial in a server. A network of 40 blocks and 256 filters takes some seconds.
+pub const TIME: Duration = Duration::from_secs(60);
+/// Memory for batches and for the runtime, besides that of the model.
+const ALLOWANCE: u64 = 512 << 20;
+
+/// A model to try out: the first line of the process's standard input, in front of the model's file.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Trial {
+    /// Layout of the model's rows.
+    pub layout: RowLayout,
+    /// Names of its inputs and outputs.
+    pub contract: Contract,
+    /// Memory that the model may take, in bytes.
+    pub memory: u64,
+    /// Largest batch.
+    pub batch: usize,
+    /// Time that the trial may take.
+    pub time: Duration,
+}
+
+impl Trial {
+    /// Tries the model of this file out.
+    ///
+    /// # Errors
+    /// The reason why the model cannot be served; or this program cannot be started.
+    pub async fn run(&self, file: &Bytes) -> Result<(), String> {
+        let start = || -> io::Result<_> {
+            let mut command = Command::new(program()?);
+            let command = command.arg(ARGUMENT).kill_on_drop(true);
+            let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
+            command.stderr(Stdio::piped()).spawn()
+        };
+        let mut child = start().map_err(|error| format!("its trial load cannot be started: {error}"))?;
+        let header = serde_json::to_string(self).map_err(|error| error.to_string())?;
+        let input = child.stdin.take();
+        // A process that ends early does not read all; its own message counts.
+        let writing = async move {
+            if let Some(mut input) = input {
+                let _ = input.write_all(format!("{header}\n").as_bytes()).await;
+                let _ = input.write_all(file).await;
+            }
+        };
+        let ended = timeout(self.time, async {
+            tokio::join!(writing, child.wait_with_output()).1
+        })
+        .await;
+        let most = format!(
+            "at most {} MiB may be used: inference.memory_mib",
+            self.memory >> 20
+        );
+        match ended {
+            Err(_) => Err(format!("its trial load took more than {:?}", self.time)),
+            Ok(Err(error)) => Err(format!("its trial load failed: {error}")),
+            Ok(Ok(output)) if output.status.success() => Ok(()),
+            Ok(Ok(output)) => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                let said = said.lines().last().unwrap_or_default();
+                match output.status.code() {
+                    Some(1) if !said.contains("alloc") => Err(said.to_owned()),
+                    Some(1) => Err(format!("{said} ({most})")),
+                    _ => Err(format!("its trial load ended with {} ({most})", output.status)),
+                }
+            }
+        }
+    }
+}
+
+/// Returns the path of the inference server's program: this one, or the one in its folder or in the folder above, where tests have it.
+fn program() -> io::Result<PathBuf> {
+    let own = env::current_exe()?;
+    let folders = own.ancestors().skip(1).take(2);
+    let mut programs = folders.map(|folder| folder.join(Role::InferenceServer.binary()));
+    let missing = || {
+        io::Error::other(format!(
+            "no {} next to this program",
+            Role::InferenceServer.binary()
+        ))
+    };
+    programs.find(|path| path.is_file()).ok_or_else(missing)
+}
+
+/// Loads the model on standard input: the `main` of the process that tries a model out.
+pub fn main() -> ExitCode {
+    match load() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}", service::chain(&*error).to_string().replace('\n', " "));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn load() -> anyhow::Result<()> {
+    let (mut input, mut header, mut bytes) = (io::stdin().lock(), String::new(), Vec::new());
+    input.read_line(&mut header)?;
+    let trial: Trial = serde_json::from_str(&header)?;
+    input.read_to_end(&mut bytes)?;
+    let loader = Loader::new(1, trial.batch, Provider::Cpu)?;
+    limit_memory(trial.memory.saturating_add(ALLOWANCE))
+        .context("cannot limit the memory of a trial load")?;
+    let file = ModelFile {
+        bytes: bytes.into(),
+        version: String::new(),
+        step: 0,
+        layout: trial.layout,
+        search: None,
+    };
+    loader.load_from("", &file, &trial.contract)?;
+    Ok(())
+}
+
+/// Limits the memory that this process may take from now on, in bytes.
+fn limit_memory(more: u64) -> io::Result<()> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let data = status.lines().find_map(|line| line.strip_prefix("VmData:"));
+    let taken = data.and_then(|text| text.trim().split(' ').next()?.parse::<u64>().ok());
+    let taken = taken.ok_or_else(|| io::Error::other("/proc/self/status has no VmData"))? << 10;
+    for (resource, most) in [(Resource::Data, taken.saturating_add(more)), (Resource::Core, 0)] {
+        let most = Some(most);
+        setrlimit(
+            resource,
+            Rlimit {
+                current: most,
+                maximum: most,
+            },
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! The files of a run, read as a start reads them: identities of actors, the replay store, the store of checkpoints. And their repair.
+
+use std::{
+    fs::{self, File},
+    path::{Path, PathBuf},
+};
+
+use actor::play::naming::Naming;
+use anyhow::{Context as _, ensure};
+use checkpoints::Repository;
+use config::RunConfig;
+use launcher::run::folder::RunFolder;
+use replay_store::{error::OpenError, settings::Settings, store::Store};
+
+use super::Check;
+
+/// Locks of processes that work in a run without `minuet up`.
+const LOCKS: [&str; 2] = ["learner.lock", "lock"];
+
+/// Most lost games that are named.
+const MOST_NAMED: usize = 10;
+
+/// Reads the files. The replay store of a run at work is left to its process, which reads it at its start.
+pub async fn checks(run: &Path, config: &RunConfig) -> Vec<Check> {
+    let at = run.display();
+    let repair = format!("stop the run, then `minuet doctor --run {at} --repair`");
+    let identities = spools(config)
+        .into_iter()
+        .filter_map(|folder| Naming::damage(&folder));
+    let mut checks: Vec<Check> = identities
+        .map(|(path, reason)| {
+            Check::fail(
+                "identity",
+                format!("{}: {reason}", path.display()),
+                repair.as_str(),
+            )
+        })
+        .collect();
+    checks.extend(games(run, config).await);
+    match opened(config).map(|store| async move { store?.faults().await }) {
+        None => {}
+        Some(faults) => match faults.await {
+            Ok(faults) => checks.extend(faults.into_iter().map(|fault| {
+                let store = &config.checkpoints.store;
+                let text = format!("{store}/{}: {}", fault.file, fault.reason);
+                let fix = match fault.file.ends_with(checkpoints::MODEL) {
+                    true => "the learner writes the newest one again at its next start; older ones are needed for play only",
+                    false => &repair,
+                };
+                Check::fail("checkpoints", text, fix)
+            })),
+            Err(error) => checks.push(Check::fail("checkpoints", error.to_string(), "check checkpoints.store")),
+        },
+    }
+    checks
+}
+
+/// Repairs what can be derived, and returns a sentence about each thing done.
+///
+/// # Errors
+/// A process works in the run; no checkpoint is sound; or the store or the file system failed.
+pub async fn repair(run: &Path, config: &RunConfig) -> anyhow::Result<Vec<String>> {
+    let _lock = RunFolder::open(run, None, &[]).context("--repair needs a stopped run")?;
+    let spools = spools(config);
+    let folders = spools.iter().chain([&config.learner.folder]);
+    for path in folders.flat_map(|folder| LOCKS.map(|lock| folder.join(lock))) {
+        let is_free = File::open(&path).map_or(true, |lock| lock.try_lock_shared().is_ok());
+        ensure!(
+            is_free,
+            "--repair needs a stopped run, and a process holds {}",
+            path.display()
+        );
+    }
+    let mut done = Vec::new();
+    for (path, _) in spools.iter().filter_map(|folder| Naming::damage(folder)) {
+        let aside = path.with_extension("json.damaged");
+        fs::rename(&path, &aside).with_context(|| format!("cannot rename {}", path.display()))?;
+        done.push(format!(
+            "{} is set aside: the actor takes a new identity",
+            path.display()
+        ));
+    }
+    if let Some(store) = opened(config) {
+        done.extend(store?.repair().await?);
+    }
+    Ok(done)
+}
+
+/// Opens the store of checkpoints; `None` if it is a folder that does not exist, which opening would make.
+fn opened(config: &RunConfig) -> Option<Result<Repository, checkpoints::Error>> {
+    let store = &config.checkpoints.store;
+    (store.contains("://") || Path::new(store).exists()).then(|| Repository::open(store))
+}
+
+/// Returns the spool's folder and the folders in it, one for each actor of `minuet up`.
+fn spools(config: &RunConfig) -> Vec<PathBuf> {
+    let spool = &config.actor.spool;
+    let entries = fs::read_dir(spool).into_iter().flatten().flatten();
+    let folders = entries.map(|entry| entry.path()).filter(|path| path.is_dir());
+    [spool.clone()].into_iter().chain(folders).collect()
+}
+
+async fn games(run: &Path, config: &RunConfig) -> Option<Check> {
+    let folder = config.replay.folder.clone();
+    if !folder.exists() || replay_store::serve::address(&folder).is_some() {
+        return None;
+    }
+    let settings = Settings::from_config(config);
+    let opening = move || {
+        let store = Store::open_to_read(settings)?;
+        let damage = store.damage();
+        match damage.is_none() {
+            true => Ok(()),
+            false => Err(OpenError::Damaged(damage.clone())),
+        }
+    };
+    let error = match tokio::task::spawn_blocking(opening).await {
+        Ok(Ok(()) | Err(OpenError::InUse { .. })) => return None,
+        Ok(Err(error)) => error,
+        Err(error) => {
+            return Some(Check::fail(
+                "games",
+                error.to_string(),
+                "look at the replay store's log",
+            ));
+        }
+    };
+    let text = service::chain(&error);
+    let (at, folder) = (run.display(), folder.display());
+    Some(match &error {
+        OpenError::Damaged(damage) => {
+            let games = damage
+                .losses
+                .iter()
+                .take(MOST_NAMED)
+                .map(|loss| loss.sequence.to_string());
+            let games = games.collect::<Vec<_>>().join(", ");
+            let named = if games.is_empty() {
+                games
+            } else {
+                format!("; games {games}")
+            };
+            let fix = format!(
+                "`minuet games list --run {at} --repair` records the damage, and the run continues without these games"
+            );
+            Check::fail("games", format!("{folder}: {text}{named}"), fix)
+        }
+        _ => Check::fail(
+            "games",
+            text.to_string(),
+            format!("restore the file in {folder} from a copy"),
+        ),
+    })
+}
