@@ -221,7 +221,9 @@ fn damaged_files_of_a_run_are_faults_that_name_them_and_a_repair_leaves_none() {
         "checkpoints/leases/latest.json",
         "spool/actor-1/identity.json",
     ];
-    damaged.map(|file| fs::write(run.join(file), "{").unwrap());
+    for file in damaged {
+        fs::write(run.join(file), "{").unwrap();
+    }
     let faults = found(&[], "fail");
     assert_eq!(of_files(&faults), damaged.len(), "{faults:?}");
     for file in damaged {
