@@ -6,6 +6,7 @@
 //! [`template_with_rules`] writes a whole file with a comment on each key; the comments are the fields' own documentation.
 
 mod actor;
+mod address;
 mod described;
 mod error;
 mod inference;

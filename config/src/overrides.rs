@@ -160,7 +160,7 @@ mod tests {
                 "actor.threads=5",
                 "actor.name=17",
                 "replay.address=127.0.0.1:9",
-                "inference.address=\"[::1]:9\"",
+                "inference.address=\"[::1]:8\"",
                 "inference.provider=cpu",
                 "inference.sources=[\"chess=a\", \"othello=b\"]",
                 "search.random_symmetry=false",
@@ -173,7 +173,7 @@ mod tests {
         assert_eq!(config.actor.threads, 5);
         assert_eq!(config.actor.name, "17");
         assert_eq!(config.replay.address, "127.0.0.1:9");
-        assert_eq!(config.inference.address, "[::1]:9");
+        assert_eq!(config.inference.address, "[::1]:8");
         assert_eq!(config.inference.provider, Provider::Cpu);
         assert_eq!(config.inference.sources, ["chess=a", "othello=b"]);
         assert!(!config.search.random_symmetry);

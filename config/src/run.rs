@@ -175,7 +175,6 @@ impl Default for CheckpointConfig {
 
 impl ReplayConfig {
     fn check(&self, learner: &LearnerConfig) -> Result<(), ConfigError> {
-        require(!self.address.is_empty(), "replay.address", "must not be empty")?;
         at_least("replay.window_positions", self.window_positions, 1)?;
         at_least("replay.max_disk_mib", self.max_disk_mib, 1)?;
         within("replay.held_out", self.held_out, 0.0..=0.5)?;
@@ -218,6 +217,7 @@ impl RunConfig {
         self.security.check()?;
         at_least("checkpoints.poll_ms", self.checkpoints.poll_ms, 1)?;
         self.replay.check(&self.learner)?;
+        super::address::check(self)?;
         require(
             self.search.root == Root::Puct || self.learner.policy_target == PolicyTarget::CompletedQ,
             "learner.policy_target",
