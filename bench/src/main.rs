@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     match run(Benchmark::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("minuet bench: {error:#}");
+            eprintln!("minuet bench: {}", service::plain_lines(&format!("{error:#}")));
             ExitCode::from(if is_bad_usage(&error) { 2 } else { 1 })
         }
     }

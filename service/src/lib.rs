@@ -28,6 +28,7 @@ pub mod listener;
 pub mod log_throttle;
 pub mod metrics_page;
 mod metrics_table;
+mod plain;
 pub mod process;
 pub mod role;
 pub mod security;
@@ -40,3 +41,4 @@ pub mod telemetry;
 pub mod telemetry;
 
 pub use errors::{chain, contain, end_if_output_fails};
+pub use plain::{plain, plain_lines};

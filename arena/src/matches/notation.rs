@@ -155,7 +155,7 @@ pub fn text<'a>(plan: &Plan, records: impl Iterator<Item = &'a GameRecord>) -> S
 }
 
 fn push_tag(text: &mut String, tag: &str, value: &str) {
-    let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+    let value = service::plain(value).replace('\\', "\\\\").replace('"', "\\\"");
     // Writing to a string does not fail.
     let _ = writeln!(text, "[{tag} \"{value}\"]");
 }

@@ -87,7 +87,7 @@ impl Printer {
         let lines = text::lines(event).into_iter();
         lines
             .map(|line| format!("{} {line}", figures::clock(after)))
-            .try_for_each(|line| self.line(&line))
+            .try_for_each(|line| self.line(&service::plain(&line)))
     }
 
     fn figures(&mut self, after: Duration, summary: Box<Summary>) -> io::Result<()> {

@@ -19,7 +19,7 @@ pub fn print(plan: &Plan, standing: &Standing, ended: Ended, folder: &Path, game
         report["games_file"] = json!(games);
         println!("{report}");
     } else {
-        print!("{}", text(plan, standing, games));
+        print!("{}", service::plain_lines(&text(plan, standing, games)));
     }
 }
 

@@ -226,6 +226,6 @@ impl Check {
             "" => String::new(),
             fix => format!("{:>20}{fix}\n", "→ "),
         };
-        format!("{state:<5} {:<12} {}\n{fix}", self.name, self.text)
+        service::plain_lines(&format!("{state:<5} {:<12} {}\n{fix}", self.name, self.text))
     }
 }

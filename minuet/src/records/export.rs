@@ -61,7 +61,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     if arguments.json {
         println!("{}", json!({ "games": games, "positions": positions, "to": to }));
     } else {
-        println!("{games} games, {positions} positions in {}", to.display());
+        let to = service::plain(&to.display().to_string());
+        println!("{games} games, {positions} positions in {to}");
     }
     closed.context("the export is not complete")
 }

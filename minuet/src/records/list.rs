@@ -105,7 +105,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
 
 fn print(game: &GameSummary) {
     let version = game.model_versions.last().map_or("-", String::as_str);
-    println!(
+    // An archive of a stranger may hold any text as a name.
+    let line = format!(
         "{:>9}  {}  {}  {:>4} positions  {:<6} {:<12} {version}  {}",
         game.sequence,
         hex(&game.id),
@@ -115,6 +116,7 @@ fn print(game: &GameSummary) {
         game.ending,
         game.actor,
     );
+    println!("{}", service::plain(&line));
 }
 
 fn as_json(game: &GameSummary) -> serde_json::Value {

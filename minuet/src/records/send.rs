@@ -92,7 +92,8 @@ pub async fn watched(
     };
     let counts = append_counts.lock();
     for ack in &counts.refusals {
-        eprintln!("game {} was refused: {}", proto::ids::hex(&ack.id), ack.refused);
+        let reason = service::plain(&ack.refused);
+        eprintln!("game {} was refused: {reason}", proto::ids::hex(&ack.id));
     }
     ended?;
     if let Some(name) = stopped_by {

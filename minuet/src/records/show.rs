@@ -64,12 +64,16 @@ fn print(game: &v1::Game, as_json: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     let (id, at) = (hex(&game.id), rfc3339(game.finished_at_ms));
-    println!("game      {id}  {} (options {})", game.game, game.options);
-    println!("finished  {at}  by {} ({})", game.actor, game.build);
-    println!("result    {} by {}", result(game.result), game.ending);
-    println!("models    {}", game.model_versions.join(", "));
-    println!("seed      {}, game {}", game.run_seed, game.game_number);
-    println!("search    {}", game.search_json);
+    // An archive of a stranger may hold any text as a name.
+    let head = [
+        format!("game      {id}  {} (options {})", game.game, game.options),
+        format!("finished  {at}  by {} ({})", game.actor, game.build),
+        format!("result    {} by {}", result(game.result), game.ending),
+        format!("models    {}", game.model_versions.join(", ")),
+        format!("seed      {}, game {}", game.run_seed, game.game_number),
+        format!("search    {}", game.search_json),
+    ];
+    head.iter().for_each(|line| println!("{}", service::plain(line)));
     for (position, text) in positions(game)?.zip(&texts) {
         let total: u32 = position.visits.iter().sum();
         println!(

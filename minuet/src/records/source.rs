@@ -198,7 +198,7 @@ impl Source {
         match self.client.get_game(request).await {
             Ok(game) => Ok(Some(game.into_inner())),
             Err(status) if status.code() == Code::DataLoss => {
-                eprintln!("minuet: {}: {}", hex(id), status.message());
+                eprintln!("minuet: {}: {}", hex(id), service::plain(status.message()));
                 self.unreadable += 1;
                 Ok(None)
             }

@@ -370,7 +370,10 @@ impl<W: Write> Engine<W> {
     }
 
     fn remark(&mut self, text: &str) -> io::Result<()> {
-        self.say(&format!("info string {}\n", text.replace('\n', " ")))
+        self.say(&format!(
+            "info string {}\n",
+            service::plain(&text.replace('\n', " "))
+        ))
     }
 
     fn say(&mut self, lines: &str) -> io::Result<()> {

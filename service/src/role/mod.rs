@@ -161,7 +161,7 @@ pub fn main_with(
         return match probe(address) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => {
-                eprintln!("{}: {error:#}", role.binary());
+                eprintln!("{}: {}", role.binary(), crate::plain_lines(&format!("{error:#}")));
                 ExitCode::FAILURE
             }
         };
@@ -202,7 +202,11 @@ fn run_with(
     };
     let file = arguments.config.as_deref();
     let file = file.map_or_else(String::new, |file| format!("{}: ", file.display()));
-    eprintln!("{}: {file}{refused}", role.binary());
+    eprintln!(
+        "{}: {}",
+        role.binary(),
+        crate::plain_lines(&format!("{file}{refused}"))
+    );
     ExitCode::from(2)
 }
 

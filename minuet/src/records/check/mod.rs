@@ -155,9 +155,13 @@ impl Outcome {
             return;
         }
         let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-        println!("{id}  {plies} positions  {}{reason}", self.name());
+        println!(
+            "{id}  {plies} positions  {}{}",
+            self.name(),
+            service::plain(&reason)
+        );
         for problem in problems {
-            println!("    {problem}");
+            println!("    {}", service::plain(&problem.to_string()));
         }
     }
 }
