@@ -107,10 +107,14 @@ impl<G: Game> Search<G> {
         line
     }
 
-    /// Returns the visited edge of a node with the most visits. Those that a proof refutes come last.
+    /// Returns the edge of a node with the most visits, among those that no proof refutes if there are any: one without visits
+    /// counts more than one that is refuted. `None` if no edge has visits.
     fn most_visited(&self, node: NodeId) -> Option<usize> {
         let mut best: Option<(bool, u32, f32, usize)> = None;
         let visits = self.tree.statistic(node, VISITS).iter().copied();
+        if visits.clone().all(|visits| visits == 0) {
+            return None;
+        }
         for (edge, (visits, prior)) in visits.zip(self.tree.priors(node)).enumerate() {
             let step = Step {
                 node,
@@ -118,7 +122,7 @@ impl<G: Game> Search<G> {
             };
             let rank = (!self.tree.is_refuted(step), visits, prior, edge);
             let is_better = best.is_none_or(|best| (rank.0, rank.1, rank.2) > (best.0, best.1, best.2));
-            if visits > 0 && is_better {
+            if is_better {
                 best = Some(rank);
             }
         }

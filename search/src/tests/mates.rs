@@ -220,4 +220,7 @@ fn a_stopped_decision_chooses_no_loss_while_another_action_is_open() {
     let chosen = search.choose(0.0);
     let at = decision.actions.iter().position(|&action| Some(action) == chosen);
     assert!(!decision.refuted[at.unwrap()], "{chosen:?}");
+    let line = search.principal_variation(None);
+    let at = decision.actions.iter().position(|action| *action == line[0]);
+    assert!(!decision.refuted[at.unwrap()], "{line:?}");
 }
