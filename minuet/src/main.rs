@@ -13,6 +13,8 @@ mod query;
 mod records;
 mod rules;
 mod solve;
+#[cfg(test)]
+mod tests;
 mod uci;
 
 use std::process::ExitCode;
@@ -111,7 +113,7 @@ fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("minuet: {error:#}");
+            eprintln!("minuet: {}", service::plain_lines(&format!("{error:#}")));
             exit_code(&error).into()
         }
     }

@@ -15,7 +15,7 @@ pub struct Arguments {
     #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(registry::NAMES))]
     game: String,
     /// Position to count from, as text. Default: the game's usual start.
-    #[arg(long)]
+    #[arg(long, allow_hyphen_values = true)]
     fen: Option<String>,
     /// Length of the longest sequences to count, in actions.
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..=30))]

@@ -31,7 +31,7 @@ pub struct Arguments {
     /// Moves from the position, in the game's notation, one argument for each turn ("e2 e4").
     moves: Vec<String>,
     /// The position as text (a FEN). [default: the game's usual start]
-    #[arg(long, visible_alias = "fen")]
+    #[arg(long, visible_alias = "fen", allow_hyphen_values = true)]
     position: Option<String>,
     /// Number of moves shown.
     #[arg(long, default_value_t = 5)]
@@ -48,7 +48,7 @@ pub struct Arguments {
 }
 
 const HELP: &str = "Examples:
-  minuet query connect-four d1 d2
+  minuet query connect-four 4 4
   minuet query runs/chess e4 e5 Nf3
   minuet query http://127.0.0.1:50051 --fen 'r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1' --json
   minuet query runs/paco-sako 'e2 e4' 'd7 d5' --visits 400";
@@ -101,7 +101,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     if arguments.json {
         println!("{}", serde_json::to_string(&answer)?);
     } else {
-        print!("{}", text(&answer));
+        print!("{}", service::plain_lines(&text(&answer)));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow, ensure};
-use games::{Course, erased::AnyGame};
+use games::{Course, erased::AnyGame, registry};
 use serde_json::{Map, Value};
 
 use crate::rules::answer::Request;
@@ -17,21 +17,24 @@ pub fn begin(game: &AnyGame, start: Option<&str>) -> anyhow::Result<Course> {
     Ok(Course::new(variant.start(start)?))
 }
 
-/// Reads a game that [`save`] wrote.
+/// Reads a game that [`save`] wrote: of the game `named`, or of any.
 ///
 /// # Errors
 /// The file cannot be read, holds another game, or an action in it is not legal.
-pub fn load(game: &AnyGame, path: &Path) -> anyhow::Result<Course> {
+pub fn load(named: Option<&AnyGame>, path: &Path) -> anyhow::Result<Course> {
     let name = path.display();
     let text = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
     let (_, request) = Request::read(&text);
     let request = request.map_err(|error| anyhow!("{name}: {error}"))?;
-    ensure!(
-        request.game == game.name,
-        "{name} is a game of {}, not of {}",
-        request.game,
-        game.name
-    );
+    let game = registry::find(&request.game).with_context(|| name.to_string())?;
+    if let Some(named) = named {
+        ensure!(
+            game.name == named.name,
+            "{name} is a game of {}, not of {}",
+            game.name,
+            named.name
+        );
+    }
     let variant = game.variant(&game.people_rules(), None)?;
     let begin = variant.start_from_json(request.start.as_ref(), &request.rules);
     let mut course = Course::new(begin.map_err(|error| anyhow!("{name}: {error}"))?);
@@ -76,7 +79,7 @@ pub fn save(course: &Course, path: &Path) -> anyhow::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use games::{Player, registry};
+    use games::Player;
 
     use super::*;
 
@@ -123,12 +126,14 @@ mod tests {
             enter(&mut play, turn);
         }
         save(&play, &file).unwrap();
-        let loaded = load(game("paco-sako"), &file).unwrap();
-        assert_eq!(loaded.actions(), play.actions());
-        assert_eq!(loaded.state().position(), play.state().position());
-        assert!(load(game("chess"), &file).is_err());
+        for named in [Some(game("paco-sako")), None] {
+            let loaded = load(named, &file).unwrap();
+            assert_eq!(loaded.actions(), play.actions());
+            assert_eq!(loaded.state().position(), play.state().position());
+        }
+        assert!(load(Some(game("chess")), &file).is_err());
         std::fs::write(&file, "{\"game\":\"chess\",\"actions\":[\"e2e5\"]}").unwrap();
-        let error = load(game("chess"), &file).err().unwrap();
+        let error = load(None, &file).err().unwrap();
         assert!(format!("{error:#}").contains("action 0"), "{error:#}");
     }
 }

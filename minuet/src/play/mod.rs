@@ -34,9 +34,9 @@ use launcher::BadUsage;
 #[derive(clap::Args)]
 #[command(after_help = HELP)]
 pub struct Arguments {
-    /// Name of the game; `minuet perft --help` lists all games.
-    #[arg(long, default_value = "paco-sako")]
-    game: String,
+    /// Name of the game; `minuet perft --help` lists all games. [default: that of the saved game, or paco-sako]
+    #[arg(long)]
+    game: Option<String>,
     /// Your opponent: a run's folder (runs/chess, runs/chess@best), a checkpoint's folder, an .onnx file, an inference
     /// server (http://host:port), a game's name (the network that comes with Minuet; othello@medium and
     /// othello@beginner are weaker), `uct` (a search without a network) or
@@ -48,7 +48,7 @@ pub struct Arguments {
     #[arg(long, default_value = "first")]
     side: String,
     /// Begin with this position.
-    #[arg(long, conflicts_with = "load")]
+    #[arg(long, conflicts_with = "load", allow_hyphen_values = true)]
     start: Option<String>,
     /// Begin with a problem of this level, drawn by --seed; only for a game that is about problems (generator: 1 to 48).
     #[arg(long, value_name = "N", conflicts_with_all = ["start", "load"])]
@@ -67,6 +67,8 @@ pub struct Arguments {
     seed: u64,
 }
 
+/// The game where none is named.
+const GAME: &str = "paco-sako";
 /// The opponent where no network comes with Minuet.
 const WITHOUT_NETWORK: &str = "uct,visits=1000";
 
@@ -80,8 +82,7 @@ const HELP: &str = "Examples:
 
 /// Plays one game.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let game = registry::find(&arguments.game)?;
-    match play(game, arguments) {
+    match play(arguments) {
         // The reader of the output has closed the pipe.
         Err(error)
             if error
@@ -94,11 +95,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
 }
 
-fn play(game: &'static AnyGame, arguments: Arguments) -> anyhow::Result<()> {
-    let people = people(game, &arguments.side)?;
+fn play(arguments: Arguments) -> anyhow::Result<()> {
+    let named = arguments.game.as_deref().map(registry::find).transpose()?;
     let play = match &arguments.load {
-        Some(file) => game::load(game, file)?,
+        Some(file) => game::load(named, file)?,
         None => {
+            let game = named.map_or_else(|| registry::find(GAME), Ok)?;
             let drawn = arguments
                 .level
                 .map(|level| problem(game, level, arguments.seed))
@@ -106,6 +108,8 @@ fn play(game: &'static AnyGame, arguments: Arguments) -> anyhow::Result<()> {
             game::begin(game, drawn.as_deref().or(arguments.start.as_deref()))?
         }
     };
+    let game = play.begin().game();
+    let people = people(game, &arguments.side)?;
     let opponent = arguments
         .opponent
         .unwrap_or_else(|| match shipped::folder(game.name, Level::Strong) {

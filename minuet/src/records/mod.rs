@@ -24,7 +24,7 @@ use clap::Subcommand;
 #[command(after_help = "\
 Examples:
   minuet games list --run runs/paco-sako
-  minuet games show 00c1…  --run runs/paco-sako
+  minuet games show 4be1f0a2… --run runs/paco-sako
   minuet games check --newest 20 --run runs/paco-sako --json")]
 pub struct Arguments {
     #[command(subcommand)]

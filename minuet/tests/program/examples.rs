@@ -1,5 +1,5 @@
-//! The examples of README.md and of the guide run: every command of their `console` blocks succeeds, and prints what the page shows
-//! below it. [`NOT_RUN`] is the complete list of commands that are left out.
+//! The examples of README.md, of the guide and of the help texts run: every command of their `console` blocks succeeds, and prints what
+//! the page shows below it. [`NOT_RUN`] is the complete list of commands that are left out.
 
 use std::{
     collections::BTreeSet,
@@ -26,14 +26,27 @@ use crate::support::{
 };
 
 /// Commands that are not run, by their beginning, and why.
-const NOT_RUN: [(&str, &str); 25] = [
+const NOT_RUN: [(&str, &str); 39] = [
     ("make up", TRAINS),
     ("minuet up ", TRAINS),
     ("$minuet grow ", TRAINS),
+    ("minuet up\n", TRAINS),
+    ("minuet grow ", TRAINS),
+    ("minuet rating ", TRAINS),
     ("make test", "runs this test too"),
     ("make play", OPENS),
     ("target/release/minuet studio --run runs/chess --open", OPENS),
     ("minuet studio --run runs/connect-four --open", OPENS),
+    ("minuet studio --open", OPENS),
+    ("minuet studio --run runs/paco-sako --open", OPENS),
+    (
+        "minuet studio --run runs/chess --port",
+        "serves until it is stopped",
+    ),
+    (
+        "minuet studio --run runs/chess --listen",
+        "needs a certificate, and serves until it is stopped",
+    ),
     (
         "minuet studio --run runs/connect-four --listen",
         "needs a certificate, and serves until it is stopped",
@@ -46,6 +59,19 @@ const NOT_RUN: [(&str, &str); 25] = [
     ("target/release/minuet bench tasks --model", MINUTES),
     ("target/release/minuet lab ", MINUTES),
     ("minuet bench ", MINUTES),
+    ("minuet arena ", MINUTES),
+    ("minuet lab ", MINUTES),
+    ("minuet perft --game paco-sako --depth 6", MINUTES),
+    ("minuet query http", "needs a server at this address"),
+    ("minuet games import s3", "needs this store"),
+    (
+        "minuet solve --task runs/tasks",
+        "needs the tasks that `minuet bench tasks --write runs/tasks` writes",
+    ),
+    (
+        "minuet plan --game othello",
+        "needs the figures of the benchmarks above it",
+    ),
     ("$minuet bench accuracy", MINUTES),
     ("$minuet arena ", MINUTES),
     (
@@ -68,6 +94,9 @@ const NOT_RUN: [(&str, &str); 25] = [
     ("python python/examples/", "needs the roles of the line above it"),
     ("ssh ", "needs another machine"),
 ];
+
+/// The page with the text of every `--help`.
+const HELP: &str = "docs/reference/commands.md";
 
 const TRAINS: &str = "trains until it is stopped";
 const OPENS: &str = "opens a browser";
@@ -133,6 +162,29 @@ fn blocks(page: &str) -> Vec<Vec<Example>> {
         examples
     };
     blocks.map(block).collect()
+}
+
+/// The commands in the help texts, each alone.
+fn help_examples() -> Vec<Vec<Example>> {
+    let page = fs::read_to_string(root().join(HELP)).unwrap();
+    let command = |line: &str| {
+        let line = line.strip_prefix("Example:").unwrap_or(line);
+        let command = line
+            .strip_prefix("  ")
+            .or(line.strip_prefix(' '))?
+            .split("   ")
+            .next()?;
+        let begins = ["minuet ", "printf ", "echo "]
+            .iter()
+            .any(|word| command.starts_with(word));
+        begins.then(|| {
+            vec![Example {
+                command: command.into(),
+                shown: Vec::new(),
+            }]
+        })
+    };
+    page.lines().filter_map(command).collect()
 }
 
 /// Publishes a network of random weights as the newest checkpoint of a run in `folder`.
@@ -244,12 +296,18 @@ fn the_commands_of_readme_and_guide_run_as_written() {
     let place = Place::new();
     let (mut ran, mut unused, mut faults) = (0, BTreeSet::from_iter(0..NOT_RUN.len()), Vec::new());
     let mut left_out = String::new();
+    let mut all: Vec<(String, Vec<Vec<Example>>)> = Vec::new();
     for page in pages() {
         let name = page.strip_prefix(root()).unwrap().display().to_string();
-        for block in blocks(&fs::read_to_string(&page).unwrap()) {
+        all.push((name, blocks(&fs::read_to_string(&page).unwrap())));
+    }
+    all.push((HELP.into(), help_examples()));
+    for (name, page) in all {
+        for block in page {
             let mut runnable = Vec::new();
             for example in &block {
-                let reason = |(beginning, _): &(&str, &str)| example.command.starts_with(beginning);
+                let line = format!("{}\n", example.command);
+                let reason = |(beginning, _): &(&str, &str)| line.starts_with(beginning);
                 match NOT_RUN.iter().position(reason) {
                     Some(at) => {
                         unused.remove(&at);
