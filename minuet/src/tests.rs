@@ -5,7 +5,7 @@ use games::registry::{self, NAMES};
 
 use super::*;
 
-/// Returns what is wrong with a command. What is missing is no fault, since a sentence may name a command without its arguments.
+/// Returns the error of a command that cannot be read. Missing arguments are no error: a sentence may name a command without them.
 fn fault(words: &[String]) -> Option<String> {
     let error = CommandLine::try_parse_from(words).err()?;
     let is_incomplete = matches!(
