@@ -31,7 +31,7 @@ pub struct InferenceConfig {
     pub max_message_mib: usize,
     /// Execution provider: `cpu`, `cpu-int8` (convolutions in 8-bit integers), `openvino-f32`, `openvino-bf16`, `cuda`, `tensorrt`,
     /// or `auto`, which measures the providers of the machine and uses the fastest one whose results agree with f32. It leaves out
-    /// TensorRT, which takes minutes to build engines, and 8-bit integers on a CPU with bf16 units.
+    /// TensorRT, which takes minutes to build engines.
     pub provider: Provider,
     /// Index of the GPU, from 0. A process uses one GPU: start one process for each.
     pub device: u32,

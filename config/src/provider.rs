@@ -13,8 +13,7 @@ pub enum Provider {
     Auto,
     /// ONNX Runtime's default CPU provider, f32. Other providers are compared with it.
     Cpu,
-    /// ONNX Runtime's default CPU provider, convolutions in 8-bit integers. On CPUs without bf16 units it is 1.4 to 3 times as
-    /// fast as f32.
+    /// ONNX Runtime's default CPU provider, inner convolutions in 8-bit integers: 1.4 to 3 times as fast as f32.
     CpuInt8,
     /// OpenVINO on the CPU, f32.
     OpenvinoF32,

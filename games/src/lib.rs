@@ -71,6 +71,7 @@ pub mod paco_sako;
 pub mod perft;
 pub mod planes;
 pub mod probes;
+mod random_rows;
 pub mod registry;
 pub mod scene;
 pub mod symmetries;

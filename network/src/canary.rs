@@ -1,6 +1,7 @@
-//! The canary: compares a provider's outputs on a batch of random rows with those of f32 on the CPU.
+//! The canary: compares a provider's outputs on a batch of positions with those of f32 on the CPU.
 
-use games::RowLayout;
+use games::{RowLayout, registry};
+use search::{Draws, GameKey, Purpose};
 
 use crate::{
     batch::{Batch, Outputs, RunError, Runner},
@@ -9,21 +10,38 @@ use crate::{
 
 /// Number of rows in the canary batch.
 pub const ROWS: usize = 64;
+/// Number of different rows in a batch.
+pub const MOST: usize = 256;
 /// Share of a row's entries that point at distinct squares.
 const FILLED: f32 = 0.8;
 /// Seed of the random rows.
 const SEED: u64 = 0x6d69_6e75_6574;
 
-/// Returns a batch of `size` random rows of this layout. The rows are always the same, and repeat after [`ROWS`].
+/// Returns a batch of `size` rows of this layout: positions of random play if the layout is that of a game of the registry, random
+/// rows otherwise. The rows are always the same, and repeat after [`MOST`].
 pub fn batch(layout: &RowLayout, size: usize) -> Batch {
-    batch_from(&rows(layout), 0, size)
+    batch_from(&rows(layout, size.min(MOST)), 0, size)
 }
 
-fn rows(layout: &RowLayout) -> Vec<Vec<i32>> {
-    let rows = onnx::random::rows(layout, ROWS, FILLED, SEED);
+fn rows(layout: &RowLayout, count: usize) -> Vec<Vec<i32>> {
+    let rows = played_rows(layout, count).unwrap_or_else(|| onnx::random::rows(layout, count, FILLED, SEED));
     let rows = layout.split(&rows);
     rows.map(|row| row.iter().map(|&number| number as i32).collect())
         .collect()
+}
+
+/// Returns the rows of positions of random play. `None` if no game of the registry has this layout.
+fn played_rows(layout: &RowLayout, count: usize) -> Option<Vec<u32>> {
+    let game = registry::find(&layout.game).ok()?;
+    let rules = serde_json::Value::Object(Default::default());
+    let variant = game.variant(&rules, Some(layout.options)).ok()?;
+    let key = GameKey {
+        run_seed: SEED,
+        game: 0,
+    };
+    let mut draws = Draws::new(key, 0, Purpose::Opening);
+    let rows = variant.random_rows(count, &mut |below| draws.below(below)).ok()?;
+    (variant.layout() == *layout).then_some(rows)
 }
 
 /// Returns a batch of `size` of the rows that starts with number `first` and wraps around.
@@ -43,7 +61,7 @@ pub fn run(
     size: usize,
     picks: bool,
 ) -> Result<CanaryOutput, RunError> {
-    let (rows, size, actions) = (rows(layout), size.max(1), layout.actions as usize);
+    let (rows, size, actions) = (rows(layout, ROWS), size.max(1), layout.actions as usize);
     let mut output = CanaryOutput {
         priors: Vec::with_capacity(ROWS * actions),
         values: Vec::with_capacity(ROWS),

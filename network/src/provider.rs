@@ -13,6 +13,11 @@ use ort::{
     session::{Session, builder::SessionBuilder},
 };
 
+use crate::canary::Distance;
+
+/// Largest distance between two evaluations of a network in f32. In bf16 a network is 30 times as far from f32.
+const SAME: f32 = 1e-5;
+
 /// Number of legal actions that few positions exceed.
 const USUAL_LEGAL: usize = 64;
 
@@ -94,28 +99,31 @@ pub fn name_with(provider: Provider, settings: &ProviderSettings) -> &'static st
     }
 }
 
-/// True if `auto` measures the provider. TensorRT builds engines for minutes, so it must be named. Where bf16 is fast, it
-/// is nearer to f32 than 8-bit integers.
-pub fn is_measured(provider: Provider) -> bool {
-    match provider {
-        Provider::Tensorrt => false,
-        Provider::CpuInt8 => !has_bf16_units(),
-        _ => true,
-    }
-}
-
-/// Returns the largest allowed distance of a provider's outputs from f32 ([`crate::canary::Distance`]), for priors and for
-/// values. bf16 has 8 bits of mantissa, and a GPU's convolutions may use TF32 (10 bits). Both stay
-/// below 0.01, which a search does not notice. Half precision (`fp16`) has 11 bits, so the bound of a GPU applies. With 8-bit
-/// integers, trained networks were 0.01 to 0.03 off in positions of games, which cost no strength, and up to 0.09 in random
-/// rows. A broken provider is off by tenths.
+/// Returns the largest allowed distance of a provider's outputs from f32 ([`Distance`]), for priors and for values. bf16 has 8 bits of
+/// mantissa, and a GPU's convolutions may use TF32 (10 bits). Both stay below 0.01, which a search does not notice. Half precision
+/// (`fp16`) has 11 bits, so the bound of a GPU applies. With 8-bit integers, trained networks are 0.004 to 0.023 off. A broken
+/// provider is off by tenths.
 pub fn bound(provider: Provider, fp16: bool) -> f32 {
     match provider {
         _ if fp16 => 0.01,
         Provider::Auto | Provider::Cpu | Provider::OpenvinoF32 => 1e-3,
         Provider::Cuda | Provider::Tensorrt => 0.01,
         Provider::OpenvinoBf16 => 0.03,
-        Provider::CpuInt8 => 0.1,
+        Provider::CpuInt8 => 0.05,
+    }
+}
+
+/// Checks that a provider with these outputs computes in its own precision. On a CPU without bf16 units OpenVINO computes in f32.
+///
+/// # Errors
+/// [`ProviderError`] if the outputs are those of f32.
+pub fn check_precision(provider: Provider, distance: Distance) -> Result<(), ProviderError> {
+    match provider {
+        Provider::OpenvinoBf16 if distance.is_within(SAME) => Err(ProviderError {
+            provider,
+            reason: "this CPU has no bf16 units: OpenVINO computes in f32".into(),
+        }),
+        _ => Ok(()),
     }
 }
 
@@ -136,9 +144,6 @@ pub fn check(provider: Provider) -> Result<(), ProviderError> {
         Provider::OpenvinoF32 | Provider::OpenvinoBf16 if !has(ep::OpenVINO::is_available()) => missing(
             "this onnx runtime was built without OpenVINO (scripts/fetch_libraries.py fetches one that has it)",
         ),
-        Provider::OpenvinoBf16 if !has_bf16_units() => {
-            missing("this CPU has no bf16 units (avx512_bf16), it would compute in f32")
-        }
         Provider::Cuda | Provider::Tensorrt if !has(ep::CUDA::is_available()) => {
             missing("this onnx runtime was built without CUDA (name one that has it in ORT_DYLIB_PATH)")
         }
@@ -325,18 +330,6 @@ impl Shapes {
             of(self.batch, USUAL_LEGAL.min(self.actions)),
             of(self.batch, self.actions),
         ])
-    }
-}
-
-/// True if bf16 is faster than f32 on this CPU. CPUs with AMX units have this feature too.
-fn has_bf16_units() -> bool {
-    #[cfg(target_arch = "x86_64")]
-    {
-        std::is_x86_feature_detected!("avx512bf16")
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    {
-        false
     }
 }
 

@@ -1,6 +1,7 @@
 //! Converts the convolutions of a model to 8-bit integers (static quantisation, in the QDQ form of ONNX): numbers between the
-//! layers become unsigned bytes with one scale for each tensor, weights become integers from -64 to 64 with one scale for each output
-//! channel, and biases 32-bit integers. All other nodes compute in f32 as before, and inputs and outputs are the same.
+//! layers become unsigned bytes with one scale for each tensor, weights become integers with one scale for each output
+//! channel, and biases 32-bit integers. The last convolution before
+//! each output and all other nodes compute in f32 as before, and inputs and outputs are the same.
 //!
 //! The scales of the numbers between the layers follow from their ranges on a batch of positions: [`with_ranges`] makes a model
 //! that gives them, [`to_int8`] takes them.
@@ -15,8 +16,10 @@ use crate::{
     proto::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, tensor_proto::DataType},
 };
 
-/// Largest magnitude of a weight. CPUs without VNNI add two products of bytes in 16 bits: 2 · 255 · 64 fits, 2 · 255 · 127 does not.
-const LARGEST: f32 = 64.0;
+/// Largest magnitude of a weight where two products of bytes are added in 16 bits: 2 · 255 · 64 fits, 2 · 255 · 127 does not.
+pub const LARGEST_IN_16_BITS: u8 = 64;
+/// Largest magnitude of a weight where products of bytes are added in 32 bits.
+pub const LARGEST: u8 = 127;
 /// First opset with a scale for each channel.
 const LEAST_OPSET: i64 = 13;
 
@@ -66,11 +69,12 @@ pub fn with_ranges(file: &[u8]) -> Result<Probe, OnnxError> {
     })
 }
 
-/// Converts a model's file. `ranges` has the range of each tensor of [`with_ranges`]; numbers beyond it are cut off.
+/// Converts a model's file. `ranges` has the range of each tensor of [`with_ranges`]; numbers beyond it are cut off. `largest` is the
+/// largest magnitude of a weight, 1 to 127: [`LARGEST`], or [`LARGEST_IN_16_BITS`] on a CPU that needs it.
 ///
 /// # Errors
 /// [`OnnxError`] for the first part that cannot be converted.
-pub fn to_int8(file: &[u8], ranges: &HashMap<String, Range>) -> Result<Vec<u8>, OnnxError> {
+pub fn to_int8(file: &[u8], ranges: &HashMap<String, Range>, largest: u8) -> Result<Vec<u8>, OnnxError> {
     let mut model = decode(file)?;
     let graph = model.graph.as_mut().ok_or_else(no_convolution)?;
     let plan = Plan::of(graph)?;
@@ -82,7 +86,10 @@ pub fn to_int8(file: &[u8], ranges: &HashMap<String, Range>) -> Result<Vec<u8>, 
             .ok_or_else(|| OnnxError::new(format!("`{tensor}` has no finite range")))?;
         scales.insert(tensor, scale);
     }
-    let mut written = Written::default();
+    let mut written = Written {
+        largest: f32::from(largest),
+        ..Written::default()
+    };
     // Bytes of the graph's own inputs and of constants come first, the others behind the node that computes them.
     let computed: HashSet<&String> = graph.node.iter().flat_map(|node| &node.output).collect();
     for (tensor, scale) in &scales {
@@ -144,6 +151,7 @@ impl Plan {
             }
         }
         let outputs: HashSet<&str> = graph.output.iter().map(|output| output.name()).collect();
+        let last = last_convolutions(graph);
         let mut plan = Self {
             convolutions: HashMap::new(),
             replaced: BTreeSet::new(),
@@ -152,7 +160,7 @@ impl Plan {
             .node
             .iter()
             .enumerate()
-            .filter(|(_, node)| node.op_type() == "Conv")
+            .filter(|(number, node)| is_convolution(node) && !last.contains(number))
         {
             let [input, weights, bias @ ..] = node.input.as_slice() else {
                 continue;
@@ -198,6 +206,26 @@ impl Plan {
         let all: BTreeSet<String> = inputs.chain(self.replaced.iter().cloned()).collect();
         all.into_iter().collect()
     }
+}
+
+fn is_convolution(node: &NodeProto) -> bool {
+    node.op_type() == "Conv"
+}
+
+/// Returns the numbers of the convolutions whose outputs reach no other convolution. They stay in f32: an error of theirs is an error of
+/// the model's outputs. In chess a policy in bytes has ten times the KL divergence.
+fn last_convolutions(graph: &GraphProto) -> HashSet<usize> {
+    let (mut reaching, mut last) = (HashSet::new(), HashSet::new());
+    for (number, node) in graph.node.iter().enumerate().rev() {
+        let reaches = node.output.iter().any(|output| reaching.contains(output));
+        if is_convolution(node) && !reaches {
+            last.insert(number);
+        }
+        if is_convolution(node) || reaches {
+            reaching.extend(&node.input);
+        }
+    }
+    last
 }
 
 /// Shape and numbers of a tensor.
@@ -258,6 +286,8 @@ impl Scale {
 /// Nodes and constants of the converted graph.
 #[derive(Default)]
 struct Written {
+    /// Largest magnitude of a weight.
+    largest: f32,
     nodes: Vec<NodeProto>,
     constants: Vec<TensorProto>,
 }
@@ -303,7 +333,11 @@ impl Written {
             let largest = weights
                 .iter()
                 .fold(0.0_f32, |largest, weight| largest.max(weight.abs()));
-            let scale = if largest > 0.0 { largest / LARGEST } else { 1.0 };
+            let scale = if largest > 0.0 {
+                largest / self.largest
+            } else {
+                1.0
+            };
             bytes.extend(weights.iter().map(|weight| (weight / scale).round() as i8 as u8));
             by.push(scale);
         }
@@ -356,7 +390,7 @@ fn decode(file: &[u8]) -> Result<ModelProto, OnnxError> {
 }
 
 fn no_convolution() -> OnnxError {
-    OnnxError::new("the model has no convolution with constant weights")
+    OnnxError::new("the model has no inner convolution with constant weights")
 }
 
 /// Name of a tensor after it was rounded to bytes.

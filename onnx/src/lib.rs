@@ -39,6 +39,7 @@
 //! | [`fish_eye`] | the network over clans of imps: its weights, its graph |
 //! | [`half`] | conversion of a model to half precision |
 //! | [`int8`] | conversion of a model's convolutions to 8-bit integers |
+//! | [`sums`] | a layer that shows how a CPU adds products of bytes |
 //! | [`legal`] | adds the selection of the legal actions' logits to a model |
 //! | [`model`] | whole files: inputs, outputs, metadata |
 //! | [`one_file`] | checks that a model of another program is one file |
@@ -56,6 +57,7 @@ pub mod network;
 pub mod one_file;
 pub mod random;
 pub mod read;
+pub mod sums;
 pub mod tower;
 pub mod weights;
 

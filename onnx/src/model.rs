@@ -47,7 +47,7 @@ pub const STEP_KEY: &str = "minuet.step";
 pub const PAIRS_KEY: &str = "minuet.pairs_seen";
 
 /// Opset version of the operators.
-const OPSET: i64 = 18;
+pub(crate) const OPSET: i64 = 18;
 
 /// Input of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use games::{Game as _, connect_four::ConnectFour};
 use onnx::{
     Input, Metadata, TowerShape, TowerWeights, build,
     half::to_half,
-    int8::{Range, to_int8, with_ranges},
+    int8::{LARGEST, Range, to_int8, with_ranges},
     proto::{ModelProto, TensorProto, tensor_proto::DataType},
 };
 use prost::Message as _;
@@ -37,9 +37,9 @@ fn bytes(tensor: &TensorProto) -> Vec<i8> {
 }
 
 #[test]
-fn weights_are_rounded_to_a_64th_of_the_largest_of_their_channel() {
+fn weights_are_rounded_to_a_127th_of_the_largest_of_their_channel() {
     let (weights, file) = tower();
-    let converted = ModelProto::decode(to_int8(&file, &ranges(&file)).unwrap().as_slice()).unwrap();
+    let converted = ModelProto::decode(to_int8(&file, &ranges(&file), LARGEST).unwrap().as_slice()).unwrap();
     let graph = converted.graph.unwrap();
     let constant = |name: &str| graph.initializer.iter().find(|tensor| tensor.name() == name);
     let layer = weights.layer("input");
@@ -66,7 +66,7 @@ fn weights_are_rounded_to_a_64th_of_the_largest_of_their_channel() {
     let all = bytes(first);
     let channels = layer.weights.chunks(size).zip(all.chunks(size)).zip(by);
     for ((weights, bytes), scale) in channels {
-        assert_eq!(bytes.iter().map(|byte| byte.unsigned_abs()).max(), Some(64));
+        assert_eq!(bytes.iter().map(|byte| byte.unsigned_abs()).max(), Some(127));
         for (weight, byte) in weights.iter().zip(bytes) {
             assert!(
                 (weight - scale * f32::from(*byte)).abs() <= 0.501 * scale,
@@ -83,21 +83,21 @@ fn refused(file: &[u8]) -> String {
 #[test]
 fn convolutions_in_half_precision_are_not_converted() {
     let half = to_half(&tower().1).unwrap();
-    assert!(refused(&half).contains("no convolution"));
+    assert!(refused(&half).contains("no inner convolution"));
 }
 
 #[test]
 fn models_that_cannot_be_converted_are_refused_with_a_reason() {
     let (_, file) = tower();
     assert!(refused(b"nonsense").contains("not an onnx file"));
-    assert!(refused(&changed(&file, |model| model.graph = None)).contains("no convolution"));
+    assert!(refused(&changed(&file, |model| model.graph = None)).contains("no inner convolution"));
     let old = changed(&file, |model| model.opset_import[0].version = Some(12));
     assert!(refused(&old).contains("opset 12"));
     let without = changed(&file, |model| {
         let nodes = &mut model.graph.as_mut().unwrap().node;
         nodes.retain(|node| node.op_type() != "Conv");
     });
-    assert!(refused(&without).contains("no convolution"));
+    assert!(refused(&without).contains("no inner convolution"));
     let short = changed(&file, |model| {
         let tensors = &mut model.graph.as_mut().unwrap().initializer;
         let mut floats = tensors
@@ -112,10 +112,10 @@ fn models_that_cannot_be_converted_are_refused_with_a_reason() {
     let no_range = format!("`{name}` has no finite range");
     for low in [f32::NEG_INFINITY, f32::NAN] {
         some.insert(name.clone(), Range { low, high: 1.0 });
-        assert_eq!(to_int8(&file, &some).unwrap_err().to_string(), no_range);
+        assert_eq!(to_int8(&file, &some, LARGEST).unwrap_err().to_string(), no_range);
     }
     some.remove(&name);
-    assert_eq!(to_int8(&file, &some).unwrap_err().to_string(), no_range);
+    assert_eq!(to_int8(&file, &some, LARGEST).unwrap_err().to_string(), no_range);
 }
 
 #[test]
@@ -130,5 +130,5 @@ fn a_file_that_claims_many_channels_takes_no_memory_for_them() {
         (tensor.dims, tensor.raw_data) = (vec![1 << 62, 0, 3, 3], None);
         tensor.float_data.clear();
     });
-    assert!(to_int8(&claims, &ranges(&claims)).is_ok());
+    assert!(to_int8(&claims, &ranges(&claims), LARGEST).is_ok());
 }

@@ -8,11 +8,11 @@ use games::{
     Action, Game, Symmetry, chess::Chess, connect_four::ConnectFour, gomoku::Gomoku, othello::Othello,
     paco_sako::PacoSako,
 };
-use network::{ModelFile, loader::LoadError, softmax::softmax};
+use network::{ModelFile, softmax::softmax};
 use onnx::{
     Kind, Layer, LayerShape,
     graph::{Attribute, Graph, Side},
-    int8::{Range, to_int8, with_ranges},
+    int8::{LARGEST, Range, to_int8, with_ranges},
     proto::tensor_proto::DataType,
 };
 use ort::value::Tensor;
@@ -25,7 +25,8 @@ const INPUTS: usize = 3;
 const OUTPUTS: usize = 5;
 const SIDE: usize = 8;
 
-/// Returns a model of one convolution (3×3, with a bias) and a ReLU: input `x`, `[1, 3, 8, 8]`, output `y`.
+/// Returns a model of a convolution (3×3, with a bias) and a ReLU: input `x`, `[1, 3, 8, 8]`, output `y`. The second convolution is the
+/// last one, which is not converted.
 fn model(layer: &Layer) -> Vec<u8> {
     let mut graph = Graph::new("one layer");
     let sides = |planes| [1, planes, SIDE, SIDE].map(Side::Fixed);
@@ -36,6 +37,9 @@ fn model(layer: &Layer) -> Vec<u8> {
     let sum = graph.node("Conv", "layer", &[&x, &weights, &bias], &padding);
     let y = graph.node("Relu", "layer", &[&sum], &[]);
     graph.output("y", &y, DataType::Float, &sides(OUTPUTS));
+    let last = graph.floats("last", &[1, OUTPUTS, 1, 1], &[1.0; OUTPUTS]);
+    let z = graph.node("Conv", "last", &[&y, &last], &[]);
+    graph.output("z", &z, DataType::Float, &sides(1));
     model_of(graph, 9, 18)
 }
 
@@ -54,7 +58,7 @@ fn in_integers(layer: &Layer, x: &[f32], input: Range, output: Range) -> Vec<f64
         let largest = weights
             .iter()
             .fold(0.0_f32, |largest, weight| largest.max(weight.abs()));
-        let scale = f64::from(largest) / 64.0;
+        let scale = f64::from(largest) / 127.0;
         let weights: Vec<i64> = weights
             .iter()
             .map(|&weight| (f64::from(weight) / scale).round() as i64)
@@ -112,7 +116,7 @@ fn a_converted_layer_equals_its_evaluation_in_integers() {
     let (_, &output) = ranges.iter().find(|(tensor, _)| *tensor != "x").unwrap();
     assert_eq!((output.low, output.high), (0.0, extreme(f32::max, &y)));
 
-    let mut converted = session(&to_int8(&file, &ranges).unwrap());
+    let mut converted = session(&to_int8(&file, &ranges, LARGEST).unwrap());
     let outputs = converted.run(ort::inputs!["x" => given()]).unwrap();
     let found = outputs["y"].try_extract_tensor::<f32>().unwrap().1;
     let step = (output.high - output.low) / 255.0;
@@ -127,8 +131,8 @@ fn a_converted_layer_equals_its_evaluation_in_integers() {
 }
 
 /// Plays random games and compares both forms of the network that comes with Minuet: mean KL divergence of the priors of the legal
-/// actions, and mean difference of the values. `None` if the check at loading refuses the network in 8-bit integers.
-fn differences<G: Game>() -> Option<(f64, f64)> {
+/// actions, and mean difference of the values.
+fn differences<G: Game>() -> (f64, f64) {
     let file = ModelFile::find(&G::NAME.parse().unwrap()).unwrap();
     let encoding = file.encoding::<G>().unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(2);
@@ -155,11 +159,7 @@ fn differences<G: Game>() -> Option<(f64, f64)> {
     let width = file.layout.actions as usize;
     let mut answers = Vec::new();
     for provider in [Provider::Cpu, Provider::CpuInt8] {
-        let model = load_file(provider, 1, &file);
-        if let (Provider::CpuInt8, Err(LoadError::Differs { .. })) = (provider, &model) {
-            return None;
-        }
-        let (logits, values) = run(&model.unwrap(), &rows);
+        let (logits, values) = run(&load_file(provider, 1, &file).unwrap(), &rows);
         let mut priors = Vec::new();
         for (logits, legal) in logits.chunks(width).zip(&legal) {
             assert!(softmax(logits, legal, &mut priors));
@@ -179,32 +179,22 @@ fn differences<G: Game>() -> Option<(f64, f64)> {
         .zip(&bytes.1)
         .map(|(plain, bytes)| f64::from((plain - bytes).abs()))
         .sum();
-    Some((divergence / positions, of_values / positions))
+    (divergence / positions, of_values / positions)
 }
 
-/// The policy of chess, after many evaluations, is too sharp for 8-bit integers: without the check at loading its divergence is 0.06.
 #[test]
-fn trained_networks_keep_their_policy_and_value_or_are_refused() {
-    for (name, differences) in [
+fn trained_networks_keep_their_policy_and_value() {
+    for (name, (divergence, value)) in [
         (Chess::NAME, differences::<Chess>()),
         (ConnectFour::NAME, differences::<ConnectFour>()),
         (Gomoku::NAME, differences::<Gomoku>()),
         (Othello::NAME, differences::<Othello>()),
         (PacoSako::NAME, differences::<PacoSako>()),
     ] {
-        assert_eq!(differences.is_none(), name == Chess::NAME, "{name}");
-        let Some((divergence, value)) = differences else {
-            continue;
-        };
         println!("{name}: KL divergence {divergence:.5}, value {value:.4}");
         assert!(divergence > 0.0, "{name}: nothing was converted");
-        // Connect Four's sharp policy and Paco Ŝako's value, both of long trainings, move more than those of the others.
-        let (most, most_of_value) = match name {
-            ConnectFour::NAME => (0.02, 0.06),
-            PacoSako::NAME => (0.01, 0.1),
-            _ => (0.01, 0.06),
-        };
-        assert!(divergence < most, "{name}: {divergence}");
-        assert!(value < most_of_value, "{name}: {value}");
+        // Twice as much on a CPU that adds products in 16 bits, with smaller weights.
+        assert!(divergence < 0.01, "{name}: {divergence}");
+        assert!(value < 0.05, "{name}: {value}");
     }
 }

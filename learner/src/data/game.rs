@@ -2,18 +2,9 @@
 
 use anyhow::Context as _;
 use config::GameConfig;
-use games::{
-    RowLayout, RowSymmetries, StartError, Symmetry,
-    erased::{AnyGame, AnyState, Variant, VariantError},
-    registry,
-};
+use games::{RowLayout, RowSymmetries, erased::VariantError, registry};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
-
-/// Maximum length of a random game, in actions.
-const LONGEST: usize = 200;
-/// Highest level of the problems at which random games begin.
-const HARDEST: u32 = 16;
 
 /// The game of a run.
 #[derive(Clone, Debug)]
@@ -48,45 +39,15 @@ impl TrainingGame {
             .check()
             .with_context(|| format!("the layout of {}", game.name))?;
         let mut draw = ChaCha20Rng::seed_from_u64(seed);
-        let mut rows = Vec::with_capacity(positions * layout.row_lengths().start());
-        let mut legal = Vec::new();
-        let mut written = 0;
-        while written < positions {
-            let mut state = start(game, variant.as_ref(), &mut draw).context(no_options)?;
-            for _ in 0..LONGEST {
-                if written == positions || state.outcome().is_some() {
-                    break;
-                }
-                state.write_row(Symmetry::IDENTITY, &mut rows);
-                written += 1;
-                state.legal_actions(&mut legal);
-                if legal.is_empty() {
-                    break;
-                }
-                state.play_legal(legal[draw.random_range(0..legal.len())]);
-            }
-        }
+        let rows = variant
+            .random_rows(positions, &mut |below| draw.random_range(0..below.max(1)))
+            .context(no_options)?;
         Ok(TrainingGame {
             layout,
             symmetries: variant.row_symmetries(),
             rows,
         })
     }
-}
-
-/// Returns the first position of random play: the start position, or a problem if the game consists of problems.
-fn start(
-    game: &AnyGame,
-    variant: &dyn Variant,
-    draw: &mut ChaCha20Rng,
-) -> Result<Box<dyn AnyState>, StartError> {
-    let usual = variant.start(None)?;
-    if game.levels == 0 {
-        return Ok(usual);
-    }
-    let level = draw.random_range(1..=game.levels.min(HARDEST));
-    let drawn = variant.draw_start(level, false, &mut |below| draw.random_range(0..below.max(1)));
-    Ok(drawn.map_or(usual, |drawn| drawn.start))
 }
 
 #[cfg(test)]

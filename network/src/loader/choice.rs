@@ -13,9 +13,10 @@ use crate::{
         kept::Conditions,
         runner::{Candidate, Task, varies},
     },
-    provider,
 };
 
+/// A provider goes before one that is nearer to f32 if it is faster by more than this share.
+const GAIN: f64 = 0.05;
 /// Number of rounds of the measurement. The best round counts, so that other work on the machine has little effect.
 const ROUNDS: usize = 3;
 /// Shortest duration of one round.
@@ -66,8 +67,8 @@ impl Loader {
         conditions: Conditions,
     ) -> Result<(Provider, Box<dyn Runner>), LoadError> {
         let mut candidates = vec![Candidate::plain(plain)];
-        let is_measured =
-            |provider: &Provider| *provider != Provider::Cpu && provider::is_measured(*provider);
+        // TensorRT builds engines for minutes, so it must be named.
+        let is_measured = |provider: &Provider| !matches!(provider, Provider::Cpu | Provider::Tensorrt);
         for provider in Provider::each().filter(is_measured) {
             match self.candidate(provider, task, truth) {
                 Ok(candidate) => candidates.push(candidate),
@@ -79,7 +80,7 @@ impl Loader {
         if candidates.len() > 1 {
             self.measure(&mut candidates, &task.file.layout)?;
         }
-        candidates.sort_by_key(|candidate| candidate.time);
+        let candidates = ordered(candidates);
         let ranking: Vec<Provider> = candidates.iter().map(|candidate| candidate.provider).collect();
         self.rank(task, &ranking);
         self.keep_ranking(conditions, ranking);
@@ -137,4 +138,20 @@ impl Loader {
         }
         Ok(())
     }
+}
+
+/// Orders the candidates: the fastest first, but of those that are about as fast as the fastest, the one nearest to f32.
+fn ordered(mut left: Vec<Candidate>) -> Vec<Candidate> {
+    left.sort_by_key(|candidate| candidate.time);
+    let mut ordered = Vec::with_capacity(left.len());
+    while let Some(fastest) = left.first() {
+        let limit = fastest.time.mul_f64(1.0 + GAIN);
+        let as_fast = left.iter().take_while(|candidate| candidate.time <= limit);
+        let distance = |candidate: &Candidate| candidate.distance.prior.max(candidate.distance.value);
+        let nearest = as_fast
+            .enumerate()
+            .min_by(|(_, one), (_, other)| distance(one).total_cmp(&distance(other)));
+        ordered.push(left.remove(nearest.map_or(0, |(place, _)| place)));
+    }
+    ordered
 }

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `runner` | one file in a session of one provider, in its precision, compared with f32 |
 //! | `choice` | the fastest provider, by measurement |
+//! | `int8` | a file in 8-bit integers |
 //! | `kept` | measured choices, kept for later starts |
 
 mod choice;
+mod int8;
 mod kept;
 mod runner;
 

@@ -18,11 +18,11 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Task<'a> {
     pub(super) file: &'a ModelFile,
-    contract: &'a Contract,
+    pub(super) contract: &'a Contract,
     /// SHA-256 of the file, in hexadecimal.
     pub(super) digest: &'a str,
     /// The file with convolutions in 8-bit integers, once a session needed it.
-    int8: OnceCell<Vec<u8>>,
+    pub(super) int8: OnceCell<Vec<u8>>,
 }
 
 impl<'a> Task<'a> {
@@ -120,6 +120,7 @@ impl Loader {
             let found = canary::run(runner.as_mut(), layout, canary::ROWS, true)?;
             distance = distance.max(truth.distance(&found));
         }
+        provider::check_precision(provider, distance)?;
         Ok(Candidate {
             provider,
             runner,
@@ -188,37 +189,13 @@ impl Loader {
         Ok(Box::new(runner))
     }
 
-    fn shapes(&self, task: &Task<'_>) -> Shapes {
+    pub(super) fn shapes(&self, task: &Task<'_>) -> Shapes {
         let layout = &task.file.layout;
         Shapes {
             batch: self.buckets.largest(),
             row: task.contract.input.is_none().then(|| layout.row_len()).flatten(),
             actions: layout.actions as usize,
         }
-    }
-
-    /// Returns the file with convolutions in 8-bit integers. Their scales follow from the canary batch.
-    fn int8<'a>(&self, task: &'a Task<'_>) -> Result<&'a [u8], LoadError> {
-        if let Some(made) = task.int8.get() {
-            return Ok(made);
-        }
-        let Task { file, contract, .. } = task;
-        let failed = || LoadError::of_conversion("the model cannot be converted to 8-bit integers");
-        let probe = onnx::int8::with_ranges(&file.bytes).map_err(failed())?;
-        let settings = ProviderSettings::from(self.settings.threads);
-        let session = provider::load(
-            Provider::Cpu,
-            &self.environment,
-            &settings,
-            &probe.file,
-            Some(self.shapes(task)),
-            None,
-        )?;
-        let mut runner = SessionRunner::new(session, &file.layout, contract)?;
-        let batch = canary::batch(&file.layout, canary::ROWS);
-        let ranges = runner.ranges(batch, &probe.tensors)?;
-        let made = onnx::int8::to_int8(&file.bytes, &ranges).map_err(failed())?;
-        Ok(task.int8.get_or_init(|| made))
     }
 }
 
