@@ -10,6 +10,7 @@ use onnx::model::{PAIRS_KEY, entry_of, metadata_of};
 use crate::{
     name::ModelName,
     shipped::{self, NotShipped},
+    sidecar::MAX_MODEL_BYTES,
 };
 
 /// Names of files in runs, stores and checkpoints.
@@ -124,7 +125,7 @@ impl ModelFile {
     }
 
     fn bare(path: &Path) -> Result<Self, ModelError> {
-        let bytes = read(path)?;
+        let bytes = read(path, MAX_MODEL_BYTES)?;
         let metadata = metadata_of(&bytes).map_err(unreadable("use", path.display()))?;
         let stem = path.file_stem().unwrap_or_default();
         Ok(Self {
@@ -170,15 +171,8 @@ impl ModelFile {
         let damaged = |path: &Path, reason: String| {
             ModelError::Unsuitable(format!("{} is damaged: {reason}", path.display()))
         };
-        let length = fs::metadata(&path).map_or(0, |file| file.len());
-        if length > MAX_MANIFEST_BYTES {
-            return Err(damaged(
-                &path,
-                format!("{length} bytes are too many for a manifest"),
-            ));
-        }
-        let manifest: Manifest =
-            serde_json::from_slice(&read(&path)?).map_err(|error| damaged(&path, error.to_string()))?;
+        let manifest: Manifest = serde_json::from_slice(&read(&path, MAX_MANIFEST_BYTES)?)
+            .map_err(|error| damaged(&path, error.to_string()))?;
         if manifest.schema != SCHEMA {
             return Err(damaged(
                 &path,
@@ -193,7 +187,7 @@ impl ModelFile {
             )));
         }
         let file = folder.join(MODEL);
-        let bytes = read(&file)?;
+        let bytes = read(&file, MAX_MODEL_BYTES)?;
         let published = manifest
             .files
             .get(MODEL)
@@ -305,8 +299,8 @@ fn load_run(path: &Path) -> Result<config::RunConfig, ModelError> {
     config::load(path).map_err(unreadable("use", path.display()))
 }
 
-fn read(path: &Path) -> Result<Bytes, ModelError> {
-    fs::read(path)
+fn read(path: &Path, most: u64) -> Result<Bytes, ModelError> {
+    service::filesystem::read(path, most)
         .map(Bytes::from)
         .map_err(unreadable("read", path.display()))
 }

@@ -31,7 +31,7 @@ const EXTENSION: &str = "toml";
 /// Largest description that is read, in bytes.
 const MAX_DESCRIPTION_BYTES: u64 = 1 << 20;
 /// Largest model that is read, in bytes.
-const MAX_MODEL_BYTES: u64 = 4 << 30;
+pub(crate) const MAX_MODEL_BYTES: u64 = 4 << 30;
 
 /// Error: a description or its model cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -120,12 +120,10 @@ pub async fn read(description: &Path) -> Result<(Sidecar, Bytes), SidecarError> 
 
 async fn read_file(file: &Path, most: u64) -> Result<Bytes, SidecarError> {
     let unreadable = |error: std::io::Error| SidecarError::new(file, format!("cannot be read: {error}"));
-    let bytes = tokio::fs::metadata(file).await.map_err(unreadable)?.len();
-    if bytes > most {
-        let reason = format!("{bytes} bytes are more than the limit of {most}");
-        return Err(SidecarError::new(file, reason));
-    }
-    Ok(tokio::fs::read(file).await.map_err(unreadable)?.into())
+    let path = file.to_owned();
+    let reading = tokio::task::spawn_blocking(move || service::filesystem::read(&path, most));
+    let read = reading.await.unwrap_or_else(|error| Err(error.into()));
+    Ok(read.map_err(unreadable)?.into())
 }
 
 /// Parses the text of the description at the path `description`.
@@ -194,6 +192,21 @@ mod tests {
             value_kind: ValueKind::WinDrawLoss,
         };
         assert_eq!(sidecar.contract, expected);
+    }
+
+    /// A model is read once, so that a file without an end or a pipe without a writer is no model.
+    #[tokio::test]
+    async fn only_regular_files_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let description = folder.path().join("net.toml");
+        for file in ["/dev/zero", "/dev/tty", "/proc"] {
+            std::fs::write(&description, format!("game = 'chess'\nfile = '{file}'")).unwrap();
+            let reason = read(&description).await.unwrap_err().to_string();
+            assert!(
+                reason.starts_with(&format!("{file}: cannot be read: ")),
+                "{reason}"
+            );
+        }
     }
 
     #[test]

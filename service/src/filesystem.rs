@@ -1,7 +1,14 @@
 //! [`Filesystem`]: the kind of file system that a folder lies on, such as ext4 or tmpfs. Data on a file system in
 //! memory do not survive a power failure.
 
-use std::{io, path::Path};
+use std::{
+    fs::OpenOptions,
+    io::{self, Read as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+use rustix::fs::OFlags;
 
 /// Magic numbers of file systems, as in statfs(2), and their names.
 const NAMES: [(u32, &str); 9] = [
@@ -41,6 +48,25 @@ impl Filesystem {
             durable: known.is_none_or(|(_, name)| !IN_MEMORY.contains(name)),
         })
     }
+}
+
+/// Reads a regular file of at most `most` bytes.
+///
+/// # Errors
+/// The file is another kind of file, is larger, or cannot be read.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    // Without this flag, opening a FIFO would wait for its writer.
+    let nonblock = OFlags::NONBLOCK.bits() as i32;
+    let file = OpenOptions::new().read(true).custom_flags(nonblock).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(io::Error::other(format!("it is larger than {} MiB", most >> 20)));
+    }
+    Ok(bytes)
 }
 
 #[cfg(test)]

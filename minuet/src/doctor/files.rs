@@ -101,8 +101,8 @@ fn spools(config: &RunConfig) -> Vec<PathBuf> {
 }
 
 async fn games(run: &Path, config: &RunConfig) -> Option<Check> {
-    let folder = config.replay.folder.clone();
-    if !folder.exists() || replay_store::serve::address(&folder).is_some() {
+    let folder = &config.replay.folder;
+    if !folder.exists() || replay_store::serve::address(folder).is_some() {
         return None;
     }
     let settings = Settings::from_config(config);
@@ -126,29 +126,33 @@ async fn games(run: &Path, config: &RunConfig) -> Option<Check> {
         }
     };
     let text = service::chain(&error);
-    let (at, folder) = (run.display(), folder.display());
+    let (at, place) = (run.display(), folder.display());
     Some(match &error {
         OpenError::Damaged(damage) => {
-            let games = damage
-                .losses
-                .iter()
-                .take(MOST_NAMED)
-                .map(|loss| loss.sequence.to_string());
-            let games = games.collect::<Vec<_>>().join(", ");
-            let named = if games.is_empty() {
-                games
-            } else {
-                format!("; games {games}")
-            };
+            let lost = damage.losses.iter().take(MOST_NAMED);
+            let named: String = lost
+                .map(|loss| format!("; game {} in {}", loss.sequence, volume(folder, loss.sequence)))
+                .collect();
             let fix = format!(
                 "`minuet games list --run {at} --repair` records the damage, and the run continues without these games"
             );
-            Check::fail("games", format!("{folder}: {text}{named}"), fix)
+            Check::fail("games", format!("{place}: {text}{named}"), fix)
         }
         _ => Check::fail(
             "games",
             text.to_string(),
-            format!("restore the file in {folder} from a copy"),
+            format!("restore the file in {place} from a copy"),
         ),
     })
+}
+
+/// Returns the name of the volume with a game: the last one that begins with its sequence number or a lower one.
+fn volume(folder: &Path, sequence: u64) -> String {
+    let entries = fs::read_dir(folder.join("volumes"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let before = names.filter(|name| name.parse::<u64>().is_ok_and(|first| first <= sequence));
+    format!("volumes/{}", before.max().unwrap_or_default())
 }

@@ -131,7 +131,7 @@ fn settings(run: &Path) -> (RunConfig, Vec<Check>) {
             (config, vec![Check::ok("settings", text)])
         }
         Err(error) => {
-            let text = service::chain(&error).to_string();
+            let text = format!("{}: {}", file.display(), service::chain(&error));
             let fix = "name the folder of a run, and correct the key that the message names";
             (RunConfig::default(), vec![Check::fail("settings", text, fix)])
         }

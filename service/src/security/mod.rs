@@ -19,13 +19,10 @@ pub mod tokens;
 
 use std::{
     fmt::Display,
-    fs::OpenOptions,
-    io::{self, Read as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
+use crate::filesystem;
 
 /// Largest file of certificates or tokens that is read, in bytes.
 const MAX_FILE_BYTES: u64 = 16 << 20;
@@ -51,31 +48,10 @@ impl Named {
     }
 
     pub(crate) fn read(&self) -> Result<Vec<u8>, SecurityError> {
-        self.content().map_err(|reason| {
+        filesystem::read(&self.path, MAX_FILE_BYTES).map_err(|reason| {
             let (path, key) = (self.path.display(), self.key);
             SecurityError(format!("cannot read {path} (security.{key}): {reason}"))
         })
-    }
-
-    fn content(&self) -> io::Result<Vec<u8>> {
-        // Without this flag, opening a FIFO would wait for its writer.
-        let nonblock = OFlags::NONBLOCK.bits() as i32;
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(nonblock)
-            .open(&self.path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
-        }
-        let mut bytes = Vec::new();
-        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > MAX_FILE_BYTES {
-            return Err(io::Error::other(format!(
-                "it is larger than {} MiB",
-                MAX_FILE_BYTES >> 20
-            )));
-        }
-        Ok(bytes)
     }
 
     pub(crate) fn fault(&self, reason: impl Display) -> SecurityError {
