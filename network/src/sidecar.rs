@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(sidecar.contract, expected);
     }
 
-    /// A model is read once, so that a file without an end or a pipe without a writer is no model.
+    /// Reading a device, a terminal or a folder would not end, or not begin.
     #[tokio::test]
     async fn only_regular_files_are_read() {
         let folder = tempfile::tempdir().unwrap();
