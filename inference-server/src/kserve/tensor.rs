@@ -121,17 +121,22 @@ impl<'a> Input<'a> {
     }
 
     fn shape_error(&self, dims: &[usize]) -> Status {
-        // -1, the protocol's word for any length, is not the length of a tensor that is sent.
-        let sides = dims.iter().map(|&dim| match dim {
-            0 => "any".to_owned(),
-            _ => dim.to_string(),
-        });
-        let expected: Vec<String> = std::iter::once("any".to_owned()).chain(sides).collect();
+        let dims = dims.iter().map(|&dim| if dim == 0 { -1 } else { dim as i64 });
+        let expected: Vec<i64> = std::iter::once(-1).chain(dims).collect();
+        let (name, found) = (&self.tensor.name, &self.tensor.shape);
+        let mut sides = found.iter().zip(&expected).enumerate();
+        // An expected -1 is any length from 1.
+        let wrong = sides.find(|(_, (found, expected))| **found < 1 || **expected > 0 && found != expected);
+        let reason = match wrong {
+            _ if found.len() != expected.len() => {
+                format!("it has {} dimensions, not {}", found.len(), expected.len())
+            }
+            Some((at, (found, -1))) => format!("dimension {at} is {found}, at least 1 is needed"),
+            Some((at, (found, expected))) => format!("dimension {at} is {found}, not {expected}"),
+            None => "it is too large".into(),
+        };
         invalid(format!(
-            "unexpected shape for input '{}': expected [{}] (any: 1 or more), got {:?}",
-            self.tensor.name,
-            expected.join(", "),
-            self.tensor.shape
+            "unexpected shape for input '{name}': expected {expected:?}, got {found:?}: {reason}"
         ))
     }
 
@@ -245,9 +250,18 @@ mod tests {
             "unexpected datatype for input 'x': expected UINT32, got FP32"
         );
         for (shape, dims, expected) in [
-            (&[2, 3], 4, "[any, 4] (any: 1 or more), got [2, 3]"),
-            (&[-1, 3], 3, "[any, 3] (any: 1 or more), got [-1, 3]"),
-            (&[2, -1], 0, "[any, any] (any: 1 or more), got [2, -1]"),
+            (&[2, 3][..], 4, "[-1, 4], got [2, 3]: dimension 1 is 3, not 4"),
+            (
+                &[-1, 3],
+                3,
+                "[-1, 3], got [-1, 3]: dimension 0 is -1, at least 1 is needed",
+            ),
+            (
+                &[2, -1],
+                0,
+                "[-1, -1], got [2, -1]: dimension 1 is -1, at least 1 is needed",
+            ),
+            (&[2], 3, "[-1, 3], got [2]: it has 1 dimensions, not 2"),
         ] {
             let wrong = request(tensor("FP32", shape), &[&[0; 24]]);
             let refused = inputs(&wrong).unwrap()[0].positions(&[dims]).unwrap_err();
