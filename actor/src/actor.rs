@@ -27,6 +27,7 @@ use crate::{
     play::{
         curriculum::{Curriculum, ProgressGauges},
         naming::Naming,
+        pace::Pace,
         setup::Setup,
         worker::{self, Shared, Worker},
     },
@@ -104,9 +105,6 @@ impl Actor {
         let (config, metrics) = (self.config, self.metrics);
         let cores = service::process::cores();
         let threads = config.actor.worker_threads(cores);
-        let batch = config.inference.largest_batch();
-        let games = config.actor.games_on_thread(cores, batch);
-        let requests_in_flight = config.actor.requests_of_thread(cores, batch);
         let connector = Connector::new(&config.security);
         let server = connector
             .link(&config.inference.address)
@@ -123,7 +121,9 @@ impl Actor {
         }
         let spool = Arc::new(spool);
         let naming = Naming::open(&config.actor.spool, &config.actor.name, config.run.seed)?;
-        let setup = Setup::<G>::new(&config, &naming.name, threads * games)?;
+        let pace = Arc::new(Pace::open(&config.actor.spool, &config));
+        let games = threads * pace.games();
+        let setup = Setup::<G>::new(&config, &naming.name, games)?;
         let curriculum = Curriculum::open(&config.actor.spool, &config.problems, G::LEVELS)?;
         let progress = ProgressGauges::new::<G>(&setup.rules);
         progress.show(&curriculum);
@@ -132,8 +132,8 @@ impl Actor {
             name = naming.name,
             game = G::NAME,
             threads,
-            games = threads * games,
-            requests_in_flight,
+            games,
+            requests_in_flight = pace.requests(),
             unsent_games = recovered.games,
             "self-play begins"
         );
@@ -149,9 +149,8 @@ impl Actor {
             versions: Arc::clone(&versions),
             metrics: Arc::clone(&metrics),
             model: config.actor.model.clone(),
-            games_per_thread: games,
+            pace: Arc::clone(&pace),
             rows_per_request: config.actor.rows_per_request,
-            requests_in_flight,
             naming_errors: LogThrottle::new(worker::NAMING_LOG_INTERVAL),
             shutdown: shutdown.clone(),
         });
@@ -166,8 +165,8 @@ impl Actor {
         let mut tasks = JoinSet::new();
         let mut workers = Vec::with_capacity(threads);
         for number in 0..threads {
-            let (request_sender, requests) = mpsc::channel(requests_in_flight);
-            let (evaluation_sender, evaluations) = mpsc::channel(requests_in_flight);
+            let (request_sender, requests) = mpsc::channel(pace.most_requests());
+            let (evaluation_sender, evaluations) = mpsc::channel(pace.most_requests());
             let evaluator = Evaluator {
                 channel: server.clone(),
                 expected: Arc::clone(&expected),
@@ -201,6 +200,7 @@ impl Actor {
             trouble: LogThrottle::new(OUTAGE_LOG_INTERVAL),
         };
         let sender = tokio::spawn(sender.run());
+        tokio::spawn(pace.control(Arc::clone(&metrics), shutdown.clone()));
         let reported = CancellationToken::new();
         let report = tokio::spawn(metrics::report(metrics, cache, spool, reported.clone()));
         Ok(Parts {

@@ -27,7 +27,8 @@ pub struct ActorConfig {
     /// Worker threads, at most 1024; 0: one less than the number of cores, at least one.
     pub threads: usize,
     /// Games in progress on each thread, at most 65536; 0: 64, or up to 128 if the machine has more cores than the actor has
-    /// threads, because each core may evaluate positions; more if inference.max_batch is above 128 and the threads are few.
+    /// threads, because each core may evaluate positions; more if inference.max_batch is above 128 and the threads are few. If neither this nor
+    /// requests_in_flight is set, up to four times as many of both while that makes self-play faster.
     pub games_per_thread: usize,
     /// Maximum number of positions from one thread's games per evaluation request, 1 to 4096.
     pub rows_per_request: usize,

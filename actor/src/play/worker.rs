@@ -24,6 +24,7 @@ use super::{
     begin::{self, Begun},
     curriculum::{Curriculum, ProgressGauges},
     naming::Naming,
+    pace::Pace,
     record::{self, GameEnd},
     setup::Setup,
     slot::GameSlot,
@@ -59,12 +60,10 @@ pub struct Shared<G: Game> {
     pub metrics: Arc<Metrics>,
     /// Label or version of the model that evaluates.
     pub model: String,
-    /// Number of games in progress on each thread.
-    pub games_per_thread: usize,
+    /// Numbers of games and of requests in flight of each thread.
+    pub pace: Arc<Pace>,
     /// Number of rows in a full request.
     pub rows_per_request: usize,
-    /// Largest number of requests of one thread in flight.
-    pub requests_in_flight: usize,
     /// Log throttle for failures to reserve game numbers, shared by all threads.
     pub(crate) naming_errors: LogThrottle,
     /// Ends self-play. Games in progress are dropped: their numbers are not used again.
@@ -77,6 +76,8 @@ pub struct Worker<G: Game> {
     slots: Vec<Option<GameSlot<G>>>,
     /// Slots whose game can continue.
     ready: VecDeque<usize>,
+    /// Slots beyond the present number of games. Their games continue when other games have ended.
+    parked: Vec<usize>,
     batcher: Batcher,
     requests: mpsc::Sender<StampedRequest>,
     evaluations: mpsc::Receiver<EvaluatedRequest>,
@@ -95,8 +96,9 @@ impl<G: Game> Worker<G> {
     ) -> Self {
         let batcher = Batcher::new(shared.cache.clone(), shared.rows_per_request);
         Self {
-            slots: (0..shared.games_per_thread).map(|_| None).collect(),
-            ready: (0..shared.games_per_thread).collect(),
+            slots: Vec::new(),
+            ready: VecDeque::new(),
+            parked: Vec::new(),
             batcher,
             requests,
             evaluations,
@@ -116,6 +118,7 @@ impl<G: Game> Worker<G> {
             while let Ok(evaluated) = self.evaluations.try_recv() {
                 self.apply(&evaluated)?;
             }
+            self.follow_pace();
             self.send();
             let slot = if self.batcher.has_full() {
                 None
@@ -133,10 +136,33 @@ impl<G: Game> Worker<G> {
         Ok(())
     }
 
+    /// Adds slots, or parks slots, so that as many are in use as the pace says.
+    fn follow_pace(&mut self) {
+        let games = self.shared.pace.games();
+        let present = self.slots.len();
+        if present < games {
+            self.slots.resize_with(games, || None);
+            self.ready.extend(present..games);
+        }
+        if present > games {
+            let (ready, parked) = (&mut self.ready, &mut self.parked);
+            ready.retain(|&slot| {
+                slot < games || {
+                    parked.push(slot);
+                    false
+                }
+            });
+        }
+        if self.parked.iter().any(|&slot| slot < games) {
+            let again = self.parked.extract_if(.., |slot| *slot < games);
+            self.ready.extend(again);
+        }
+    }
+
     /// Sends full batches. Sends a partial batch only if no game can add to it before an evaluation arrives.
     fn send(&mut self) {
         let shared = &self.shared;
-        while self.batcher.in_flight() < shared.requests_in_flight {
+        while self.batcher.in_flight() < shared.pace.requests() {
             let Some((id, positions)) = self.batcher.next_batch(self.ready.is_empty()) else {
                 return;
             };
@@ -248,6 +274,10 @@ impl<G: Game> Worker<G> {
             self.slots[index] = Some(playing);
             return Ok(ControlFlow::Continue(()));
         };
+        // A parked game continues before a new one begins.
+        if let Some(&parked) = self.parked.iter().find(|&&slot| self.slots[slot].is_some()) {
+            self.slots.swap(index, parked);
+        }
         let id = playing.record.id;
         if end == GameEnd::MaxActions {
             metrics.games_cut.add(1);

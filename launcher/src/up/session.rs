@@ -111,7 +111,7 @@ impl Session {
             checkpoint,
             &self.config,
         );
-        summary.limit = limit::sentence(&summary, &self.config);
+        summary.limit = limit::sentence(&summary);
         let version = summary.inference.version.clone();
         if let Some(version) = version.filter(|version| self.serving.as_ref() != Some(version)) {
             self.serving = Some(version.clone());

@@ -1,7 +1,5 @@
 //! The stage that limits the run, as a sentence with the number that shows it.
 
-use config::RunConfig;
-
 use super::Summary;
 
 /// Busy ratio from which a stage limits the others.
@@ -11,7 +9,7 @@ const FULL: f64 = 0.85;
 const BEGINNING: f64 = 20.0;
 
 /// Returns a sentence that names the stage that limits the run now.
-pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
+pub fn sentence(summary: &Summary) -> String {
     let percent = |ratio: f64| format!("{:.0} %", 100.0 * ratio);
     let actor = &summary.actor;
     let inference = &summary.inference;
@@ -70,13 +68,8 @@ pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
             )
         }
         (Some(device), Some(workers)) => {
-            let (actor, cores) = (&config.actor, service::process::cores());
-            let batch = config.inference.largest_batch();
-            let games = actor.games_on_thread(cores, batch);
-            let flight = actor.requests_of_thread(cores, batch);
             format!(
-                "waiting times limit (inference busy {}, actors {}): actors and inference wait for each other; \
-                 more than {games} games or {flight} requests in flight a thread would help",
+                "waiting times limit (inference busy {}, actors {}): actors and inference wait for each other",
                 percent(device),
                 percent(workers)
             )
@@ -113,41 +106,37 @@ mod tests {
         }
     }
 
-    fn sentence_of(summary: &Summary) -> String {
-        sentence(summary, &RunConfig::default())
-    }
-
     #[test]
     fn the_full_stage_is_named_with_its_number() {
         assert_eq!(
-            sentence_of(&summary(0.93, 0.4, 0.1)),
+            sentence(&summary(0.93, 0.4, 0.1)),
             "inference limits: busy 93 %, batches 50 % full"
         );
-        assert!(sentence_of(&summary(0.4, 0.97, 0.1)).starts_with("actors limit: busy 97 %"));
+        assert!(sentence(&summary(0.4, 0.97, 0.1)).starts_with("actors limit: busy 97 %"));
         assert!(
-            sentence_of(&summary(0.4, 0.5, 0.1))
+            sentence(&summary(0.4, 0.5, 0.1))
                 .starts_with("waiting times limit (inference busy 40 %, actors 50 %)")
         );
         let mut full = summary(0.4, 0.5, 4096.0);
-        assert!(sentence_of(&full).contains("cores are busy (learner"));
+        assert!(sentence(&full).contains("cores are busy (learner"));
         // Elsewhere there may be as many cores.
         full.processes[0].pid = None;
-        assert!(sentence_of(&full).starts_with("waiting times limit"));
+        assert!(sentence(&full).starts_with("waiting times limit"));
     }
 
     #[test]
     fn a_stage_that_is_missing_or_makes_no_progress_is_named_first() {
         let mut nothing = summary(0.93, 0.4, 0.1);
         nothing.actor.visits_per_second = Some(0.0);
-        assert_eq!(sentence_of(&nothing), "self-play begins");
+        assert_eq!(sentence(&nothing), "self-play begins");
         nothing.after_seconds = 30.0;
-        assert!(sentence_of(&nothing).starts_with("self-play makes no progress"));
+        assert!(sentence(&nothing).starts_with("self-play makes no progress"));
         nothing.actor.visits_per_second = None;
-        assert_eq!(sentence_of(&nothing), "waiting for self-play to begin");
+        assert_eq!(sentence(&nothing), "waiting for self-play to begin");
         nothing.inference.version = None;
-        assert_eq!(sentence_of(&nothing), "waiting for the first network");
+        assert_eq!(sentence(&nothing), "waiting for the first network");
         nothing.actor.paused = true;
         nothing.actor.spooled_games = Some(17);
-        assert!(sentence_of(&nothing).contains("17 finished games wait for the store"));
+        assert!(sentence(&nothing).contains("17 finished games wait for the store"));
     }
 }
