@@ -18,6 +18,8 @@ pub struct Fault {
     pub file: String,
     /// Reason.
     pub reason: String,
+    /// True if a newer build wrote the file, which is not damaged then.
+    pub is_newer: bool,
 }
 
 /// The faults found so far.
@@ -31,8 +33,11 @@ impl Faults {
             Ok(read) => Ok(Some(read)),
             Err(error) if error.is_transient() => Err(error),
             Err(error) => {
-                let (file, reason) = (file.to_owned(), error.to_string());
-                self.0.push(Fault { file, reason });
+                self.0.push(Fault {
+                    file: file.to_owned(),
+                    reason: error.to_string(),
+                    is_newer: matches!(error, Error::Schema { .. }),
+                });
                 Ok(None)
             }
         }
@@ -79,8 +84,13 @@ impl Repository {
     /// newest checkpoint then, that of a milestone at the first one of its time, and others are set aside. Nothing is deleted.
     ///
     /// # Errors
-    /// [`Error::Refused`] if no checkpoint is sound, and nothing but the lease was changed; [`Error::Store`] and [`Error::Io`].
+    /// [`Error::Refused`] if a learner holds the lease, or if no checkpoint is sound, and nothing but the lease was changed; [`Error::Store`]
+    /// and [`Error::Io`].
     pub async fn repair(&self) -> Result<Vec<String>, Error> {
+        if self.is_leased().await? {
+            let reason = "a learner publishes to the model store; stop it, then repair";
+            return Err(Error::Refused(reason.into()));
+        }
         let mut done = Vec::new();
         if is_damaged(&self.check_lease().await) {
             self.set_aside(&self.lease_path()).await?;

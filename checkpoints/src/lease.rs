@@ -120,6 +120,21 @@ impl Repository {
         seen.as_ref().map(parse).transpose().map(drop)
     }
 
+    /// True if a process holds the lease now: it has rewritten the lease within a beat and a second.
+    pub(crate) async fn is_leased(&self) -> Result<bool, Error> {
+        let read = async || -> Result<Option<Record>, Error> {
+            let seen = self.look(&self.lease_path()).await?;
+            Ok(seen
+                .and_then(|seen| parse(&seen).ok())
+                .filter(|record| !record.is_released))
+        };
+        let Some(before) = read().await? else {
+            return Ok(false);
+        };
+        tokio::time::sleep(LeaseTimes::default().beat + Duration::from_secs(1)).await;
+        Ok(read().await?.is_some_and(|now| now != before))
+    }
+
     /// Takes the lease if it has not changed since `seen` was read; `None` if it has.
     async fn try_lease(
         &self,

@@ -44,6 +44,12 @@ fn flip(path: &PathBuf) {
 async fn each_damaged_file_is_found() {
     let (home, repository, versions) = run().await;
     assert_eq!(faults(&repository).await, BTreeSet::new());
+    let path = home.path().join("store/labels/latest.json");
+    let label = fs::read_to_string(&path).unwrap();
+    fs::write(&path, label.replace("\"schema\":1", "\"schema\":9")).unwrap();
+    let newer = repository.faults().await.unwrap();
+    assert!(newer[0].is_newer && newer.len() == 1, "{newer:?}");
+    fs::write(&path, label).unwrap();
     let newest = format!("versions/{}", versions[2]);
     for file in [
         "leases/latest.json".to_owned(),
@@ -61,7 +67,7 @@ async fn each_damaged_file_is_found() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_repair_makes_labels_and_leases_again_and_keeps_the_damaged_files() {
     let (home, repository, versions) = run().await;
     let store = home.path().join("store");
@@ -77,9 +83,14 @@ async fn a_repair_makes_labels_and_leases_again_and_keeps_the_damaged_files() {
     let expected = [(BEST, 2), (LATEST, 2), ("minute-0", 0), ("minute-1", 1)];
     let expected = expected.map(|(label, version)| (label.to_owned(), versions[version].clone()));
     assert_eq!(labels, expected.into());
-    // A later publisher has a higher token than the label.
+    // A later publisher has a higher token than the label, and what it writes is left alone.
     let lease = repository.lease("other", LeaseTimes::default()).await.unwrap();
     assert_eq!(lease.token(), 2);
+    let refused = repository.repair().await.unwrap_err().to_string();
+    assert!(refused.contains("a learner publishes"), "{refused}");
+    // A learner that was killed writes no more.
+    drop(lease);
+    assert_eq!(repository.repair().await.unwrap(), Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -78,6 +78,17 @@ impl fmt::Debug for GameId {
     }
 }
 
+/// An identity that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The file.
+    pub path: PathBuf,
+    /// Reason.
+    pub reason: String,
+    /// True if a newer build wrote the file, which is not damaged then.
+    pub is_newer: bool,
+}
+
 /// Names the games of one actor process.
 #[derive(Debug)]
 pub struct Naming {
@@ -138,15 +149,24 @@ impl Naming {
         Ok(naming)
     }
 
-    /// Returns the path of the identity in `folder` if a start could not read it, with the reason.
-    pub fn damage(folder: &Path) -> Option<(PathBuf, String)> {
+    /// Returns the damage of the identity in `folder`, with which no actor starts.
+    pub fn damage(folder: &Path) -> Option<Damage> {
         let path = folder.join(FILE);
-        let read = match fs::read(&path) {
-            Ok(bytes) => parse(&bytes).map(drop),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(error.into()),
+        let (read, is_newer) = match fs::read(&path) {
+            Ok(bytes) => {
+                let format = serde_json::from_slice::<Format>(&bytes);
+                let is_newer = format.is_ok_and(|found| found.format > FORMAT);
+                (parse(&bytes).map(drop), is_newer)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => (Ok(()), false),
+            Err(error) => (Err(error.into()), false),
         };
-        read.err().map(|error| (path, format!("{error:#}")))
+        let reason = format!("{:#}", read.err()?);
+        Some(Damage {
+            path,
+            reason,
+            is_newer,
+        })
     }
 
     /// Writes an identity with a given incarnation into a folder that has none, so that the actor of this folder gives its games the
@@ -207,13 +227,13 @@ fn write(path: &Path, identity: &Identity) -> anyhow::Result<()> {
     durable::write(path, &bytes).with_context(at(path))
 }
 
-fn parse(bytes: &[u8]) -> anyhow::Result<Identity> {
-    #[derive(Deserialize)]
-    struct Format {
-        #[serde(default)]
-        format: u32,
-    }
+#[derive(Deserialize)]
+struct Format {
+    #[serde(default)]
+    format: u32,
+}
 
+fn parse(bytes: &[u8]) -> anyhow::Result<Identity> {
     let read = || -> anyhow::Result<Identity> {
         let Format { format } = serde_json::from_slice(bytes)?;
         ensure!(

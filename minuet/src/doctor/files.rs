@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use actor::play::naming::Naming;
+use actor::play::naming::{Damage, Naming};
 use anyhow::{Context as _, ensure};
 use checkpoints::Repository;
 use config::RunConfig;
@@ -24,16 +24,16 @@ const MOST_NAMED: usize = 10;
 pub async fn checks(run: &Path, config: &RunConfig) -> Vec<Check> {
     let at = run.display();
     let repair = format!("stop the run, then `minuet doctor --run {at} --repair`");
-    let identities = spools(config)
-        .into_iter()
-        .filter_map(|folder| Naming::damage(&folder));
-    let mut checks: Vec<Check> = identities
-        .map(|(path, reason)| {
-            Check::fail(
-                "identity",
-                format!("{}: {reason}", path.display()),
-                repair.as_str(),
-            )
+    let fix = |is_newer: bool| match is_newer {
+        true => "use the build that wrote it, or a newer one",
+        false => repair.as_str(),
+    };
+    let folders = spools(config).into_iter();
+    let mut checks: Vec<Check> = folders
+        .filter_map(|folder| Naming::damage(&folder))
+        .map(|found| {
+            let text = format!("{}: {}", found.path.display(), found.reason);
+            Check::fail("identity", text, fix(found.is_newer))
         })
         .collect();
     checks.extend(games(run, config).await);
@@ -45,7 +45,7 @@ pub async fn checks(run: &Path, config: &RunConfig) -> Vec<Check> {
                 let text = format!("{store}/{}: {}", fault.file, fault.reason);
                 let fix = match fault.file.ends_with(checkpoints::MODEL) {
                     true => "the learner writes the newest one again at its next start; older ones are needed for play only",
-                    false => &repair,
+                    false => fix(fault.is_newer),
                 };
                 Check::fail("checkpoints", text, fix)
             })),
@@ -58,7 +58,7 @@ pub async fn checks(run: &Path, config: &RunConfig) -> Vec<Check> {
 /// Repairs what can be derived, and returns a sentence about each thing done.
 ///
 /// # Errors
-/// A process works in the run; no checkpoint is sound; or the store or the file system failed.
+/// A process works in the run or publishes to its store; no checkpoint is sound; or the store or the file system failed.
 pub async fn repair(run: &Path, config: &RunConfig) -> anyhow::Result<Vec<String>> {
     let _lock = RunFolder::open(run, None, &[]).context("--repair needs a stopped run")?;
     let spools = spools(config);
@@ -72,7 +72,8 @@ pub async fn repair(run: &Path, config: &RunConfig) -> anyhow::Result<Vec<String
         );
     }
     let mut done = Vec::new();
-    for (path, _) in spools.iter().filter_map(|folder| Naming::damage(folder)) {
+    let damaged = spools.iter().filter_map(|folder| Naming::damage(folder));
+    for Damage { path, .. } in damaged.filter(|found| !found.is_newer) {
         let aside = path.with_extension("json.damaged");
         fs::rename(&path, &aside).with_context(|| format!("cannot rename {}", path.display()))?;
         done.push(format!(
