@@ -14,7 +14,7 @@ use super::{
 use crate::{Evaluation, LeafRequest, Root, Search, Settings};
 
 /// Number of positions of each kind in each game.
-const POSITIONS: u32 = 40;
+const POSITIONS: u32 = 500;
 /// Most actions of one player that are tried for a win: in Paco Ŝako a lift and a placement.
 const TURN: u32 = 2;
 /// Longest random game, in actions.
