@@ -284,10 +284,13 @@ impl Library {
                 layout: found.layout.clone(),
                 contract: found.contract.clone(),
                 memory: self.memory,
-                batch: self.loader.largest_batch(),
                 time: trial::TIME,
             };
-            trial.run(&bytes).await.map_err(LibraryError::Unsuitable)?;
+            let more = trial.run(&bytes).await.map_err(LibraryError::Unsuitable)?;
+            let needed = self.loader.memory(found.bytes.saturating_add(more));
+            if needed > self.memory {
+                return Err(self.too_large(needed));
+            }
         }
         let (loader, name) = (self.loader.clone(), slot.name.source.clone());
         let loading = tokio::task::spawn_blocking(move || {
@@ -324,11 +327,16 @@ impl Library {
             // Training must continue.
             tracing::warn!(needed, most, "the default model exceeds inference.memory_mib");
         } else if needed > most {
-            return Err(LibraryError::Unsuitable(format!(
-                "the model needs {needed} bytes, at most {most} are allowed; raise inference.memory_mib"
-            )));
+            return Err(self.too_large(needed));
         }
         Ok(())
+    }
+
+    fn too_large(&self, needed: u64) -> LibraryError {
+        let most = self.memory;
+        LibraryError::Unsuitable(format!(
+            "the model needs {needed} bytes, at most {most} are allowed; raise inference.memory_mib"
+        ))
     }
 }
 

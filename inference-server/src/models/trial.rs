@@ -28,6 +28,10 @@ pub const ARGUMENT: &str = "try-model";
 pub const TIME: Duration = Duration::from_secs(60);
 /// Memory for batches and for the runtime, besides that of the model.
 const ALLOWANCE: u64 = 512 << 20;
+/// Largest batch of a trial: larger ones take a large network too long on a CPU.
+const BATCH: usize = 32;
+/// Memory that loading and running a usual model takes: a multiple of its file, and what the batches need.
+const USUAL: (u64, u64) = (4, 96 << 20);
 
 /// A model to try out: the first line of the process's standard input, in front of the model's file.
 #[derive(Debug, Deserialize, Serialize)]
@@ -38,22 +42,21 @@ pub struct Trial {
     pub contract: Contract,
     /// Memory that the model may take, in bytes.
     pub memory: u64,
-    /// Largest batch.
-    pub batch: usize,
     /// Time that the trial may take.
     pub time: Duration,
 }
 
 impl Trial {
-    /// Tries the model of this file out.
+    /// Tries the model of this file out. Returns the memory, in bytes, that one session of it takes beyond that of a usual model: its graph
+    /// may make large tensors.
     ///
     /// # Errors
     /// The reason why the model cannot be served; or this program cannot be started.
-    pub async fn run(&self, file: &Bytes) -> Result<(), String> {
+    pub async fn run(&self, file: &Bytes) -> Result<u64, String> {
         let start = || -> io::Result<_> {
             let mut command = Command::new(program()?);
             let command = command.arg(ARGUMENT).kill_on_drop(true);
-            let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
+            let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
             command.stderr(Stdio::piped()).spawn()
         };
         let mut child = start().map_err(|error| format!("its trial load cannot be started: {error}"))?;
@@ -77,7 +80,12 @@ impl Trial {
         match ended {
             Err(_) => Err(format!("its trial load took more than {:?}", self.time)),
             Ok(Err(error)) => Err(format!("its trial load failed: {error}")),
-            Ok(Ok(output)) if output.status.success() => Ok(()),
+            Ok(Ok(output)) if output.status.success() => {
+                let printed = String::from_utf8_lossy(&output.stdout);
+                let taken: Result<u64, _> = printed.trim().parse();
+                let taken = taken.map_err(|_| "its trial load printed no number".to_owned())?;
+                Ok(taken.saturating_sub(USUAL.0 * file.len() as u64 + USUAL.1))
+            }
             Ok(Ok(output)) => {
                 let said = String::from_utf8_lossy(&output.stderr);
                 let said = said.lines().last().unwrap_or_default();
@@ -108,7 +116,10 @@ fn program() -> io::Result<PathBuf> {
 /// Loads the model on standard input: the `main` of the process that tries a model out.
 pub fn main() -> ExitCode {
     match load() {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(taken) => {
+            println!("{taken}");
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("{}", service::chain(&*error).to_string().replace('\n', " "));
             ExitCode::FAILURE
@@ -116,12 +127,13 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn load() -> anyhow::Result<()> {
+/// Returns the memory that loading and running took, in bytes.
+fn load() -> anyhow::Result<u64> {
     let (mut input, mut header, mut bytes) = (io::stdin().lock(), String::new(), Vec::new());
     input.read_line(&mut header)?;
     let trial: Trial = serde_json::from_str(&header)?;
     input.read_to_end(&mut bytes)?;
-    let loader = Loader::new(1, trial.batch, Provider::Cpu)?;
+    let loader = Loader::new(1, BATCH, Provider::Cpu)?;
     limit_memory(trial.memory.saturating_add(ALLOWANCE))
         .context("cannot limit the memory of a trial load")?;
     let file = ModelFile {
@@ -131,16 +143,14 @@ fn load() -> anyhow::Result<()> {
         layout: trial.layout,
         search: None,
     };
-    loader.load_from("", &file, &trial.contract)?;
-    Ok(())
+    let before = memory("VmRSS:")?;
+    let _model = loader.load_from("", &file, &trial.contract)?;
+    Ok(memory("VmHWM:")?.saturating_sub(before))
 }
 
 /// Limits the memory that this process may take from now on, in bytes.
 fn limit_memory(more: u64) -> io::Result<()> {
-    let status = fs::read_to_string("/proc/self/status")?;
-    let data = status.lines().find_map(|line| line.strip_prefix("VmData:"));
-    let taken = data.and_then(|text| text.trim().split(' ').next()?.parse::<u64>().ok());
-    let taken = taken.ok_or_else(|| io::Error::other("/proc/self/status has no VmData"))? << 10;
+    let taken = memory("VmData:")?;
     for (resource, most) in [(Resource::Data, taken.saturating_add(more)), (Resource::Core, 0)] {
         let most = Some(most);
         setrlimit(
@@ -152,4 +162,13 @@ fn limit_memory(more: u64) -> io::Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// Returns a number of the system about this process's memory, in bytes.
+fn memory(name: &str) -> io::Result<u64> {
+    let status = fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let kib = line.and_then(|text| text.trim().split(' ').next()?.parse::<u64>().ok());
+    let missing = || io::Error::other(format!("/proc/self/status has no {name}"));
+    Ok(kib.ok_or_else(missing)? << 10)
 }

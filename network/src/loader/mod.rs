@@ -202,11 +202,6 @@ impl Loader {
         Ok(Model::new(info, buckets, runners))
     }
 
-    /// Returns the number of positions of the largest batch.
-    pub fn largest_batch(&self) -> usize {
-        self.buckets.largest()
-    }
-
     /// Returns the memory that a model counts for, in bytes, by the length of its file: the weights for each time that it is
     /// compiled. Other memory of a provider depends on the batch size and not on the number of models.
     pub fn memory(&self, file_bytes: u64) -> u64 {
