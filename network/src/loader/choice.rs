@@ -70,7 +70,8 @@ impl Loader {
         // TensorRT builds engines for minutes, so it must be named.
         let is_measured = |provider: &Provider| !matches!(provider, Provider::Cpu | Provider::Tensorrt);
         for provider in Provider::each().filter(is_measured) {
-            match self.candidate(provider, task, truth) {
+            let tried = self.try_out(provider);
+            match tried.and_then(|()| self.candidate(provider, task, truth)) {
                 Ok(candidate) => candidates.push(candidate),
                 Err(error) => {
                     tracing::info!(%provider, error = %service::chain(&error), "provider not measured")

@@ -124,7 +124,7 @@ impl Loader {
             simulate: None,
         };
         if provider != Provider::Auto {
-            loader.try_out()?;
+            loader.try_out(provider)?;
         }
         Ok(loader)
     }

@@ -71,8 +71,9 @@ impl Candidate {
 }
 
 impl Loader {
-    /// Runs a tiny network on the loader's provider, so that a missing provider is found at start.
-    pub(super) fn try_out(&self) -> Result<(), LoadError> {
+    /// Runs a tiny network with random weights on a provider, so that one that is missing, or does not compute in its own precision, is
+    /// found at start. The outputs of a run's first network show neither: they are 0.
+    pub(super) fn try_out(&self, provider: Provider) -> Result<(), LoadError> {
         let metadata = onnx::Metadata {
             layout: tiny_layout(),
             step: 0,
@@ -89,9 +90,9 @@ impl Loader {
         let contract = Contract::default();
         let task = &Task::new(&file, &contract, "");
         let (_, truth) = self.plain(task)?;
-        self.candidate(self.provider, task, &truth)?
-            .checked(&self.settings)
-            .map(drop)
+        let candidate = self.candidate(provider, task, &truth)?;
+        provider::check_precision(provider, candidate.distance)?;
+        candidate.checked(&self.settings).map(drop)
     }
 
     /// Loads the model with the plain CPU provider and runs the canary batch.
@@ -120,7 +121,6 @@ impl Loader {
             let found = canary::run(runner.as_mut(), layout, canary::ROWS, true)?;
             distance = distance.max(truth.distance(&found));
         }
-        provider::check_precision(provider, distance)?;
         Ok(Candidate {
             provider,
             runner,
