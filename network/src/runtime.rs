@@ -2,6 +2,7 @@
 //! checks its exports with it. Tests run both in one process, where ONNX Runtime allows only one environment.
 
 use std::{
+    fs::File,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -51,6 +52,8 @@ pub fn load() -> Result<Environment, RuntimeError> {
     }
     let refused =
         |error: &dyn std::fmt::Display| RuntimeError(format!("cannot load {}: {error}", path.display()));
+    // The loader does not tell why it cannot read a file.
+    File::open(&path).map_err(|error| refused(&error))?;
     let environment = ort::init_from(&path)
         .map_err(|error| refused(&error))?
         .with_name("minuet")
@@ -69,9 +72,15 @@ fn find() -> Result<PathBuf, RuntimeError> {
         return named(Path::new(&path));
     }
     find_beside(&programs(), BESIDE_EXECUTABLE, LIBRARY).map_err(|searched| {
-        RuntimeError(format!(
-            "no {LIBRARY} found: run scripts/fetch_libraries.py, or name one in {VARIABLE} (searched {searched})"
-        ))
+        RuntimeError(match searched.unreadable {
+            Some(reason) => {
+                format!("cannot read {reason}; give this account the right, or name a file in {VARIABLE}")
+            }
+            None => format!(
+                "no {LIBRARY} found: run scripts/fetch_libraries.py, or name one in {VARIABLE} (searched {})",
+                searched.folders
+            ),
+        })
     })
 }
 

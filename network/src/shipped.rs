@@ -66,7 +66,13 @@ fn folder_beside(programs: &Path, game: &str, level: Level) -> Result<PathBuf, N
             format!("{game}@{}", level.name()),
         ),
     };
-    find_beside(programs, BESIDE_EXECUTABLE, &path).map_err(|looked| NotShipped { game: name, looked })
+    find_beside(programs, BESIDE_EXECUTABLE, &path).map_err(|searched| NotShipped {
+        game: name,
+        looked: match searched.unreadable {
+            Some(reason) => format!("{}; {reason}", searched.folders),
+            None => searched.folders,
+        },
+    })
 }
 
 /// Returns the folder of this program; the working folder if the system does not name it.
@@ -75,28 +81,40 @@ pub(crate) fn programs() -> PathBuf {
     executable.parent().unwrap_or(Path::new(".")).into()
 }
 
+/// Folders that were searched without a find.
+pub(crate) struct Searched {
+    /// All of them, as text.
+    pub folders: String,
+    /// The first path that this account cannot look at, with the reason.
+    pub unreadable: Option<String>,
+}
+
 /// Returns the path of the first `name` that exists in one of `folders`, which are relative to `programs`, with links
 /// resolved.
 ///
 /// # Errors
-/// The folders that were searched, as text, if there is none; with the reason where one cannot be searched.
+/// [`Searched`] if there is none.
 pub(crate) fn find_beside<const N: usize>(
     programs: &Path,
     folders: [&str; N],
     name: &str,
-) -> Result<PathBuf, String> {
-    let mut searched = Vec::with_capacity(N);
-    for folder in folders.map(|relative| programs.join(relative)) {
-        let error = match folder.join(name).canonicalize() {
+) -> Result<PathBuf, Searched> {
+    let folders = folders.map(|relative| programs.join(relative));
+    let mut unreadable = None;
+    for folder in &folders {
+        let path = folder.join(name);
+        match path.canonicalize() {
             Ok(found) => return Ok(found),
-            Err(error) => error,
-        };
-        searched.push(match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => folder.display().to_string(),
-            _ => format!("{}: {error}", folder.join(name).display()),
-        });
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) => {}
+            Err(error) => unreadable = unreadable.or(Some(format!("{}: {error}", path.display()))),
+        }
     }
-    Err(searched.join(", "))
+    let folders = folders.map(|folder| folder.display().to_string()).join(", ");
+    Err(Searched { folders, unreadable })
 }
 
 #[cfg(test)]
