@@ -7,7 +7,7 @@ use proto::v1::{
     DescribeModelRequest, EvaluateReply, EvaluateRequest, ModelDescription, ThreadSpeed,
     evaluator_server::Evaluator,
 };
-use service::listener::Peer;
+use service::{calls::replies::Replies, listener::Peer};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -49,13 +49,15 @@ impl Evaluator for EvaluatorService {
 
     async fn evaluate(&self, request: Request<EvaluateRequest>) -> Result<Response<EvaluateReply>, Status> {
         let caller = self.intake.caller(Peer::of(&request));
-        let deadline = deadline_of(&request);
+        let (deadline, replies) = (deadline_of(&request), Replies::of(&request));
         let mut request = request.into_inner();
         let (id, model) = (request.id, std::mem::take(&mut request.model));
         let mut asked = EvaluationRequest::from(request);
         asked.end_by(deadline);
         // The answer has no logits, so the number of actions does not matter.
-        let _charge = self.intake.charge(&caller, asked.bytes(0)).await;
+        if let Some(charge) = self.intake.charge(&caller, asked.bytes(0)).await {
+            replies.keep(charge);
+        }
         let answered = self.intake.evaluate(caller, &model, asked).await;
         let evaluation = answered.inspect_err(|refusal| self.intake.metrics.refused(refusal.code()))?;
         Ok(Response::new(evaluation.into_reply(id)))

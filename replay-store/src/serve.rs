@@ -84,8 +84,12 @@ fn method(path: &str) -> Method {
             .with_request_stream(),
         Some("KnownGames") => Method::needs(Right::Append).with_max_message(MAX_IDS_BYTES),
         Some("Stats") => Method::new(Access::AnyToken),
-        Some("ListGames" | "Export") => Method::needs(Right::Sample).with_max_message(MAX_IDS_BYTES),
-        Some("Sample" | "GetGame") => Method::needs(Right::Sample),
+        Some("ListGames") => Method::needs(Right::Sample).with_max_message(MAX_IDS_BYTES),
+        Some("Export") => Method::needs(Right::Sample)
+            .with_max_message(MAX_IDS_BYTES)
+            .with_long_reply(),
+        Some("Sample") => Method::needs(Right::Sample).with_long_reply(),
+        Some("GetGame") => Method::needs(Right::Sample),
         Some("DeleteGames") => Method::needs(Right::Administer).with_max_message(MAX_IDS_BYTES),
         _ => Method::needs(Right::Administer),
     }

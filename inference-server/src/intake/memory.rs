@@ -1,7 +1,8 @@
 //! Limits on the memory of requests whose answers have not been read, for each connection and for the server.
 //!
-//! The number of requests in flight is bounded elsewhere, but one answer with logits can take megabytes. A charge ends when
-//! the transport asks for the next answer, because it has then passed on the previous one. A connection that holds nothing
+//! The number of requests in flight is bounded elsewhere, but one answer with logits can take megabytes. In a stream, a charge ends when
+//! the transport asks for the next answer, because it has then passed on the previous one; the answer of a single call is charged until
+//! it has been sent. The transport's own memory is limited by `service::calls`. A connection that holds nothing
 //! may always have one more answer, so a client that reads its answers never waits for one that does not.
 
 use std::{

@@ -22,7 +22,7 @@ use proto::inference::{
     ServerMetadataRequest, ServerMetadataResponse, ServerReadyRequest, ServerReadyResponse,
     grpc_inference_service_server::GrpcInferenceService, repository_index_response::ModelIndex,
 };
-use service::listener::Peer;
+use service::{calls::replies::Replies, listener::Peer};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -122,9 +122,10 @@ impl GrpcInferenceService for KserveService {
         request: Request<ModelInferRequest>,
     ) -> Result<Response<ModelInferResponse>, Status> {
         let caller = self.intake.caller(Peer::of(&request));
-        let deadline = deadline_of(&request);
+        let (deadline, replies) = (deadline_of(&request), Replies::of(&request));
         let prepared = prepare(&self.intake, &caller, request.into_inner()).await;
-        let (response, _charge) = infer(&self.intake, caller, prepared, deadline).await?;
+        let (response, charge) = infer(&self.intake, caller, prepared, deadline).await?;
+        replies.keep(charge);
         Ok(Response::new(response))
     }
 

@@ -3,12 +3,17 @@
 //! | module | contents |
 //! |---|---|
 //! | [`appending`] | one `Append` stream: games in, acknowledgements out |
+//! | [`exporting`] | one `Export` stream: games out |
 //! | [`sampling`] | one `Sample` stream: batches out |
 
 mod appending;
+mod exporting;
 mod sampling;
 
 use std::sync::Arc;
+
+use futures::stream::BoxStream;
+use prost::Message as _;
 
 use proto::v1::{
     AppendAck, Batch, DeleteGamesReply, DeleteGamesRequest, ExportRequest, Game, GameFilter, GameSort,
@@ -16,8 +21,8 @@ use proto::v1::{
     StatsReply, StatsRequest, StoredGame,
     replay_store_server::{ReplayStore, ReplayStoreServer},
 };
-use service::connect::MAX_MESSAGE_BYTES;
-use tokio::sync::mpsc;
+use service::{calls::replies::Replies, connect::MAX_MESSAGE_BYTES, process::cores};
+use tokio::sync::Semaphore;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
 use tonic::{Request, Response, Status, Streaming};
@@ -30,20 +35,33 @@ use crate::{
     window::catalog::{Cursor, Place},
 };
 
-/// Number of games that one step of `Export` reads, and number of games that may wait for the client.
-const EXPORT_STEP: usize = 16;
+/// Memory that a reply with one game needs, in bytes. A longer game takes more after it was read.
+const GAME_BYTES: usize = 64 << 10;
+
+/// Memory that the summary of one game in a list needs, in bytes.
+const SUMMARY_BYTES: usize = 512;
 
 /// The service of a store.
 #[derive(Clone, Debug)]
 pub struct Rpc {
     store: Arc<Store>,
     shutdown: CancellationToken,
+    /// Limits the threads that read stored games. Batches have their own, so that they do not wait for exports.
+    scans: Arc<Semaphore>,
+    /// Limits the threads that draw batches.
+    draws: Arc<Semaphore>,
 }
 
 impl Rpc {
     /// Serves `store`. Streams end when `shutdown` is cancelled.
     pub fn new(store: Arc<Store>, shutdown: CancellationToken) -> Self {
-        Self { store, shutdown }
+        let [scans, draws] = [(); 2].map(|()| Arc::new(Semaphore::new(cores().max(2))));
+        Self {
+            store,
+            shutdown,
+            scans,
+            draws,
+        }
     }
 
     /// Returns the tonic service with its message limits.
@@ -71,13 +89,36 @@ impl Rpc {
             .await
             .map_err(|error| Status::internal(error.to_string()))
     }
+
+    /// Runs `work`, which reads stored games, on one of the threads for that.
+    async fn scanning<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Store) -> T + Send + 'static,
+    ) -> Result<T, Status> {
+        self.on_thread_of(&self.scans, work).await
+    }
+
+    /// Waits for a thread of `threads`, and runs `work` there.
+    async fn on_thread_of<T: Send + 'static>(
+        &self,
+        threads: &Arc<Semaphore>,
+        work: impl FnOnce(&Store) -> T + Send + 'static,
+    ) -> Result<T, Status> {
+        let thread = Arc::clone(threads).acquire_owned().await;
+        // The work continues if the caller goes away, and then still has its thread.
+        self.blocking(move |store| {
+            let _thread = thread;
+            work(store)
+        })
+        .await
+    }
 }
 
 #[tonic::async_trait]
 impl ReplayStore for Rpc {
     type AppendStream = ReceiverStream<Result<AppendAck, Status>>;
-    type SampleStream = ReceiverStream<Result<Batch, Status>>;
-    type ExportStream = ReceiverStream<Result<StoredGame, Status>>;
+    type SampleStream = BoxStream<'static, Result<Batch, Status>>;
+    type ExportStream = BoxStream<'static, Result<StoredGame, Status>>;
 
     async fn append(
         &self,
@@ -94,12 +135,8 @@ impl ReplayStore for Rpc {
 
     async fn sample(&self, request: Request<SampleRequest>) -> Result<Response<Self::SampleStream>, Status> {
         self.writable()?;
-        let batches = sampling::start(
-            Arc::clone(&self.store),
-            self.shutdown.clone(),
-            request.into_inner(),
-        )?;
-        Ok(Response::new(batches))
+        let replies = Replies::of(&request);
+        sampling::start(self.clone(), replies, request.into_inner()).map(Response::new)
     }
 
     async fn known_games(
@@ -134,6 +171,7 @@ impl ReplayStore for Rpc {
         &self,
         request: Request<ListGamesRequest>,
     ) -> Result<Response<ListGamesReply>, Status> {
+        let replies = Replies::of(&request);
         let ListGamesRequest {
             after_sequence,
             limit,
@@ -150,33 +188,42 @@ impl ReplayStore for Rpc {
         let filter = parse_filter(filter)?;
         let sort = GameSort::try_from(sort)
             .map_err(|_| Status::invalid_argument(format!("sort: {sort} is unknown to this build")))?;
-        if sort == GameSort::Sequence {
-            let games = self
-                .blocking(move |store| store.list(after_sequence, limit as usize, newest_first, &filter))
-                .await?;
-            return Ok(Response::new(ListGamesReply {
-                games,
-                ..ListGamesReply::default()
-            }));
-        }
+        let limit = limit as usize;
         let listing = Listing {
             sort,
             descending: newest_first,
-            limit: limit as usize,
+            limit,
             after: parse_cursor(sort, &cursor)?,
         };
-        let page = self.blocking(move |store| store.page(&listing, &filter)).await?;
-        Ok(Response::new(ListGamesReply {
-            games: page.games,
-            next_cursor: page.next.map(Cursor::pack).unwrap_or_default().into(),
-            unreadable: page.unreadable,
-        }))
+        let mut reserved = replies.reserve(limit * SUMMARY_BYTES).await;
+        let listed = self.scanning(move |store| match sort {
+            GameSort::Sequence => ListGamesReply {
+                games: store.list(after_sequence, limit, newest_first, &filter),
+                ..ListGamesReply::default()
+            },
+            _ => {
+                let page = store.page(&listing, &filter);
+                ListGamesReply {
+                    games: page.games,
+                    next_cursor: page.next.map(Cursor::pack).unwrap_or_default().into(),
+                    unreadable: page.unreadable,
+                }
+            }
+        });
+        let listed = listed.await?;
+        reserved.resize(listed.encoded_len());
+        reserved.hand_over();
+        Ok(Response::new(listed))
     }
 
     async fn get_game(&self, request: Request<GetGameRequest>) -> Result<Response<Game>, Status> {
+        let replies = Replies::of(&request);
         let id = request.into_inner().id;
         let id = id.as_ref().try_into().map_err(|_| invalid_id(&id))?;
-        let found = self.blocking(move |store| store.get(&id)).await?;
+        let mut reserved = replies.reserve(GAME_BYTES).await;
+        let found = self.scanning(move |store| store.get(&id)).await?;
+        let found = found.inspect(|game| reserved.resize(game.encoded_len()));
+        reserved.hand_over();
         found.map(Response::new).map_err(|error| {
             let message = error.to_string();
             match error {
@@ -200,7 +247,7 @@ impl ReplayStore for Rpc {
                 "filter: an empty filter would delete every game; name at least one condition",
             ));
         }
-        let found = self.blocking(move |store| store.find(&filter)).await?;
+        let found = self.scanning(move |store| store.find(&filter)).await?;
         if dry_run {
             return Ok(Response::new(DeleteGamesReply {
                 games: found.len() as u64,
@@ -221,59 +268,8 @@ impl ReplayStore for Rpc {
     }
 
     async fn export(&self, request: Request<ExportRequest>) -> Result<Response<Self::ExportStream>, Status> {
-        let ExportRequest {
-            from_sequence,
-            to_sequence,
-            filter,
-        } = request.into_inner();
-        let filter = Arc::new(parse_filter(filter)?);
-        let to = if to_sequence == 0 { u64::MAX } else { to_sequence };
-        let (games, stream) = mpsc::channel(EXPORT_STEP);
-        let rpc = self.clone();
-        tokio::spawn(async move {
-            let mut from = from_sequence;
-            let mut unreadable = 0;
-            loop {
-                let filter = Arc::clone(&filter);
-                let step = rpc
-                    .blocking(move |store| store.export((from, to), EXPORT_STEP, &filter))
-                    .await;
-                let step = match step {
-                    Ok(Some(step)) => step,
-                    Ok(None) => {
-                        let last = StoredGame {
-                            unreadable,
-                            ..StoredGame::default()
-                        };
-                        if unreadable > 0 {
-                            // Sending fails if the client has disconnected.
-                            let _ = games.send(Ok(last)).await;
-                        }
-                        return;
-                    }
-                    Err(status) => {
-                        // Sending fails if the client has disconnected.
-                        let _ = games.send(Err(status)).await;
-                        return;
-                    }
-                };
-                from = step.next;
-                unreadable += step.unreadable;
-                for game in step.games {
-                    let is_over = tokio::select! {
-                        sent = games.send(Ok(game)) => sent.is_err(),
-                        () = rpc.shutdown.cancelled() => {
-                            let _ = games.try_send(Err(shutting_down()));
-                            true
-                        }
-                    };
-                    if is_over {
-                        return;
-                    }
-                }
-            }
-        });
-        Ok(Response::new(ReceiverStream::new(stream)))
+        let replies = Replies::of(&request);
+        exporting::start(self.clone(), replies, request.into_inner()).map(Response::new)
     }
 }
 

@@ -1,14 +1,16 @@
-//! One `Sample` stream. The next batches are drawn while a batch is being sent.
+//! One `Sample` stream. The next batches are drawn while a batch is being sent. Memory for a batch is reserved before it is drawn.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
+use futures::stream::BoxStream;
+use prost::Message as _;
 use proto::v1::{Batch, Purpose, SampleRequest};
+use service::calls::replies::{Replies, Reserved, handing_over};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
-use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use super::shutting_down;
+use super::{Rpc, shutting_down};
 use crate::{
     log::drawn::BatchKey,
     settings::MAX_BATCH_POSITIONS,
@@ -19,15 +21,21 @@ use crate::{
 /// Maximum number of drawn batches that wait for the client.
 const MAX_READY_BATCHES: usize = 2;
 
+/// Memory that is reserved for each position of the first batch of a stream, in bytes. Later batches are expected to be as long as the
+/// one before.
+const POSITION_BYTES: usize = 512;
+
 /// Interval at which a waiting batch checks its conditions without a notification.
 const RECHECK_INTERVAL: Duration = Duration::from_millis(500);
 
+type Batches = mpsc::Sender<(Result<Batch, Status>, Reserved)>;
+
 /// Checks the request and serves the stream in a new task.
 pub(super) fn start(
-    store: Arc<Store>,
-    shutdown: CancellationToken,
+    rpc: Rpc,
+    replies: Replies,
     request: SampleRequest,
-) -> Result<ReceiverStream<Result<Batch, Status>>, Status> {
+) -> Result<BoxStream<'static, Result<Batch, Status>>, Status> {
     if !(1..=MAX_BATCH_POSITIONS).contains(&request.batch_size) {
         return Err(Status::invalid_argument(format!(
             "batch_size: {} is not between 1 and {MAX_BATCH_POSITIONS}",
@@ -37,7 +45,7 @@ pub(super) fn start(
     if request.batches == 0 {
         return Err(Status::invalid_argument("batches: 0 is not allowed"));
     }
-    let window = store.settings().window_positions;
+    let window = rpc.store.settings().window_positions;
     if request.min_positions > window {
         return Err(Status::failed_precondition(format!(
             "min_positions: {} exceeds the size of the window (replay.window_positions = {window})",
@@ -45,66 +53,100 @@ pub(super) fn start(
         )));
     }
     let (batches, stream) = mpsc::channel(MAX_READY_BATCHES);
+    let mut drawing = Drawing {
+        expected: request.batch_size as usize * POSITION_BYTES,
+        rpc,
+        replies,
+        request,
+    };
     tokio::spawn(async move {
         let end = tokio::select! {
-            end = run(&store, &request, &batches) => end,
-            () = shutdown.cancelled() => Err(shutting_down()),
+            end = drawing.run(&batches) => end,
+            () = drawing.rpc.shutdown.cancelled() => Err(shutting_down()),
             // The client has disconnected or cancelled the call.
             () = batches.closed() => Ok(()),
         };
         if let Err(status) = end {
             // Sending fails if the client has disconnected.
-            let _ = batches.send(Err(status)).await;
+            let _ = batches.send((Err(status), Reserved::default())).await;
         }
     });
-    Ok(ReceiverStream::new(stream))
+    Ok(handing_over(ReceiverStream::new(stream)))
 }
 
-/// Sends batches on which a network is measured. Sends none if there are no positions of this purpose.
-async fn run_evaluation(
-    store: &Arc<Store>,
-    purpose: Purpose,
-    request: &SampleRequest,
-    batches: &mpsc::Sender<Result<Batch, Status>>,
-) -> Result<(), Status> {
-    for at in 0..u64::from(request.batches) {
-        let (drawing, with_decisions) = (Arc::clone(store), request.decisions);
-        let (seed, size) = (request.seed, request.batch_size as usize);
-        let number = request.first_batch.wrapping_add(at);
-        let draw = move || drawing.evaluation_batch(purpose, seed, number, size, with_decisions);
-        let drawn = tokio::task::spawn_blocking(draw)
-            .await
-            .map_err(|error| Status::internal(error.to_string()))?;
-        let batch = match drawn {
-            Ok(batch) => batch,
-            Err(SampleError::Empty) => return Ok(()),
-            Err(SampleError::Failed(failure)) => return Err(Status::unavailable(failure.to_string())),
-            Err(error) => return Err(Status::data_loss(error.to_string())),
-        };
-        if batches.send(Ok(batch)).await.is_err() {
-            return Ok(());
+/// The batches of one request.
+struct Drawing {
+    rpc: Rpc,
+    replies: Replies,
+    request: SampleRequest,
+    /// Expected length of the next batch, in bytes.
+    expected: usize,
+}
+
+impl Drawing {
+    /// Draws a batch, after its memory has been reserved.
+    async fn draw(
+        &mut self,
+        draw: impl FnOnce(&Store) -> Result<Batch, SampleError> + Send + 'static,
+    ) -> Result<Result<(Batch, Reserved), SampleError>, Status> {
+        let mut reserved = self.replies.reserve(self.expected).await;
+        let drawn = self.rpc.on_thread_of(&self.rpc.draws, draw).await?;
+        Ok(drawn.map(|batch| {
+            self.expected = batch.encoded_len();
+            reserved.resize(self.expected);
+            (batch, reserved)
+        }))
+    }
+
+    /// Sends all batches.
+    async fn run(&mut self, batches: &Batches) -> Result<(), Status> {
+        for at in 0..u64::from(self.request.batches) {
+            let number = self.request.first_batch.wrapping_add(at);
+            let next = match self.request.purpose() {
+                Purpose::Training => Some(self.training_batch(number).await?),
+                purpose => self.evaluation_batch(purpose, number).await?,
+            };
+            let Some((batch, reserved)) = next else {
+                return Ok(());
+            };
+            if batches.send((Ok(batch), reserved)).await.is_err() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws a batch on which a network is measured. Returns `None` if there are no positions of this purpose.
+    async fn evaluation_batch(
+        &mut self,
+        purpose: Purpose,
+        number: u64,
+    ) -> Result<Option<(Batch, Reserved)>, Status> {
+        let (size, with_decisions) = (self.request.batch_size as usize, self.request.decisions);
+        let seed = self.request.seed;
+        let draw = move |store: &Store| store.evaluation_batch(purpose, seed, number, size, with_decisions);
+        match self.draw(draw).await? {
+            Ok(batch) => Ok(Some(batch)),
+            Err(SampleError::Empty) => Ok(None),
+            Err(SampleError::Failed(failure)) => Err(Status::unavailable(failure.to_string())),
+            Err(error) => Err(Status::data_loss(error.to_string())),
         }
     }
-    Ok(())
-}
 
-async fn run(
-    store: &Arc<Store>,
-    request: &SampleRequest,
-    batches: &mpsc::Sender<Result<Batch, Status>>,
-) -> Result<(), Status> {
-    let purpose = request.purpose();
-    if purpose != Purpose::Training {
-        return run_evaluation(store, purpose, request, batches).await;
-    }
-    let mut positions = store.positions();
-    let mut state = store.state();
-    for at in 0..u64::from(request.batches) {
-        let number = request.first_batch.wrapping_add(at);
+    /// Draws a batch for training, when there are enough positions and the store's bounds allow it.
+    async fn training_batch(&mut self, number: u64) -> Result<(Batch, Reserved), Status> {
+        let store = self.rpc.store.clone();
+        let (mut positions, mut state) = (store.positions(), store.state());
+        let enough = self.request.min_positions.max(1);
+        let (size, with_decisions) = (self.request.batch_size as usize, self.request.decisions);
+        let key = BatchKey {
+            seed: self.request.seed,
+            line: self.request.line,
+            number,
+        };
         // While a batch waits, for whatever reason, games are accepted, so that batches and games never wait for each other.
         let mut waiting = None;
-        let batch = loop {
-            let enough = request.min_positions.max(1);
+        loop {
             if waiting.is_some() || *positions.borrow() < enough {
                 waiting.get_or_insert_with(|| store.uses_bound().add_waiting_batch());
                 tokio::select! {
@@ -118,19 +160,9 @@ async fn run(
                     continue;
                 }
             }
-            let (drawing, size) = (Arc::clone(store), request.batch_size as usize);
-            let with_decisions = request.decisions;
-            let key = BatchKey {
-                seed: request.seed,
-                line: request.line,
-                number,
-            };
-            let draw = move || drawing.training_batch(key, size, with_decisions);
-            let drawn = tokio::task::spawn_blocking(draw)
-                .await
-                .map_err(|error| Status::internal(error.to_string()))?;
-            match drawn {
-                Ok(batch) => break batch,
+            let draw = move |store: &Store| store.training_batch(key, size, with_decisions);
+            match self.draw(draw).await? {
+                Ok(batch) => return Ok(batch),
                 // The window has become empty, `max_uses` is reached, or the disk is full: wait and draw again.
                 Err(SampleError::Empty | SampleError::Held | SampleError::Full) => {
                     waiting.get_or_insert_with(|| store.uses_bound().add_waiting_batch());
@@ -138,10 +170,6 @@ async fn run(
                 Err(error @ SampleError::Unreadable) => return Err(Status::data_loss(error.to_string())),
                 Err(SampleError::Failed(failure)) => return Err(Status::unavailable(failure.to_string())),
             }
-        };
-        if batches.send(Ok(batch)).await.is_err() {
-            return Ok(());
         }
     }
-    Ok(())
 }

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use bytes::Bytes;
+use prost::Message as _;
 use proto::v1::{Game, GameSort, GameSummary, StoredGame};
 
 use super::Store;
@@ -19,6 +20,9 @@ const MAX_CANDIDATES: usize = 20_000;
 
 /// Number of candidates that are taken from the catalog at a time.
 const BATCH: usize = 1024;
+
+/// Length of the messages of games after which a step of an export ends, in bytes.
+pub const EXPORT_BYTES: usize = 1 << 20;
 
 /// A request for a page.
 #[derive(Clone, Copy, Debug)]
@@ -213,7 +217,7 @@ impl Store {
     }
 
     /// Returns the next part of an export: of the next `limit` games from sequence number `from` to `to`, oldest first, those that the
-    /// filter selects. Returns `None` if there are no more games. Blocks on the disk.
+    /// filter selects, or fewer if those have [`EXPORT_BYTES`]. Returns `None` if there are no more games. Blocks on the disk.
     pub fn export(&self, (from, to): (u64, u64), limit: usize, filter: &Filter) -> Option<Exported> {
         let sequences: Vec<u64> = self
             .shared
@@ -229,14 +233,22 @@ impl Store {
             next: sequences.last()? + 1,
             unreadable: 0,
         };
+        let mut bytes = 0;
         for sequence in sequences {
+            if bytes >= EXPORT_BYTES {
+                exported.next = sequence;
+                break;
+            }
             match self.read(sequence) {
                 Ok(game) if !filter.fits(&game.id, game.actions.len() as u32, &game) => {}
-                Ok(game) => exported.games.push(StoredGame {
-                    sequence,
-                    game: Some(game),
-                    unreadable: 0,
-                }),
+                Ok(game) => {
+                    bytes += game.encoded_len();
+                    exported.games.push(StoredGame {
+                        sequence,
+                        game: Some(game),
+                        unreadable: 0,
+                    });
+                }
                 Err(GetError::Damaged { reason, .. }) => {
                     self.shared.mark_unreadable(sequence, &reason);
                     exported.unreadable += 1;

@@ -1,5 +1,5 @@
 //! The bodies of a call. A request has limits: the size of a message, the bytes of the server's requests, the time, and the token. The
-//! call is open, and charged, until its reply has been sent. A call whose request was refused ends with the refusal, and a call whose
+//! call is open, and charged, until its reply has been sent. A reply is not made while there is no room for it. A call whose request was refused ends with the refusal, and a call whose
 //! token ends, ends at once.
 
 use std::{
@@ -21,6 +21,7 @@ use tonic::{
 use super::{
     framing::{Framing, TooLong},
     limits::Call,
+    replies,
 };
 use crate::security::{known::Held, methods::Method};
 
@@ -123,6 +124,8 @@ pub struct ReplyBody {
     body: Body,
     call: Option<Arc<Call>>,
     token_end: TokenEnd,
+    /// Waits for room for the next frame.
+    room: Option<BoxFuture<'static, ()>>,
 }
 
 impl ReplyBody {
@@ -131,7 +134,23 @@ impl ReplyBody {
             body,
             call: Some(call),
             token_end,
+            room: None,
         }
+    }
+
+    /// Returns ready when the next frame may be made.
+    fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.room.is_none() {
+            match &self.call {
+                Some(call) if !call.has_reply_room() => self.room = Some(call.clone().reply_room().boxed()),
+                _ => return Poll::Ready(()),
+            }
+        }
+        if let Some(room) = &mut self.room {
+            ready!(room.as_mut().poll(context));
+        }
+        self.room = None;
+        Poll::Ready(())
     }
 }
 
@@ -153,13 +172,17 @@ impl http_body::Body for ReplyBody {
             *self = Self::default();
             return Poll::Ready(Some(trailers(&status)));
         }
+        ready!(self.poll_room(context));
         let polled = Pin::new(&mut self.body).poll_frame(context);
         let refusal = self.call.as_ref().and_then(|call| call.refusal());
         match (&polled, refusal) {
             (Poll::Ready(Some(Ok(frame))), Some(status)) if frame.is_trailers() => {
                 Poll::Ready(Some(trailers(status)))
             }
-            _ => polled,
+            _ => match &self.call {
+                None => polled,
+                Some(call) => polled.map_ok(|frame| frame.map_data(|bytes| replies::charged(call, bytes))),
+            },
         }
     }
 

@@ -13,8 +13,9 @@ use tower::{Layer, Service};
 use super::{
     bodies::{ReplyBody, RequestBody, poll_token_end, token_end},
     limits::OpenCalls,
+    replies::Replies,
 };
-use crate::security::guard::Guard;
+use crate::security::{guard::Guard, known::Held};
 
 /// Layer of a server. Clones share the limits.
 #[derive(Clone, Debug)]
@@ -56,19 +57,24 @@ where
         self.inner.poll_ready(context)
     }
 
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: http::Request<Body>) -> Self::Future {
         let CallLayer { guard, calls } = &self.layer;
         let authorization = request.headers().get(http::header::AUTHORIZATION);
         let begun = guard
             .check(request.uri().path(), authorization)
             .and_then(|(method, held)| {
-                let call = calls.begin(method.needs_token())?;
+                let call = calls.begin(
+                    method,
+                    request.extensions().get(),
+                    held.as_ref().map(Held::digest),
+                )?;
                 Ok((method, held, Arc::new(call)))
             });
         let (method, held, call) = match begun {
             Ok(begun) => begun,
             Err(status) => return Either::Right(ready(Ok(status.into_http()))),
         };
+        request.extensions_mut().insert(Replies::new(call.clone()));
         let mut reply_end = token_end(held.clone());
         let request = request.map(|body| RequestBody::new(body, call.clone(), method, token_end(held)));
         let replying = self.inner.call(request);

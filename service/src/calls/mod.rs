@@ -1,10 +1,12 @@
 //! Limits of the calls of a server: which token a call needs, how large its messages are, how long its request may take, and
-//! how many calls and bytes of requests the server holds at the same time.
+//! how many calls and bytes of requests and replies the server holds at the same time, in all and for each client.
 //!
 //! | module | purpose |
 //! |---|---|
 //! | [`layer`] | the layer that checks each call and wraps its bodies |
-//! | [`limits`] | open calls and bytes of requests of a server, and their limits |
+//! | [`limits`] | open calls and bytes of requests and replies of a server, and their limits |
+//! | [`shares`] | what one connection, address or token takes of each limit |
+//! | [`replies`] | memory of replies, which handlers of large replies reserve |
 //! | [`bodies`] | the bodies of a request, with its limits of size, memory and time, and of a reply |
 //! | [`framing`] | the lengths of gRPC messages in a body |
 //!
@@ -15,3 +17,5 @@ pub mod bodies;
 mod framing;
 pub mod layer;
 pub mod limits;
+pub mod replies;
+pub(crate) mod shares;

@@ -1,4 +1,4 @@
-//! An accepted connection, over TLS or plaintext, with the time limit of the HTTP/2 preface.
+//! An accepted connection, over TLS or plaintext, with the time limits of the HTTP/2 preface and of replies that nobody reads.
 
 use std::{
     future::Future as _,
@@ -8,10 +8,11 @@ use std::{
     time::Duration,
 };
 
+use metrics::{Counter, counter};
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
-    time::{Sleep, sleep},
+    time::{Instant, Sleep, sleep},
 };
 use tokio_rustls::server::TlsStream;
 use tokio_util::either::Either;
@@ -26,6 +27,9 @@ use super::{
 /// is longer, so its first bytes have the same time limit.
 const PREFACE_BYTES: usize = 24 + 9;
 
+/// Number of times that replies are looked at within their time limit.
+const LOOKS: u32 = 4;
+
 /// Plaintext or TLS.
 pub(super) type Wire = Either<TcpStream, Box<TlsStream<TcpStream>>>;
 
@@ -36,20 +40,56 @@ pub struct Connection {
     pause: Pause,
     /// Time limit of the HTTP/2 preface and the bytes read so far; `None` once the preface has arrived.
     preface: Option<(Pin<Box<Sleep>>, usize)>,
+    /// Time of the next look at unread replies, and their time limit.
+    look: Pin<Box<Sleep>>,
+    reply_time: Duration,
     _slot: ConnectionSlot,
 }
 
 impl Connection {
-    pub(super) fn new(wire: Wire, peer: Peer, slot: ConnectionSlot, limit: Duration) -> Self {
-        let limit = sleep(limit);
+    /// Makes a connection with the time limits of the preface and of unread replies.
+    pub(super) fn new(
+        wire: Wire,
+        peer: Peer,
+        slot: ConnectionSlot,
+        preface_time: Duration,
+        reply_time: Duration,
+    ) -> Self {
         Self {
             wire,
             pause: Pause::of(&peer),
             peer,
-            preface: Some((Box::pin(limit), 0)),
+            preface: Some((Box::pin(sleep(preface_time)), 0)),
+            look: Box::pin(sleep(reply_time / LOOKS)),
+            reply_time,
             _slot: slot,
         }
     }
+
+    /// Checks that the connection may stay open. Both directions check, because the transport may wait for either alone.
+    ///
+    /// # Errors
+    /// The connection was cut, or its client does not read a reply.
+    fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        if self.peer.is_cut(context) {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+        while self.look.as_mut().poll(context).is_ready() {
+            if self.peer.unread().is_overdue(self.reply_time) {
+                unread().increment(1);
+                self.peer.cut();
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            let next = Instant::now() + self.reply_time / LOOKS;
+            self.look.as_mut().reset(next);
+        }
+        Ok(())
+    }
+}
+
+/// Counter of connections that were closed because a reply was not read.
+pub(super) fn unread() -> Counter {
+    counter!("minuet_server_unread_connections_closed_total")
 }
 
 impl Connected for Connection {
@@ -66,6 +106,7 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        self.check(context)?;
         ready!(self.pause.poll_end(context));
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.wire).poll_read(context, buffer);
@@ -87,6 +128,7 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.check(context)?;
         Pin::new(&mut self.wire).poll_write(context, bytes)
     }
 
@@ -95,6 +137,7 @@ impl AsyncWrite for Connection {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.check(context)?;
         Pin::new(&mut self.wire).poll_write_vectored(context, slices)
     }
 

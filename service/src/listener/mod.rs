@@ -57,6 +57,8 @@ const RENEWAL: Duration = Duration::from_secs(15);
 const READY: usize = 64;
 /// Largest number of connections of a server for probes.
 const PROBES: usize = 64;
+/// Largest number of connections of one peer to a server for probes.
+const PROBES_OF_PEER: usize = 16;
 
 /// Which connections a server accepts, and their limits.
 #[derive(Clone, Debug)]
@@ -71,6 +73,8 @@ pub struct ConnectionPolicy {
     max_connections: usize,
     /// Largest number of connections of one peer.
     max_of_peer: usize,
+    /// True if a new connection replaces the oldest one where there are too many.
+    replaces: bool,
     /// Largest number of streams of one connection.
     pub(crate) max_streams: u32,
     pub(crate) max_connection_age: Option<Duration>,
@@ -137,6 +141,7 @@ impl ConnectionPolicy {
             plaintext: config.plaintext,
             max_connections: config.max_connections.min(process::descriptors() / 2).max(1),
             max_of_peer: config.max_connections_per_peer,
+            replaces: false,
             max_streams: MAX_STREAMS,
             max_connection_age: (config.max_connection_age_seconds > 0)
                 .then(|| Duration::from_secs(config.max_connection_age_seconds)),
@@ -145,7 +150,8 @@ impl ConnectionPolicy {
         })
     }
 
-    /// Returns a policy of plaintext without tokens on every address, for services without secrets such as health.
+    /// Returns a policy of plaintext without tokens on every address, for services without secrets such as health. A new connection
+    /// replaces the oldest one where there are too many.
     ///
     /// # Errors
     /// None in practice: no file is read.
@@ -153,12 +159,13 @@ impl ConnectionPolicy {
         let config = SecurityConfig {
             plaintext: Plaintext::Anywhere,
             max_connections: PROBES,
-            max_connections_per_peer: PROBES,
+            max_connections_per_peer: PROBES_OF_PEER,
             ..SecurityConfig::default()
         };
         let policy = Self::new(&config, |_| Method::new(Access::Everyone))?;
         Ok(Self {
             call_limits: CallLimits::of_probes(),
+            replaces: true,
             ..policy
         })
     }
@@ -212,21 +219,22 @@ impl ConnectionPolicy {
     }
 
     async fn accept(&self, listener: TcpListener, ready: &mpsc::Sender<io::Result<Connection>>) {
-        let slots = Slots::new(self.max_connections, self.max_of_peer);
+        let slots = Slots::new(self.max_connections, self.max_of_peer, self.replaces);
         let mut acceptor = Acceptor::new(listener);
-        let preface_time = self.preface_time;
+        let (preface_time, reply_time) = (self.preface_time, self.call_limits.reply_time);
+        connection::unread().increment(0);
         loop {
             let stream = acceptor.next().await;
-            let address = stream.peer_addr().ok();
-            let Some(slot) = slots.take(address.map(|address| address.ip())) else {
+            let peer = Peer::new(stream.peer_addr().ok());
+            let Some(slot) = slots.take(&peer) else {
                 continue;
             };
             // Without this, small replies would wait for more data.
             drop(stream.set_nodelay(true));
-            let peer = Peer::new(address);
             match &self.tls {
                 None => {
-                    let connection = Connection::new(Either::Left(stream), peer, slot, preface_time);
+                    let connection =
+                        Connection::new(Either::Left(stream), peer, slot, preface_time, reply_time);
                     if ready.send(Ok(connection)).await.is_err() {
                         return;
                     }
@@ -238,7 +246,7 @@ impl ConnectionPolicy {
                         match tls_handshake(acceptor, stream, preface_time).await {
                             Ok(stream) => {
                                 let wire = Either::Right(Box::new(stream));
-                                let connection = Connection::new(wire, peer, slot, preface_time);
+                                let connection = Connection::new(wire, peer, slot, preface_time, reply_time);
                                 drop(ready.send(Ok(connection)).await);
                             }
                             Err(error) => {

@@ -61,6 +61,10 @@ impl KnownTokens {
 }
 
 impl Held {
+    pub(crate) fn digest(&self) -> TokenDigest {
+        self.digest
+    }
+
     /// Checks that the token allows the call.
     ///
     /// # Errors

@@ -30,6 +30,8 @@ pub struct Method {
     pub(crate) max_message: usize,
     /// True if a request is a stream of messages, which may be open without a time limit.
     pub(crate) has_request_stream: bool,
+    /// True if a reply is a stream of large messages.
+    pub(crate) has_long_reply: bool,
 }
 
 /// Returns the rules of a method by its path (`/package.Service/Method`).
@@ -42,6 +44,7 @@ impl Method {
             access,
             max_message: SMALL_BYTES,
             has_request_stream: false,
+            has_long_reply: false,
         }
     }
 
@@ -59,6 +62,12 @@ impl Method {
     /// States that a request is a stream of messages.
     pub const fn with_request_stream(mut self) -> Self {
         self.has_request_stream = true;
+        self
+    }
+
+    /// States that a reply is a stream of large messages. The number of open calls of such methods is limited.
+    pub const fn with_long_reply(mut self) -> Self {
+        self.has_long_reply = true;
         self
     }
 
