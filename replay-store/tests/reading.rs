@@ -7,7 +7,7 @@ use replay_store::{
     error::OpenError,
     record::filter::Filter,
     settings::Settings,
-    store::{GetError, IndexUse, Listing, Opening, Store},
+    store::{GetError, IndexUse, Listing, Opening, SampleError, Store},
 };
 use tonic::Code;
 
@@ -185,4 +185,18 @@ async fn a_list_of_a_running_store_reports_a_game_that_it_cannot_read() {
     let opened = open(&settings);
     assert_eq!(opened.losses().len(), 1);
     close(opened);
+}
+
+#[test]
+fn games_that_are_read_while_the_store_closes_are_not_called_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&settings(folder.path(), 1000));
+    let game = synthetic::game(1, 20);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(store.put(&game)).unwrap();
+    store.close().unwrap();
+    let id = game.id.as_ref().try_into().unwrap();
+    assert!(matches!(store.get(&id), Err(GetError::Damaged { .. })));
+    assert!(matches!(store.batch(1, 0, 8), Err(SampleError::Failed(_))));
+    assert_eq!(store.stats().damaged_games, 0);
 }

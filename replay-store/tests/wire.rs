@@ -15,7 +15,7 @@ use proto::{
 use replay_store::window::held_out::HeldOut;
 use replay_store::{settings::Settings, window::uses_bound::Bounds};
 use tokio_stream::{iter, wrappers::ReceiverStream};
-use tonic::Code;
+use tonic::{Code, transport::Endpoint};
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 fn request(batch_size: u32, batches: u32, seed: u64) -> SampleRequest {
@@ -620,4 +620,38 @@ async fn games_are_accepted_while_a_client_awaits_positions() {
     assert!(acks.iter().all(|ack| ack.refused.is_empty()), "{acks:?}");
     waiting.abort();
     served.stop().await;
+}
+
+/// A client whose window is closed reads no reply, and may have only so many open.
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_that_nobody_reads_are_limited_and_hold_up_no_other_client() {
+    let (_folder, served, mut client) = Served::new(100_000).await;
+    append(&mut client, games(40)).await;
+    let endpoint = Endpoint::new(format!("http://{}", served.address)).unwrap();
+    let narrow = endpoint.initial_stream_window_size(1).connect().await.unwrap();
+    let mut unread = ReplayStoreClient::new(narrow);
+    let mut streams = Vec::new();
+    let refused = loop {
+        let opened = match streams.len() % 2 {
+            0 => unread.sample(request(4096, 1000, 1)).await.map(kept),
+            _ => unread.export(ExportRequest::default()).await.map(kept),
+        };
+        match opened {
+            Ok(stream) => streams.push(stream),
+            Err(status) => break status,
+        }
+    };
+    assert_eq!(refused.code(), Code::ResourceExhausted);
+    assert_eq!(streams.len(), 32);
+    let batches = sample(&mut client, request(64, 20, 2)).await;
+    assert_eq!(batches.len(), 20);
+    assert_eq!(export(&mut client, ExportRequest::default()).await.len(), 40);
+    stats(&mut client).await;
+    drop(streams);
+    served.stop().await;
+}
+
+/// Keeps a stream open without its type.
+fn kept<T: Send + 'static>(reply: tonic::Response<T>) -> Box<dyn std::any::Any + Send> {
+    Box::new(reply.into_inner())
 }

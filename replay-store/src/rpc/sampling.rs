@@ -53,6 +53,7 @@ pub(super) fn start(
         )));
     }
     let (batches, stream) = mpsc::channel(MAX_READY_BATCHES);
+    let shutdown = rpc.shutdown.clone();
     let mut drawing = Drawing {
         expected: request.batch_size as usize * POSITION_BYTES,
         rpc,
@@ -62,7 +63,7 @@ pub(super) fn start(
     tokio::spawn(async move {
         let end = tokio::select! {
             end = drawing.run(&batches) => end,
-            () = drawing.rpc.shutdown.cancelled() => Err(shutting_down()),
+            () = shutdown.cancelled() => Err(shutting_down()),
             // The client has disconnected or cancelled the call.
             () = batches.closed() => Ok(()),
         };

@@ -166,8 +166,8 @@ impl Store {
         with_decisions: bool,
     ) -> Result<(Vec<Pick>, Batch), SampleError> {
         for _ in 0..REDRAWS {
-            if let StoreState::Failed(failure) = &*self.shared.state.borrow() {
-                return Err(failure.clone().into());
+            if *self.shared.state.borrow() != StoreState::Running {
+                return Err(self.stopped().into());
             }
             let picks = draw(&self.shared.window.read()).ok_or(SampleError::Empty)?;
             if let Some(games) = self.decoded(&picks) {

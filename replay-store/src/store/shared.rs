@@ -105,8 +105,11 @@ impl Shared {
     }
 
     /// Excludes an unreadable game from sampling, counts it and logs it, once. The next opening scans the volume of the game, and
-    /// records the game as lost if it still cannot be read.
+    /// records the game as lost if it still cannot be read. Does nothing in a closed store, which has no volumes to read from.
     pub fn mark_unreadable(&self, sequence: u64, reason: &str) {
+        if self.volumes.newest().is_none() {
+            return;
+        }
         let was_sampled = self.window.write().exclude(sequence);
         if self.unreadable.lock().insert(sequence) {
             self.metrics.damaged.increment(1);

@@ -170,7 +170,7 @@ fn refusals(reason: &'static str) -> Counter {
 pub(crate) struct Call {
     calls: Arc<OpenCalls>,
     share: Share,
-    /// What the call itself takes one of.
+    /// Resources of which the call takes one.
     counted: Vec<Resource>,
     number: u64,
     peer: Option<Peer>,
@@ -180,7 +180,7 @@ pub(crate) struct Call {
     reserves: AtomicBool,
     /// Reserved bytes of messages that the transport has been given and that have not come as a frame.
     handed_over: AtomicUsize,
-    /// What the handler keeps until the end of the call.
+    /// Values that the handler keeps until the end of the call.
     kept: Mutex<Vec<Box<dyn Any + Send>>>,
     /// Status with which the request was refused.
     refusal: OnceLock<Status>,

@@ -2,7 +2,7 @@
 //!
 //! One connection takes at most a quarter of each, and all connections of one address or with one token take at most half. So one
 //! client leaves the rest to others. Each connection has a small reserve that it gets even if the others take everything, so that a
-//! client is served beside another one of the same address. Reserves come on top of the limits.
+//! client is served although another one of the same address takes much. Reserves come on top of the limits.
 
 use std::{
     collections::HashMap,
@@ -29,7 +29,7 @@ const RESERVED: usize = 256;
 /// Smallest number of accounts of groups at which unused ones are removed.
 const CLEAN_FROM: usize = 256;
 
-/// What is limited. The number is the place in the arrays of this module.
+/// A limited resource. Its number is its place in the arrays of this module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Resource {
     /// Open calls.
@@ -46,7 +46,7 @@ pub(crate) enum Resource {
 
 const RESOURCES: usize = 5;
 
-/// What one client, or the whole server, holds.
+/// Resources that one client, or the whole server, holds.
 #[derive(Debug)]
 pub(crate) struct Account {
     held: [AtomicUsize; RESOURCES],

@@ -27,8 +27,8 @@ use super::{
 /// is longer, so its first bytes have the same time limit.
 const PREFACE_BYTES: usize = 24 + 9;
 
-/// Number of times that replies are looked at within their time limit.
-const LOOKS: u32 = 4;
+/// Number of checks of unread replies within their time limit.
+const CHECKS: u32 = 4;
 
 /// Plaintext or TLS.
 pub(super) type Wire = Either<TcpStream, Box<TlsStream<TcpStream>>>;
@@ -40,8 +40,9 @@ pub struct Connection {
     pause: Pause,
     /// Time limit of the HTTP/2 preface and the bytes read so far; `None` once the preface has arrived.
     preface: Option<(Pin<Box<Sleep>>, usize)>,
-    /// Time of the next look at unread replies, and their time limit.
-    look: Pin<Box<Sleep>>,
+    /// Time of the next check of unread replies.
+    next_check: Pin<Box<Sleep>>,
+    /// Time limit of unread replies.
     reply_time: Duration,
     _slot: ConnectionSlot,
 }
@@ -60,7 +61,7 @@ impl Connection {
             pause: Pause::of(&peer),
             peer,
             preface: Some((Box::pin(sleep(preface_time)), 0)),
-            look: Box::pin(sleep(reply_time / LOOKS)),
+            next_check: Box::pin(sleep(reply_time / CHECKS)),
             reply_time,
             _slot: slot,
         }
@@ -74,14 +75,14 @@ impl Connection {
         if self.peer.is_cut(context) {
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
-        while self.look.as_mut().poll(context).is_ready() {
+        while self.next_check.as_mut().poll(context).is_ready() {
             if self.peer.unread().is_overdue(self.reply_time) {
                 unread().increment(1);
                 self.peer.cut();
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            let next = Instant::now() + self.reply_time / LOOKS;
-            self.look.as_mut().reset(next);
+            let next = Instant::now() + self.reply_time / CHECKS;
+            self.next_check.as_mut().reset(next);
         }
         Ok(())
     }
