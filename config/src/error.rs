@@ -5,9 +5,12 @@ use std::{fmt::Display, ops::RangeInclusive};
 /// Error: a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// The file cannot be read, is not TOML, has an unknown key, or a value that cannot be used. The text says which one and why.
+    /// The file cannot be read, has an unknown key, or a value that cannot be used. The text says which one and why.
     #[error("{0}")]
     Invalid(String),
+    /// The text is not TOML, or a value has another type than its key. The first line says where, the others show the text.
+    #[error("{0}")]
+    Syntax(String),
     /// A value given by `--set` cannot be used.
     #[error("--set {text}: {reason}")]
     Override {
@@ -26,6 +29,15 @@ impl ConfigError {
     pub fn of_value(key: &str, reason: impl Display) -> Self {
         Self::Invalid(format!("`{key}` {reason}"))
     }
+
+    /// Returns the message without the lines that show the text, which may be that of another kind of file.
+    pub fn without_text(&self) -> String {
+        let message = self.to_string();
+        match self {
+            Self::Syntax(_) => message.lines().next().unwrap_or_default().into(),
+            _ => message,
+        }
+    }
 }
 
 impl From<search::SettingsError> for ConfigError {
@@ -36,7 +48,7 @@ impl From<search::SettingsError> for ConfigError {
 
 /// Converts an error of the TOML parser.
 pub(super) fn syntax(error: impl Display) -> ConfigError {
-    ConfigError::Invalid(error.to_string())
+    ConfigError::Syntax(error.to_string())
 }
 
 /// Checks one requirement of a value.

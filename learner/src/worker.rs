@@ -174,7 +174,9 @@ impl Worker {
                 break;
             };
             self.reporter.waited(begun.elapsed());
-            self.decide_precision(&batch)?;
+            if !self.decide_precision(&batch)? {
+                continue;
+            }
             if self.trainer.progress.step == 0 && !self.settings.start_from.is_empty() {
                 self.trainer
                     .calibrate(&batch)
@@ -193,17 +195,27 @@ impl Worker {
     }
 
     /// Measures which precision is faster, if the configuration leaves the choice open and no checkpoint has it. The measurement is made
-    /// with the first batch, when the machine is as busy as it will be during training.
-    fn decide_precision(&mut self, batch: &HostBatch) -> anyhow::Result<()> {
+    /// with the first batch, when the machine is as busy as it will be during training. Returns false if training diverged in it, so that
+    /// the batch is not trained on.
+    fn decide_precision(&mut self, batch: &HostBatch) -> anyhow::Result<bool> {
         if self.settings.precision != config::Precision::Auto || self.trainer.progress.precision.is_some() {
-            return Ok(());
+            return Ok(true);
         }
         let new_trainer = || (self.new_trainer)().map_err(TrainError::from);
-        let precision = precision::measure(new_trainer, batch)
-            .context("cannot measure which precision is faster; set learner.precision")?;
-        self.trainer.set_precision(precision);
-        self.trainer.progress.precision = Some(precision);
-        Ok(())
+        match precision::measure(new_trainer, batch) {
+            Ok(precision) => {
+                self.trainer.set_precision(precision);
+                self.trainer.progress.precision = Some(precision);
+                Ok(true)
+            }
+            Err(error @ TrainError::Diverged { .. }) => {
+                self.trainer.skip(batch);
+                self.roll_back(&error.to_string()).map(|()| false)
+            }
+            Err(error) => {
+                Err(error).context("cannot measure which precision is faster; set learner.precision")
+            }
+        }
     }
 
     fn step(&mut self, batch: &HostBatch) -> anyhow::Result<()> {

@@ -10,7 +10,9 @@ use crate::log::frame::Id;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process has the folder open.
-    #[error("{folder} is in use by another replay store; stop that one first, or choose another folder")]
+    #[error(
+        "{folder} is in use by another replay store or command; stop that one first, or choose another folder"
+    )]
     InUse {
         /// The store's folder.
         folder: PathBuf,

@@ -19,6 +19,8 @@ service::metrics_table! {
         disk_bytes: "minuet_replay_disk_bytes", gauge;
         /// Bytes that the store may take: replay.max_disk_mib, or less where its disk ends before.
         disk_limit_bytes: "minuet_replay_disk_limit_bytes", gauge;
+        /// Free bytes of the store's disk.
+        disk_free_bytes: "minuet_replay_disk_free_bytes", gauge;
         /// Bytes of decoded games in memory.
         cache_bytes: "minuet_replay_cache_bytes", gauge;
         /// Games made durable.

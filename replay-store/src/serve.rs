@@ -13,6 +13,7 @@ use config::{RunConfig, SecurityConfig};
 use service::{
     backoff::Backoff,
     listener::ConnectionPolicy,
+    log_throttle::LogThrottle,
     role::Work,
     security::{
         methods::{Access, Method},
@@ -24,9 +25,10 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    error::OpenError,
     rpc::Rpc,
     settings::{MAX_GAME_BYTES, MAX_KNOWN_IDS, Settings},
-    store::{Store, shared::StoreState},
+    store::{Store, identity::LOCK, shared::StoreState},
 };
 
 /// Full name of the gRPC service, used for health checks and reflection.
@@ -40,6 +42,9 @@ const MAX_IDS_BYTES: usize = 36 * MAX_KNOWN_IDS;
 
 /// File in the store's folder that contains the address on which the store is served.
 const ADDRESS_FILE: &str = "address";
+
+/// Time between two attempts to open a folder that is in use.
+const RETRY: Duration = Duration::from_millis(250);
 
 /// Timeout of a connection to a store on this machine.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -130,9 +135,11 @@ async fn serve_with(
 ) -> anyhow::Result<()> {
     connection_policy.check(listener.local_addr()?)?;
     let address = listener.local_addr()?;
-    let store = tokio::task::spawn_blocking(move || Store::open(settings))
-        .await?
-        .context("cannot open the replay store")?;
+    let opening = open_when_free(settings);
+    let store = tokio::select! {
+        () = shutdown.cancelled() => return Ok(()),
+        store = opening => store.context("cannot open the replay store")?,
+    };
     let store = Arc::new(store);
     store
         .metrics()
@@ -155,6 +162,32 @@ async fn serve_with(
     let _ = fs::remove_file(&address_file);
     let closed = close(store).await;
     served.and(closed)
+}
+
+/// Opens a store. While a command reads or changes the folder, for example an export, waits for its end. A store that another process
+/// serves is not waited for.
+async fn open_when_free(settings: Settings) -> anyhow::Result<Store> {
+    let log = LogThrottle::default();
+    let lock = settings.folder.join(LOCK);
+    loop {
+        let opened = {
+            let settings = settings.clone();
+            tokio::task::spawn_blocking(move || Store::open(settings)).await?
+        };
+        match opened {
+            Err(OpenError::InUse { .. }) if address(&settings.folder).is_none() => {
+                if log.allows() {
+                    let users = service::process::users(&lock).join(", ");
+                    tracing::warn!(
+                        users,
+                        "the store is served when these have finished with its folder"
+                    );
+                }
+                tokio::time::sleep(RETRY).await;
+            }
+            opened => return Ok(opened?),
+        }
+    }
 }
 
 async fn close(store: Arc<Store>) -> anyhow::Result<()> {
@@ -289,5 +322,33 @@ mod tests {
         shutdown.cancel();
         serving.await.unwrap().unwrap();
         assert!(!file.exists());
+    }
+
+    #[tokio::test]
+    async fn a_store_is_served_when_the_last_reader_has_finished() {
+        let home = tempfile::tempdir().unwrap();
+        let mut config = RunConfig::default();
+        config.replay.folder = home.path().join("replay");
+        let settings = Settings::from_config(&config);
+        let made = settings.clone();
+        let reader = tokio::task::spawn_blocking(move || {
+            Store::open(made.clone()).unwrap().close().unwrap();
+            Store::open_to_read(made).unwrap()
+        });
+        let reader = reader.await.unwrap();
+        let mut opening = Box::pin(open_when_free(settings.clone()));
+        assert!(tokio::time::timeout(2 * RETRY, &mut opening).await.is_err());
+        close(Arc::new(reader)).await.unwrap();
+        let store = opening.await.unwrap();
+        // Another process serves the folder.
+        let listener = listen("127.0.0.1:0").await.unwrap();
+        fs::write(
+            settings.folder.join(ADDRESS_FILE),
+            listener.local_addr().unwrap().to_string(),
+        )
+        .unwrap();
+        let refused = open_when_free(settings).await.unwrap_err();
+        assert!(refused.to_string().contains("is in use"), "{refused}");
+        close(Arc::new(store)).await.unwrap();
     }
 }

@@ -1,7 +1,7 @@
 //! Memory and processor time of a process, and the processor, read from `/proc` on Linux: on other systems they are `None`. The
 //! number of cores, and of file descriptors: connections and files take them from one limit.
 
-use std::{fs, io, num::NonZero, thread};
+use std::{fs, io, num::NonZero, os::unix::fs::MetadataExt as _, path::Path, thread};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -44,6 +44,36 @@ pub fn descriptors() -> usize {
     current
         .and_then(|limit| usize::try_from(limit).ok())
         .unwrap_or(usize::MAX)
+}
+
+/// Longest text of a command in [`users`], in characters.
+const COMMAND: usize = 100;
+
+/// Names the other processes of this account that have `file` open, for people: `process 123 (minuet games export …)`. Empty if the
+/// system does not tell.
+pub fn users(file: &Path) -> Vec<String> {
+    let identity = |found: fs::Metadata| (found.dev(), found.ino());
+    let Ok(wanted) = fs::metadata(file).map(identity) else {
+        return Vec::new();
+    };
+    let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    let has_open = |process: &Path| {
+        entries(&process.join("fd")).any(|open| fs::metadata(open.path()).map(identity).ok() == Some(wanted))
+    };
+    let processes = entries(Path::new("/proc")).filter_map(|process| {
+        let pid: u32 = process.file_name().to_str()?.parse().ok()?;
+        (pid != std::process::id() && has_open(&process.path())).then_some((pid, process.path()))
+    });
+    let named = processes.map(|(pid, process)| {
+        let command = fs::read(process.join("cmdline")).unwrap_or_default();
+        let command = String::from_utf8_lossy(&command).replace('\0', " ");
+        let command = command.trim().chars().take(COMMAND);
+        let shown: String = command
+            .map(|letter| if letter.is_control() { '?' } else { letter })
+            .collect();
+        format!("process {pid} ({shown})")
+    });
+    named.collect()
 }
 
 /// Resources used by a process.

@@ -1,6 +1,10 @@
 //! State that all pages share ([`App`]).
 
-use std::{ops::Deref, path::PathBuf, sync::Arc};
+use std::{
+    ops::Deref,
+    path::PathBuf,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use config::RunConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -30,6 +34,8 @@ pub struct Shared {
     pub run: Run,
     /// True if a run is shown.
     pub has_run: bool,
+    /// True if people sign in, so that pages offer to sign out.
+    pub has_sessions: AtomicBool,
     /// Token that is cancelled when the studio stops. Every stream of events must end then.
     pub ending: CancellationToken,
     /// Tables where people play.
@@ -77,6 +83,7 @@ impl App {
             tables,
             run,
             has_run,
+            has_sessions: AtomicBool::new(false),
             ending,
         }))
     }

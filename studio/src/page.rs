@@ -1,5 +1,7 @@
 //! The frames of pages: head, style sheets and scripts of every page; navigation and main part of a section's page.
 
+use std::sync::atomic::Ordering;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use crate::{app::App, assets};
@@ -53,6 +55,9 @@ pub fn page(app: &App, section: Section, title: &str, scripts: &[&str], body: &M
                     circle cx="8" cy="8" r="6.25" fill="none" stroke="currentColor" stroke-width="1.5" {}
                     path d="M8 1.75a6.25 6.25 0 0 1 0 12.5z" fill="currentColor" {}
                 }
+            }
+            @if app.has_sessions.load(Ordering::Relaxed) {
+                form.sign-out method="post" action="/logout" { button type="submit" { "Sign out" } }
             }
         }
         main #main { (body) }

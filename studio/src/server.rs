@@ -4,16 +4,17 @@ use std::{
     io::{self, Write as _},
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::Path,
+    sync::atomic::Ordering,
     time::Duration,
 };
 
 use anyhow::Context as _;
 use axum::{Router, middleware::from_fn_with_state, response::Redirect, routing::get};
+use futures::StreamExt as _;
 use launcher::follow::Follower;
 use service::security::tokens::Right;
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
-use tower::make::Shared;
 
 use crate::{
     Arguments,
@@ -26,7 +27,7 @@ use crate::{
         self,
         door::Door,
         gate::{Gate, admit},
-        login, token,
+        login, token, wire,
     },
     settings,
 };
@@ -158,19 +159,28 @@ async fn listen(at: IpAddr, port: Option<u16>) -> anyhow::Result<TcpListener> {
 /// The listener fails.
 pub async fn serve(listener: TcpListener, app: App, door: Door) -> anyhow::Result<()> {
     let ending = app.ending.clone();
-    let site = security::guard(routes(app, door.gate.as_ref()), door.hosts.clone());
-    let address = listener.local_addr().context("the listener has no address")?;
-    let listener = door.connections(listener, address);
-    let serving =
-        axum::serve(listener, Shared::new(site)).with_graceful_shutdown(ending.clone().cancelled_owned());
-    let cut = async {
-        ending.cancelled().await;
-        tokio::time::sleep(DRAIN).await;
-    };
-    tokio::select! {
-        served = serving.into_future() => served.context("cannot serve any more"),
-        () = cut => Ok(()),
+    if door.gate.is_some() {
+        app.has_sessions.store(true, Ordering::Relaxed);
     }
+    let site = security::guard(routes(app, door.gate.as_ref()), door.hosts.clone());
+    let mut connections = door.connections(listener);
+    // Connections that are open at the end of this function are cut.
+    let mut open = JoinSet::new();
+    loop {
+        tokio::select! {
+            () = ending.cancelled() => break,
+            Some(_) = open.join_next() => {}
+            connection = connections.next() => {
+                let connection = connection.context("cannot serve any more")?;
+                if let Ok(connection) = connection {
+                    open.spawn(wire::serve(connection, site.clone(), ending.clone()));
+                }
+            }
+        }
+    }
+    drop(connections);
+    drop(tokio::time::timeout(DRAIN, async { while open.join_next().await.is_some() {} }).await);
+    Ok(())
 }
 
 /// All routes. With a `gate` a token is needed: one that may `sample` for pages, one that may `evaluate` to play.

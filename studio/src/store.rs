@@ -1,10 +1,12 @@
 //! [`Store`]: the stored games of the run, from the store that serves them or from the folder of a stopped run.
 //!
-//! The folder of a stopped run is opened for reading only, and closed soon after the last request, so that the run can start.
+//! The folder of a stopped run is opened for reading only, and closed soon after the last request or the start of the run, so that
+//! the run can start.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
+use launcher::run::addresses::is_at_work;
 use proto::v1::{Game, GameFilter, GetGameRequest, ListGamesReply};
 use replay_store::{
     client::{self, Client, Order, PrivateStore},
@@ -18,6 +20,8 @@ use crate::{failure::Failure, run::Run};
 
 /// Time after the last request at which the folder of a stopped run is closed.
 const IDLE: Duration = Duration::from_secs(3);
+/// Time between two looks whether the folder can be closed.
+const LOOK: Duration = Duration::from_millis(250);
 /// Longest time for a request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -101,6 +105,14 @@ impl Store {
         if let Some(address) = replay_store::serve::address(folder).filter(|_| opened.is_none()) {
             return self.connect(&address.to_string());
         }
+        if is_at_work(&self.run.folder) {
+            // The start of the run waits until the folder is closed.
+            *opened = None;
+            return Err(Failure::Unavailable(
+                "The replay store does not answer yet: the run starts or stops. Load the page again soon."
+                    .into(),
+            ));
+        }
         if let Some(opened) = opened.as_mut() {
             opened.used = Instant::now();
             return Ok(Some(opened.store.client()));
@@ -108,7 +120,7 @@ impl Store {
         let fresh = open(&self.run).await?;
         let client = fresh.store.client();
         *opened = Some(fresh);
-        tokio::spawn(close_when_idle(Arc::clone(&self.opened)));
+        tokio::spawn(close_when_idle(Arc::clone(&self.opened), self.run.folder.clone()));
         Ok(Some(client))
     }
 }
@@ -145,11 +157,12 @@ async fn open(run: &Run) -> Result<Opened, Failure> {
     })
 }
 
-async fn close_when_idle(opened: Arc<Mutex<Option<Opened>>>) {
+async fn close_when_idle(opened: Arc<Mutex<Option<Opened>>>, run: PathBuf) {
     loop {
-        tokio::time::sleep(IDLE).await;
+        tokio::time::sleep(LOOK).await;
         let mut opened = opened.lock().await;
-        if opened.as_ref().is_none_or(|opened| opened.used.elapsed() >= IDLE) {
+        let is_used = |opened: &Opened| opened.used.elapsed() < IDLE && !is_at_work(&run);
+        if !opened.as_ref().is_some_and(is_used) {
             *opened = None;
             return;
         }

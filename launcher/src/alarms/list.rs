@@ -9,6 +9,7 @@ use indicatif::BinaryBytes;
 use service::role::Role;
 
 use super::{Alert, Definition, Evidence, Severity::*, look::Seen};
+use crate::watch::names;
 
 /// Time for which no game may come in: the alert counts over 15 minutes and holds for 15 more.
 const NO_GAME: Duration = Duration::from_secs(30 * 60);
@@ -146,7 +147,7 @@ pub const ALARMS: &[Definition] = &[
         name: "MinuetReplayDisk",
         severity: Warning,
         limit: 0.8,
-        fix: "enlarge the disk and replay.max_disk_mib, or keep fewer positions",
+        fix: "free space on the disk, or enlarge it and replay.max_disk_mib, or keep fewer positions",
         setting: Some("replay.window_positions=250000"),
         alert: Some(Alert {
             expr: "sum by (instance) (minuet_replay_disk_bytes) / sum by (instance) (minuet_replay_disk_limit_bytes) > 0.8",
@@ -162,7 +163,10 @@ pub const ALARMS: &[Definition] = &[
                 let most = seen.value("minuet_replay_disk_limit_bytes")?;
                 (used > limit * most).then(|| {
                     let bytes = |value: f64| BinaryBytes(value as u64);
-                    format!("the replay store uses {} of {}", bytes(used), bytes(most))
+                    let free = seen.value(names::DISK_FREE);
+                    let free = free.map(|free| format!("; {} are free on its disk", bytes(free)));
+                    let free = free.unwrap_or_default();
+                    format!("the replay store uses {} of {}{free}", bytes(used), bytes(most))
                 })
             });
             fills.collect()
@@ -289,6 +293,13 @@ pub const ALARMS: &[Definition] = &[
                 fetch newer ones; its log has the file and the reason. *Age of the served model* shows the age.",
         }),
         check: |evidence, _| {
+            let refuses = |seen: Seen<'_>| seen.value(names::NEWEST_REFUSED);
+            let refused = above(evidence, Role::InferenceServer, 0.0, refuses, |_| {
+                "the inference server refuses the newest checkpoint".into()
+            });
+            if !refused.is_empty() {
+                return refused;
+            }
             let Some(newest) = evidence
                 .now
                 .newest_checkpoint

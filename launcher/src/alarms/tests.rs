@@ -190,6 +190,18 @@ fn each_fault_raises_its_alarm_and_critical_ones_come_first() {
 }
 
 #[test]
+fn a_refused_checkpoint_is_told_at_once() {
+    let of = |value: u32| {
+        names_of(
+            Role::InferenceServer,
+            &format!("minuet_inference_model_newest_refused {value}"),
+            None,
+        )
+    };
+    assert_eq!((of(0), of(1)), (vec![], vec!["MinuetModelOld"]));
+}
+
+#[test]
 fn a_title_is_the_name_in_words() {
     assert_eq!(title("MinuetReplayDisk"), "Replay disk");
 }

@@ -47,16 +47,25 @@ pub struct ProcessList {
     /// Processes in a list that was copied with its folder.
     #[serde(skip)]
     strangers: Vec<ListedProcess>,
+    /// Reason why the file cannot be read.
+    #[serde(skip)]
+    fault: Option<String>,
 }
 
 impl ProcessList {
-    /// Reads the list in the run's folder. A missing or unreadable file is an empty list, and so is the copy of another folder's list.
+    /// Reads the list in the run's folder. A missing or unreadable file ([`Self::fault`]) is an empty list, and so is the copy of another
+    /// folder's list.
     pub fn open(run: &Path) -> Self {
         let path = run.join("processes.json");
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let boot = boot.trim().to_owned();
-        let written = fs::read(&path).ok();
-        let written: Option<Self> = written.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let written = match fs::read(&path) {
+            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| error.to_string()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
+            Err(error) => Err(error.to_string()),
+        };
+        let fault = written.as_ref().err().cloned();
+        let written: Option<Self> = written.ok();
         let folder = fs::metadata(run).map_or((0, 0), |folder| (folder.dev(), folder.ino()));
         let mut list = written.filter(|written| written.boot == boot).unwrap_or_default();
         if list.folder != folder {
@@ -67,8 +76,14 @@ impl ProcessList {
             path,
             boot,
             folder,
+            fault,
             ..list
         }
+    }
+
+    /// Reason why the file cannot be read; the processes of an earlier start are not known then.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
     }
 
     /// Returns the running processes of the folder of which this one is a copy.
@@ -193,7 +208,9 @@ mod tests {
         list.boot = "another".into();
         list.write().unwrap();
         assert!(ProcessList::open(run.path()).processes.is_empty());
+        assert_eq!(ProcessList::open(run.path()).fault(), None);
         fs::write(run.path().join("processes.json"), "{").unwrap();
-        assert!(ProcessList::open(run.path()).processes.is_empty());
+        let damaged = ProcessList::open(run.path());
+        assert!(damaged.processes.is_empty() && damaged.fault().is_some());
     }
 }

@@ -60,16 +60,18 @@ impl Addresses {
         durable::write(&run.join(FILE), serde_json::to_string(self)?.as_bytes())
     }
 
-    /// Reads the addresses of the run in this folder; `None` if the run is not at work, which its lock tells.
+    /// Reads the addresses of the run in this folder; `None` if the run is not at work.
     pub fn of_running(run: &Path) -> Option<Self> {
-        let lock = File::open(run.join(LOCK)).ok()?;
-        // A lock taken here is released when the file is closed, a moment later.
-        match lock.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => {}
-            Ok(()) | Err(TryLockError::Error(_)) => return None,
-        }
-        serde_json::from_slice(&fs::read(run.join(FILE)).ok()?).ok()
+        let read = || serde_json::from_slice(&fs::read(run.join(FILE)).ok()?).ok();
+        is_at_work(run).then(read).flatten()
     }
+}
+
+/// True if a `minuet up` works in this folder, which its lock tells: from before it starts the processes until after their end.
+pub fn is_at_work(run: &Path) -> bool {
+    // A lock taken here is released when the file is closed, a moment later.
+    File::open(run.join(LOCK))
+        .is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 #[cfg(test)]
@@ -82,6 +84,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = RunFolder::open(parent.path(), None, &[]).unwrap();
         assert_eq!(Addresses::of_running(parent.path()), None);
+        assert!(is_at_work(parent.path()));
         let addresses = Addresses {
             inference: "127.0.0.1:1".into(),
             replay: "127.0.0.1:2".into(),

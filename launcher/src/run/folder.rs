@@ -19,6 +19,8 @@ use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Read, Seek, Write},
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, bail, ensure};
@@ -30,6 +32,8 @@ use super::game;
 pub const CONFIG: &str = "run.toml";
 /// Files and folders that a run writes. A folder with one of these and without settings is not that of a new run.
 const OF_A_RUN: [&str; 3] = ["replay/store.json", "checkpoints/versions", "choices.json"];
+/// Longest time for which programs that look at a run's lock keep it busy.
+const LOOKS: Duration = Duration::from_secs(5);
 /// First line of `run.toml` in the folder of a run that is followed.
 const FOLLOWED: &str =
     "# The settings of a run elsewhere, written at each start of `minuet studio --follow`.\n";
@@ -207,7 +211,7 @@ fn lock(folder: &Path) -> anyhow::Result<File> {
         .truncate(false)
         .open(&path)
         .with_context(cannot_use(&path))?;
-    match file.try_lock() {
+    match exclusive(&file) {
         Ok(()) => {}
         Err(TryLockError::Error(source)) => return Err(source).with_context(cannot_use(&path)),
         Err(TryLockError::WouldBlock) => {
@@ -228,6 +232,21 @@ fn lock(folder: &Path) -> anyhow::Result<File> {
         .and_then(|()| writeln!(file, "{}", std::process::id()))
         .with_context(cannot_use(&path))?;
     Ok(file)
+}
+
+/// Locks a file. Programs that look whether a run is at work lock it together, for a moment, which is waited out.
+fn exclusive(file: &File) -> Result<(), TryLockError> {
+    let deadline = Instant::now() + LOOKS;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {}
+            locked => return locked,
+        }
+        // Another `minuet up` keeps its lock.
+        file.try_lock_shared()?;
+        file.unlock().map_err(TryLockError::Error)?;
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Returns the path of a process's log in the folder of a run.
@@ -335,6 +354,14 @@ mod tests {
             "{error}"
         );
         drop(first);
+        // Somebody looks whether the run is at work.
+        let look = File::open(parent.path().join("lock")).unwrap();
+        look.try_lock_shared().unwrap();
+        let looking = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            drop(look);
+        });
         assert!(RunFolder::open(parent.path(), None, &[]).is_ok());
+        looking.join().unwrap();
     }
 }

@@ -35,13 +35,14 @@ fn stages(summary: &Summary) -> Vec<Stage> {
         inference.provider.as_deref().unwrap_or("–"),
     );
     let stored = format!(
-        "{} games   {} positions ({} in the window)   {} positions/s   {} games/h   {}",
+        "{} games   {} positions ({} in the window)   {} positions/s   {} games/h   {} ({} free)",
         whole(replay.games_inserted),
         whole(replay.positions_inserted),
         whole(replay.window_positions),
         known(replay.positions_per_second),
         or_dash(replay.games_per_hour, count),
-        or_dash(replay.disk_bytes, bytes)
+        or_dash(replay.disk_bytes, bytes),
+        or_dash(replay.free_bytes, bytes)
     );
     let training = format!(
         "step {}   loss policy {} value {}   {} steps/s   {} samples a position{}",
@@ -141,6 +142,7 @@ fn checkpoint(summary: &Summary) -> String {
     };
     let serving = match &summary.inference.version {
         Some(version) if *version == checkpoint.version => "",
+        _ if summary.inference.newest_refused.is_some() => ", refused by the inference server",
         _ => ", not serving yet",
     };
     format!(

@@ -11,7 +11,7 @@ use tokio::{
     time::{Instant, MissedTickBehavior},
 };
 
-use super::{arguments::Arguments, journal::Journal, session::Session};
+use super::{arguments::Arguments, journal::Journal, session::Session, store_users};
 use crate::{
     event::{Event, Process},
     plan::Plan,
@@ -58,8 +58,13 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         journal.event(&chosen);
     }
 
+    let waiting = async {
+        let list = wait_for_left_overs_of(folder.path(), &screen).await;
+        store_users::wait(&plan.config.replay.folder, |event| screen.event(&event)).await;
+        list
+    };
     let list = tokio::select! {
-        list = wait_for_left_overs_of(folder.path(), &screen) => list,
+        list = waiting => list,
         name = signals.next() => bail!("{name} before anything was started"),
     };
     let (mut groups, mut events) =
@@ -116,6 +121,12 @@ fn started(plan: &Plan, folder: &RunFolder) -> Event {
 
 async fn wait_for_left_overs_of(run: &Path, screen: &Screen) -> ProcessList {
     let mut list = ProcessList::open(run);
+    if let Some(fault) = list.fault() {
+        let text = format!(
+            "processes.json cannot be read ({fault}) and is written anew; processes of an earlier start that still run are not waited for"
+        );
+        screen.event(&Event::Warning { text });
+    }
     for stranger in list.strangers() {
         let text = format!(
             "processes.json is a copy of another folder's: the {} there (process {}) is left alone",

@@ -6,11 +6,13 @@
 //! | [`lifecycle`] | start everything, watch until something ends it, stop in order |
 //! | [`journal`] | what happened, in files |
 //! | [`session`] | the state of the run since it was started |
+//! | [`store_users`] | commands that use the stored games, whose end is waited for |
 
 mod arguments;
 pub mod journal;
 mod lifecycle;
 pub mod session;
+mod store_users;
 
 use anyhow::{Context as _, ensure};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};

@@ -30,6 +30,8 @@ pub struct Session {
     beginning: Option<Beginning>,
     checkpoint: Option<Manifest>,
     serving: Option<String>,
+    /// Reason why the newest checkpoint is refused, about which there was an event.
+    refused: Option<String>,
     /// Choices of the inference server at its first answer to this `minuet up`.
     choices: Option<Choices>,
     best: Option<String>,
@@ -51,6 +53,7 @@ impl Session {
             beginning: None,
             checkpoint,
             serving: None,
+            refused: None,
             choices: None,
             best: None,
             games: None,
@@ -111,7 +114,13 @@ impl Session {
             checkpoint,
             &self.config,
         );
-        summary.limit = limit::sentence(&summary);
+        let refused = summary.inference.newest_refused.clone();
+        if let Some(reason) = refused.as_ref().filter(|_| self.refused != refused) {
+            let text = format!("the inference server refuses the newest checkpoint: {reason}");
+            events.push(Event::Warning { text });
+        }
+        self.refused = refused;
+        summary.limit = limit::sentence(&summary, &self.config.replay);
         let version = summary.inference.version.clone();
         if let Some(version) = version.filter(|version| self.serving.as_ref() != Some(version)) {
             self.serving = Some(version.clone());
@@ -195,8 +204,11 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use checkpoints::{Draft, MODEL};
+    use proto::v1::ModelDescription;
+    use service::role::Role;
 
     use super::*;
+    use crate::watch::observe::tests::actors as observed;
 
     async fn published(repository: &Repository, step: u64) -> Manifest {
         let draft = Draft {
@@ -210,6 +222,35 @@ mod tests {
         let version = repository.publish(draft, vec![(MODEL, model)]).await.unwrap();
         repository.set_label(LATEST, &version).await.unwrap();
         repository.resolve(LATEST).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_checkpoint_that_is_refused_is_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::open(&folder.path().to_string_lossy()).unwrap();
+        let mut session = Session::new(RunConfig::default(), &repository).await;
+        let mut observe = |refused: u32, reason: Option<&str>| {
+            let page = format!("{} {refused}\n", names::NEWEST_REFUSED);
+            let mut seen = observed(Instant::now(), &[(1, Some(&page), 0.0)]);
+            let processes = seen.processes.values_mut();
+            processes.for_each(|process| process.role = Role::InferenceServer);
+            seen.model = reason.map(|reason| ModelDescription {
+                newest_refused: reason.into(),
+                ..ModelDescription::default()
+            });
+            let (events, summary) = session.observe(&seen);
+            let told = events.iter().any(|event| matches!(event, Event::Warning { .. }));
+            (told, summary.inference.newest_refused.is_some(), summary.limit)
+        };
+        assert_eq!(observe(0, None).2, "waiting for the first network");
+        let (told, refused, limit) = observe(1, None);
+        assert!(
+            told && refused && limit.contains("refuses the network: logs/"),
+            "{limit}"
+        );
+        assert_eq!(observe(1, None).0, false);
+        assert_eq!(observe(1, Some("damaged; step 1 is served")).0, true);
+        assert_eq!(observe(0, Some("")).1, false);
     }
 
     #[tokio::test]

@@ -1,6 +1,9 @@
 //! The stage that limits the run, as a sentence with the number that shows it.
 
-use super::Summary;
+use config::ReplayConfig;
+use indicatif::BinaryBytes;
+
+use super::{Summary, summary::Replay};
 
 /// Busy ratio from which a stage limits the others.
 const FULL: f64 = 0.85;
@@ -9,17 +12,24 @@ const FULL: f64 = 0.85;
 const BEGINNING: f64 = 20.0;
 
 /// Returns a sentence that names the stage that limits the run now.
-pub fn sentence(summary: &Summary) -> String {
+pub fn sentence(summary: &Summary, replay: &ReplayConfig) -> String {
     let percent = |ratio: f64| format!("{:.0} %", 100.0 * ratio);
     let actor = &summary.actor;
     let inference = &summary.inference;
+    let meanwhile = match (actor.paused, actor.spooled_games.unwrap_or_default()) {
+        (true, games) => format!("self-play is paused, {games} finished games wait for the store"),
+        (false, games) => format!("{games} finished games wait for the store"),
+    };
+    if let Some(shortage) = shortage(&summary.replay, replay) {
+        return format!("{shortage}; {meanwhile}");
+    }
     if actor.paused {
-        let games = actor.spooled_games.unwrap_or_default();
-        return format!(
-            "the replay store limits: self-play is paused, {games} finished games wait for the store"
-        );
+        return format!("the replay store limits: {meanwhile}");
     }
     if inference.version.is_none() {
+        if let Some(reason) = &inference.newest_refused {
+            return format!("the inference server refuses the network: {reason}");
+        }
         return "waiting for the first network".into();
     }
     let Some(visits) = actor.visits_per_second else {
@@ -78,6 +88,26 @@ pub fn sentence(summary: &Summary) -> String {
     }
 }
 
+/// Says why the store takes no games because of its disk, and what to do; `None` if there is room.
+fn shortage(replay: &Replay, config: &ReplayConfig) -> Option<String> {
+    let bytes = |mib: u64| mib.saturating_mul(1 << 20);
+    let (needed, most) = (bytes(config.min_free_mib), bytes(config.max_disk_mib));
+    match (replay.free_bytes, replay.disk_bytes) {
+        (Some(free), _) if free < needed => Some(format!(
+            "the disk limits: {} of {} that must stay free (replay.min_free_mib) are free on the disk of {}; free some space there",
+            BinaryBytes(free),
+            BinaryBytes(needed),
+            config.folder.display()
+        )),
+        (_, Some(used)) if used > most => Some(format!(
+            "the disk limits: the stored games take {} of {} (replay.max_disk_mib); raise it, or lower replay.window_positions",
+            BinaryBytes(used),
+            BinaryBytes(most)
+        )),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::summary::{Actor, Inference, Process};
@@ -106,37 +136,55 @@ mod tests {
         }
     }
 
+    fn sentence_of(summary: &Summary) -> String {
+        sentence(summary, &ReplayConfig::default())
+    }
+
     #[test]
     fn the_full_stage_is_named_with_its_number() {
         assert_eq!(
-            sentence(&summary(0.93, 0.4, 0.1)),
+            sentence_of(&summary(0.93, 0.4, 0.1)),
             "inference limits: busy 93 %, batches 50 % full"
         );
-        assert!(sentence(&summary(0.4, 0.97, 0.1)).starts_with("actors limit: busy 97 %"));
+        assert!(sentence_of(&summary(0.4, 0.97, 0.1)).starts_with("actors limit: busy 97 %"));
         assert!(
-            sentence(&summary(0.4, 0.5, 0.1))
+            sentence_of(&summary(0.4, 0.5, 0.1))
                 .starts_with("waiting times limit (inference busy 40 %, actors 50 %)")
         );
         let mut full = summary(0.4, 0.5, 4096.0);
-        assert!(sentence(&full).contains("cores are busy (learner"));
+        assert!(sentence_of(&full).contains("cores are busy (learner"));
         // Elsewhere there may be as many cores.
         full.processes[0].pid = None;
-        assert!(sentence(&full).starts_with("waiting times limit"));
+        assert!(sentence_of(&full).starts_with("waiting times limit"));
     }
 
     #[test]
     fn a_stage_that_is_missing_or_makes_no_progress_is_named_first() {
         let mut nothing = summary(0.93, 0.4, 0.1);
         nothing.actor.visits_per_second = Some(0.0);
-        assert_eq!(sentence(&nothing), "self-play begins");
+        assert_eq!(sentence_of(&nothing), "self-play begins");
         nothing.after_seconds = 30.0;
-        assert!(sentence(&nothing).starts_with("self-play makes no progress"));
+        assert!(sentence_of(&nothing).starts_with("self-play makes no progress"));
         nothing.actor.visits_per_second = None;
-        assert_eq!(sentence(&nothing), "waiting for self-play to begin");
+        assert_eq!(sentence_of(&nothing), "waiting for self-play to begin");
         nothing.inference.version = None;
-        assert_eq!(sentence(&nothing), "waiting for the first network");
+        assert_eq!(sentence_of(&nothing), "waiting for the first network");
+        nothing.inference.newest_refused = Some("damaged".into());
+        assert_eq!(
+            sentence_of(&nothing),
+            "the inference server refuses the network: damaged"
+        );
         nothing.actor.paused = true;
         nothing.actor.spooled_games = Some(17);
-        assert!(sentence(&nothing).contains("17 finished games wait for the store"));
+        assert!(sentence_of(&nothing).contains("17 finished games wait for the store"));
+        nothing.replay.free_bytes = Some(12 << 20);
+        assert_eq!(
+            sentence_of(&nothing),
+            "the disk limits: 12.00 MiB of 256.00 MiB that must stay free (replay.min_free_mib) are free on the disk of replay; \
+             free some space there; self-play is paused, 17 finished games wait for the store"
+        );
+        nothing.replay.free_bytes = Some(1 << 40);
+        nothing.replay.disk_bytes = Some(17 << 30);
+        assert!(sentence_of(&nothing).contains("take 17.00 GiB of 16.00 GiB (replay.max_disk_mib)"));
     }
 }

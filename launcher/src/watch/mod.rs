@@ -3,7 +3,7 @@
 mod history;
 pub mod limit;
 pub(crate) mod names;
-mod observe;
+pub(crate) mod observe;
 mod problems;
 mod summary;
 

@@ -23,6 +23,8 @@ pub const DEVICE_BUSY: &str = "minuet_inference_device_seconds_sum";
 pub const QUEUE_SECONDS_SUM: &str = "minuet_inference_queue_seconds_sum";
 pub const QUEUE_SECONDS_COUNT: &str = "minuet_inference_queue_seconds_count";
 
+pub const NEWEST_REFUSED: &str = "minuet_inference_model_newest_refused";
+
 pub const STEP: &str = "minuet_learner_step";
 /// Label `head`: `policy` or `value`.
 pub const LOSS: &str = "minuet_learner_loss";
@@ -41,6 +43,8 @@ pub const RATING_ELO_LOW: &str = "minuet_rating_elo_low";
 pub const RATING_ELO_HIGH: &str = "minuet_rating_elo_high";
 pub const RATING_STEP: &str = "minuet_rating_step";
 pub const RATING_GAMES: &str = "minuet_rating_games_total";
+
+pub const DISK_FREE: &str = "minuet_replay_disk_free_bytes";
 
 pub const RESIDENT: &str = "process_resident_memory_bytes";
 pub const PEAK_RESIDENT: &str = "process_peak_resident_memory_bytes";

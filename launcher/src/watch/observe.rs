@@ -1,6 +1,9 @@
 //! Observes all processes once: metrics pages, health, memory, and the replay store's counts.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use config::RunConfig;
 use futures::{StreamExt, stream::FuturesUnordered};
@@ -37,6 +40,8 @@ pub struct Observation {
     pub model: Option<ModelDescription>,
     /// Memory and processor time of `minuet up` itself; `None` if the processes run elsewhere.
     pub own_usage: Option<Usage>,
+    /// Free bytes of the disk of the stored games; `None` if they are not known.
+    pub free_bytes: Option<u64>,
 }
 
 /// One process at one moment.
@@ -78,6 +83,8 @@ pub struct Observer {
     members: Vec<Member>,
     inference: Link,
     store: Link,
+    /// Folder of the stored games.
+    folder: PathBuf,
     /// Label or version that actors request.
     label: String,
 }
@@ -101,6 +108,7 @@ impl Observer {
             members,
             inference: connect::link(&config.inference.address, &config.security)?,
             store: connect::link(&config.replay.address, &config.security)?,
+            folder: config.replay.folder.clone(),
             label: config.actor.model.clone(),
         })
     }
@@ -115,13 +123,21 @@ impl Observer {
         let place = |member: &Member| pids.get(&member.name).copied().map(Place::Here);
         Observation {
             own_usage: process::usage(std::process::id()),
+            // A store that cannot start on a full disk has no metrics page.
+            free_bytes: free_bytes(&self.folder),
             ..self.look(place).await
         }
     }
 
     /// Observes processes elsewhere once.
     pub async fn observe_all(&self) -> Observation {
-        self.look(|_| Some(Place::Elsewhere)).await
+        let seen = self.look(|_| Some(Place::Elsewhere)).await;
+        Observation {
+            free_bytes: seen
+                .sum(Role::ReplayStore, names::DISK_FREE)
+                .map(|free| free as u64),
+            ..seen
+        }
     }
 
     /// Observes all processes. `place` returns `None` for one that does not run.
@@ -141,6 +157,7 @@ impl Observer {
             stats,
             model,
             own_usage: None,
+            free_bytes: None,
         }
     }
 
@@ -195,6 +212,14 @@ impl Observer {
     }
 }
 
+/// Free bytes of the disk of a folder, which a role may not have made yet.
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let disk = folder
+        .ancestors()
+        .find_map(|folder| rustix::fs::statvfs(folder).ok())?;
+    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
 /// Memory and processor time of a process, as its metrics page says.
 fn usage(page: &Page) -> Option<Usage> {
     Some(Usage {
@@ -214,7 +239,7 @@ async fn serves(channel: Link) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// An observation of actors with these numbers, pages and processor times.
@@ -239,6 +264,7 @@ pub(super) mod tests {
             stats: None,
             model: None,
             own_usage: None,
+            free_bytes: None,
         }
     }
 }

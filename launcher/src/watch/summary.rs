@@ -78,6 +78,9 @@ pub struct Inference {
     pub version: Option<String>,
     /// Execution provider of the model.
     pub provider: Option<String>,
+    /// Reason why the server refuses the newest checkpoint. An older one is served meanwhile, or none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest_refused: Option<String>,
 }
 
 /// The replay store.
@@ -98,6 +101,8 @@ pub struct Replay {
     pub positions_per_second: Option<f64>,
     /// Bytes on disk.
     pub disk_bytes: Option<u64>,
+    /// Free bytes of the disk.
+    pub free_bytes: Option<u64>,
 }
 
 /// The learner.
@@ -247,12 +252,28 @@ fn inference(observation: &Observation, history: &History, config: &RunConfig) -
             .map(|ratio| (ratio / observation.pages(role).count().max(1) as f64).min(1.0)),
         version: observation.model.as_ref().map(|model| model.version.clone()),
         provider: observation.model.as_ref().map(|model| model.provider.clone()),
+        newest_refused: newest_refused(observation),
     }
 }
 
+/// Reads why the newest checkpoint is refused. A server that has no model to describe says so on its metrics page alone.
+fn newest_refused(observation: &Observation) -> Option<String> {
+    let described = observation
+        .model
+        .as_ref()
+        .map(|model| model.newest_refused.clone());
+    let is_refused = observation.sum(Role::InferenceServer, names::NEWEST_REFUSED)? > 0.0;
+    let reason = described.filter(|reason| !reason.is_empty());
+    is_refused.then(|| reason.unwrap_or_else(|| "logs/inference-server.log says why".into()))
+}
+
 fn replay(after_seconds: f64, observation: &Observation, beginning: Option<Beginning>) -> Replay {
+    let free_bytes = observation.free_bytes;
     let Some(stats) = &observation.stats else {
-        return Replay::default();
+        return Replay {
+            free_bytes,
+            ..Replay::default()
+        };
     };
     let rate = |now: u64, then: fn(&Beginning) -> u64| {
         let beginning = beginning?;
@@ -267,6 +288,7 @@ fn replay(after_seconds: f64, observation: &Observation, beginning: Option<Begin
         games_per_hour: rate(stats.games_inserted, |then| then.games).map(|rate| rate * 3600.0),
         positions_per_second: rate(stats.positions_inserted, |then| then.positions),
         disk_bytes: Some(stats.disk_bytes),
+        free_bytes,
     }
 }
 

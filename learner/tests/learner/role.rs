@@ -181,6 +181,23 @@ async fn a_label_left_behind_is_moved_and_a_damaged_checkpoint_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn training_that_diverges_while_precisions_are_measured_is_called_so() {
+    let place = Place::new(1000).await;
+    let mut config = place.config();
+    config.learner.learning_rate = 1e30;
+    config.learner.precision = Precision::Auto;
+    let reason = Learner::start(config).fails().await;
+    for part in [
+        "training diverged again",
+        "loss",
+        "a lower learner.learning_rate may help",
+    ] {
+        assert!(reason.contains(part), "{part} in {reason}");
+    }
+    assert!(!reason.contains("precision"), "{reason}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn training_that_diverges_is_restored_once_and_then_fails() {
     let place = Place::new(1000).await;
     let mut config = place.config();

@@ -63,7 +63,8 @@ impl Identity {
 }
 
 const FILE: &str = "store.json";
-const LOCK: &str = "lock";
+/// File in a store's folder that a process locks while it has the store open.
+pub const LOCK: &str = "lock";
 
 /// Lock of a folder, released when it is dropped. A store that is open for reading may have none.
 pub type Claim = Option<LockGuard>;

@@ -245,6 +245,7 @@ impl Writer {
             let metrics = &self.shared.metrics;
             metrics.disk_bytes.set(space.used as f64);
             metrics.disk_limit_bytes.set(self.room.allowed(space) as f64);
+            metrics.disk_free_bytes.set(space.free as f64);
         }
         (games, repeated)
     }

@@ -1,32 +1,49 @@
 //! [`Tail`]: a file of JSON lines that another process appends to.
 
 use std::{
-    fs::File,
     io::{self, Read as _, Seek as _, SeekFrom},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use serde::de::DeserializeOwned;
 
+use crate::filesystem::{open_below, open_regular};
+
 /// Most bytes that one call reads, so that a long file is read in several calls.
 const CHUNK: u64 = 8 << 20;
+/// Largest file that is read, in bytes: twice the size at which [`Lines`](super::Lines) begins a new one.
+const LARGEST: u64 = 2 * super::MAX_BYTES;
 
 /// A growing file of JSON lines, and how far it was read.
 #[derive(Debug)]
 pub struct Tail {
     path: PathBuf,
+    /// Folder that is not left, by links for example; `None`: every path is followed.
+    within: Option<PathBuf>,
     offset: u64,
 }
 
 impl Tail {
     /// Creates a reader at the beginning of the file, which need not exist yet.
     pub fn new(path: PathBuf) -> Self {
-        Self { path, offset: 0 }
+        Self {
+            path,
+            within: None,
+            offset: 0,
+        }
+    }
+
+    /// Creates a reader of a file in the folder of somebody else, which [`open_below`] opens.
+    pub fn below(folder: &Path, file: &Path) -> Self {
+        Self {
+            within: Some(folder.into()),
+            ..Self::new(file.into())
+        }
     }
 
     /// Reads the complete lines that were appended since the last call, at most some megabytes. Lines that are no `T` are skipped,
     /// since a file may hold lines of several kinds. A file that is shorter than what was read so far is taken for a new file and
-    /// read from its beginning.
+    /// read from its beginning. Nothing is read of what is not a regular file, or larger than 128 MiB.
     pub fn read<T: DeserializeOwned>(&mut self) -> Vec<T> {
         let bytes = self.bytes().unwrap_or_default();
         let whole = bytes
@@ -56,8 +73,15 @@ impl Tail {
     }
 
     fn bytes(&mut self) -> io::Result<Vec<u8>> {
-        let mut file = File::open(&self.path)?;
-        if file.metadata()?.len() < self.offset {
+        let mut file = match &self.within {
+            None => open_regular(&self.path)?,
+            Some(folder) => open_below(folder, &self.path)?,
+        };
+        let length = file.metadata()?.len();
+        if length > LARGEST {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        if length < self.offset {
             self.offset = 0;
         }
         file.seek(SeekFrom::Start(self.offset))?;
@@ -69,7 +93,10 @@ impl Tail {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, io::Write as _};
+    use std::{
+        fs::{self, File},
+        io::Write as _,
+    };
 
     use super::*;
 
@@ -87,5 +114,7 @@ mod tests {
         assert_eq!(tail.read::<u32>(), [33]);
         fs::write(&path, "7\n").unwrap();
         assert_eq!(tail.read::<u32>(), [7]);
+        File::create(&path).unwrap().set_len(LARGEST + 1).unwrap();
+        assert!(tail.read_all::<u32>().is_empty());
     }
 }

@@ -1,29 +1,32 @@
 //! [`Runs`]: the other runs in the parent folder of this one, and their figures.
+//!
+//! Other accounts may have made the other folders. So only regular files within them are read, of limited length, no link is followed,
+//! and an error never shows the text of a file.
 
 use std::{
     cmp::Reverse,
     collections::BTreeMap,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     time::SystemTime,
 };
 
 use arena::rating::RatedMatch;
 use config::RunConfig;
+use launcher::{losses, run::folder::CONFIG};
 use parking_lot::Mutex;
-use service::figures::Tail;
+use service::{figures::Tail, filesystem::read_below};
 
 use super::timeline::{Stamp, Timeline};
-use crate::{
-    figures::{
-        learning::{Head, Learning},
-        series::Point,
-    },
-    settings::list,
+use crate::figures::{
+    learning::{Head, Learning},
+    series::Point,
 };
 
 /// Most folders that are searched for runs.
 const FOLDERS: usize = 500;
+/// Largest `run.toml` that is read, in bytes.
+const LARGEST: u64 = 1 << 20;
 /// Most runs whose figures are kept in memory.
 const KEPT: usize = 16;
 
@@ -96,19 +99,19 @@ impl Siblings {
         let entries = folder.parent().and_then(|parent| fs::read_dir(parent).ok());
         let folders = entries.into_iter().flatten().flatten().map(|entry| entry.path());
         for sibling in folders.take(FOLDERS).filter(|path| path != folder) {
-            let is_run = sibling.join("run.toml").is_file();
-            let Some(name) = sibling.file_name().filter(|_| is_run) else {
+            let Some(name) = sibling.file_name() else {
                 continue;
             };
             let name = name.to_string_lossy().into_owned();
-            match list::read(&sibling) {
+            match configuration(&sibling) {
                 Ok(config) if config.game.name == game => found.same_game.push(Sibling {
                     name,
                     config,
                     folder: sibling,
                 }),
                 Ok(_) => found.others += 1,
-                Err(error) => found.unusable.push((name, service::chain(&error).to_string())),
+                Err(Some(reason)) => found.unusable.push((name, reason)),
+                Err(None) => {}
             }
         }
         found
@@ -158,9 +161,9 @@ impl Runs {
 impl Figures {
     fn new(folder: &Path) -> Self {
         Self {
-            learning: Learning::new(folder),
+            learning: Learning::of(Tail::below(folder, Path::new(losses::FILE))),
             timeline: Timeline::new(folder),
-            matches: Tail::new(folder.join("rating/metrics.jsonl")),
+            matches: Tail::below(folder, Path::new("rating/metrics.jsonl")),
             rated: Vec::new(),
         }
     }
@@ -206,9 +209,34 @@ impl Figures {
     }
 }
 
+/// Reads the configuration of the run in a folder. The error is the reason why it cannot be used, without the text of the file;
+/// `None`: the folder is not that of a run.
+fn configuration(folder: &Path) -> Result<RunConfig, Option<String>> {
+    let refused = |error: io::Error| Some(format!("its {CONFIG} cannot be read: {error}"));
+    let is_link = |path: &Path| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    let bytes = match read_below(folder, Path::new(CONFIG), LARGEST) {
+        Ok(bytes) => bytes,
+        Err(_) if is_link(folder) => return Err(None),
+        Err(_) if is_link(&folder.join(CONFIG)) => {
+            return Err(Some(format!("its {CONFIG} is a link, which is not followed")));
+        }
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Err(None);
+        }
+        Err(error) => return Err(refused(error)),
+    };
+    let text = String::from_utf8(bytes).map_err(|_| Some(format!("its {CONFIG} is not text")))?;
+    config::parse(&text).map_err(|error| Some(error.without_text()))
+}
+
 /// Time of the last figures of the run in a folder.
 fn trained(folder: &Path) -> Option<SystemTime> {
-    let figures = fs::metadata(folder.join("learner/metrics.jsonl"));
+    let figures = fs::symlink_metadata(folder.join("learner/metrics.jsonl"));
     figures.and_then(|figures| figures.modified()).ok()
 }
 

@@ -46,9 +46,9 @@ struct Line {
 impl Timeline {
     /// Reads the record of the run in `folder` with [`Timeline::refresh`].
     pub fn new(folder: &Path) -> Self {
-        let path = folder.join(FOLDER).join(LINES);
+        let path = Path::new(FOLDER).join(LINES);
         Self {
-            tails: [Tail::new(path.with_extension("1.jsonl")), Tail::new(path)],
+            tails: [path.with_extension("1.jsonl"), path].map(|path| Tail::below(folder, &path)),
             last: Stamp::default(),
             stamps: Vec::new(),
         }

@@ -31,8 +31,13 @@ pub struct Learning {
 impl Learning {
     /// Reads the figures of the run in `folder` with [`Learning::refresh`].
     pub fn new(folder: &Path) -> Self {
+        Self::of(Tail::new(folder.join(losses::FILE)))
+    }
+
+    /// Reads the figures in this file with [`Learning::refresh`].
+    pub fn of(tail: Tail) -> Self {
         Self {
-            tail: Tail::new(folder.join(losses::FILE)),
+            tail,
             policy: Head::default(),
             value: Head::default(),
         }

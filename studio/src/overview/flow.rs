@@ -2,6 +2,7 @@
 //!
 //! The diagram is a list in the order of a position's journey, which a wide page lays out as a loop.
 
+use launcher::watch::Inference;
 use maud::{Markup, html};
 
 use super::state::State;
@@ -28,7 +29,7 @@ pub fn flow(state: &State) -> Markup {
             li.node.replay {
                 (head("Replay", None, ""))
                 p { b { (shown(replay.window_positions, |positions| count(positions as f64))) } " positions" }
-                p.quiet { (shown(replay.games, |games| count(games as f64))) " games · " (shown(replay.disk_bytes, bytes)) }
+                p.quiet { (shown(replay.games, |games| count(games as f64))) " games · " (shown(replay.disk_bytes, bytes)) " (" (shown(replay.free_bytes, bytes)) " free)" }
             }
             li.arrow.right.samples-arrow {
                 span { b { (shown(learner.samples_per_position, |ratio| format!("{ratio:.2}"))) } " samples a position" }
@@ -55,8 +56,8 @@ pub fn flow(state: &State) -> Markup {
             }
             li.arrow.left.serve-arrow {
                 @match &inference.version {
-                    Some(served) => { span { b { (version(served)) } } span.quiet { "serves now" } }
-                    None => { span { b { "–" } } span.quiet { "no network yet" } }
+                    Some(served) => { span { b { (version(served)) } } span.quiet { (served_note(inference, "serves now")) } }
+                    None => { span { b { "–" } } span.quiet { (served_note(inference, "no network yet")) } }
                 }
             }
             li.node.inference {
@@ -72,6 +73,14 @@ pub fn flow(state: &State) -> Markup {
                 span.quiet { "priors and values back" }
             }
         }
+    }
+}
+
+/// Words below the served version.
+fn served_note(inference: &Inference, usual: &'static str) -> &'static str {
+    match inference.newest_refused {
+        Some(_) => "refuses the newest",
+        None => usual,
     }
 }
 

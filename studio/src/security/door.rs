@@ -3,12 +3,11 @@
 //! On this machine's own address nothing is demanded. On any other address connections are encrypted, unless the run allows plaintext
 //! anywhere, and every request needs a token.
 
-use std::net::SocketAddr;
+use std::{io, net::SocketAddr};
 
 use anyhow::Context as _;
-use axum::serve::Listener;
 use config::SecurityConfig;
-use futures::{StreamExt as _, stream::BoxStream};
+use futures::Stream;
 use service::listener::{Connection, ConnectionPolicy};
 use tokio::net::TcpListener;
 
@@ -58,37 +57,11 @@ impl Door {
         if self.policy.has_tls() { "https" } else { "http" }
     }
 
-    /// Accepts connections on `listener`, which listens on `address`.
-    pub(crate) fn connections(&self, listener: TcpListener, address: SocketAddr) -> Connections {
-        Connections {
-            ready: self.policy.clone().connections(listener).boxed(),
-            address,
-        }
-    }
-}
-
-/// Accepted connections, for axum.
-pub(crate) struct Connections {
-    ready: BoxStream<'static, std::io::Result<Connection>>,
-    address: SocketAddr,
-}
-
-impl Listener for Connections {
-    type Io = Connection;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        loop {
-            match self.ready.next().await {
-                Some(Ok(connection)) => return (connection, self.address),
-                Some(Err(error)) => tracing::debug!(%error, "a connection failed"),
-                // The task that accepts has ended, so no connection will come.
-                None => std::future::pending().await,
-            }
-        }
-    }
-
-    fn local_addr(&self) -> std::io::Result<SocketAddr> {
-        Ok(self.address)
+    /// Accepts connections on `listener`.
+    pub(crate) fn connections(
+        &self,
+        listener: TcpListener,
+    ) -> impl Stream<Item = io::Result<Connection>> + Unpin + use<> {
+        self.policy.clone().connections(listener)
     }
 }

@@ -4,14 +4,15 @@
 //! body, and the reply leads back to the requested page.
 
 use axum::{
-    Router,
+    Extension, Router,
     extract::{Request, State},
-    http::{Method, StatusCode, header, uri::PathAndQuery},
+    http::{HeaderMap, Method, StatusCode, header, uri::PathAndQuery},
     response::{IntoResponse, Redirect, Response},
-    routing::get,
+    routing::{get, post},
 };
 use maud::{Markup, html};
 use serde::Deserialize;
+use service::listener::Peer;
 use tonic::{Code, Status};
 
 use super::gate::Gate;
@@ -33,19 +34,31 @@ struct Login {
     to: String,
 }
 
-/// Route of the form.
+/// Routes of the form, and of the end of a session.
 pub fn routes(gate: Gate) -> Router {
     let form = async || page("Sign in with a token of this run.", HOME);
     Router::new()
         .route("/login", get(form).post(sign_in))
+        .route("/logout", post(sign_out))
         .with_state(gate)
 }
 
-async fn sign_in(State(gate): State<Gate>, Fields(Login { token, to }): Fields<Login>) -> Response {
-    match gate.sign_in(token.trim()) {
+async fn sign_in(
+    State(gate): State<Gate>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+    Fields(Login { token, to }): Fields<Login>,
+) -> Response {
+    let from = peer.address().map(|address| address.ip());
+    match gate.sign_in(&headers, token.trim(), from) {
         Ok(cookie) => ([(header::SET_COOKIE, cookie)], Redirect::to(of_this_site(&to))).into_response(),
         Err(status) => refused(&status, &to),
     }
+}
+
+async fn sign_out(State(gate): State<Gate>, headers: HeaderMap) -> Response {
+    let cookie = gate.sign_out(&headers);
+    ([(header::SET_COOKIE, cookie)], Redirect::to("/login")).into_response()
 }
 
 /// Address of the page of a request. A request that changes something has none.
@@ -82,6 +95,7 @@ fn code(status: &Status) -> StatusCode {
     match status.code() {
         Code::PermissionDenied => StatusCode::FORBIDDEN,
         Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Code::ResourceExhausted => StatusCode::TOO_MANY_REQUESTS,
         _ => StatusCode::UNAUTHORIZED,
     }
 }

@@ -6,17 +6,21 @@
 //! | [`hosts`] | names by which the studio may be asked |
 //! | [`gate`] | beyond this machine: the rights of a request, by a cookie |
 //! | [`login`] | the page that takes a token |
+//! | [`attempts`] | wrong tokens, limited and logged |
+//! | [`wire`] | a connection, with limits of time and of bytes |
 //! | [`token`] | a token that the studio makes for itself |
 //!
 //! A page of a stranger in the same browser is the danger. Three rules hold: a request must name this machine as its host, because a
 //! stranger's name may be made to point here (DNS rebinding), and such requests carry no `Origin`; a request that changes something must
 //! not come from another site; a reply may be used by this site only.
 
+pub mod attempts;
 pub mod door;
 pub mod gate;
 pub mod hosts;
 pub mod login;
 pub mod token;
+pub mod wire;
 
 use axum::{
     Router,
@@ -58,7 +62,7 @@ pub type Guarded = BoxCloneSyncService<Request, Response, std::convert::Infallib
 
 /// Puts the checks before the routes, which are asked by the names of `hosts`.
 pub fn guard(routes: Router, hosts: Hosts) -> Guarded {
-    let same_site = CsrfLayer::new().layer(routes);
+    let same_site = CsrfLayer::new().layer(middleware::from_fn(wire::whole_body).layer(routes));
     let known_host = middleware::from_fn_with_state(hosts, check_host).layer(same_site);
     BoxCloneSyncService::new(tower::util::MapResponse::new(known_host, with_headers))
 }

@@ -260,6 +260,83 @@ async fn an_open_stream_and_the_session_end_with_their_token() {
     assert_eq!(get(&site, "/", &owner).await.status, 200);
 }
 
+/// Posts to an address as a page of the site does.
+async fn post(site: &Site, path: &str, cookie: &str) -> Reply {
+    let head = format!(
+        "POST {path} HTTP/1.1\nHost: {}\nSec-Fetch-Site: same-origin\nContent-Length: 0\n{cookie}",
+        site.address
+    );
+    site.send(&head).await
+}
+
+#[tokio::test]
+async fn a_person_signs_out_and_many_sessions_of_one_token_end_no_other() {
+    let site = run().await;
+    let player = sign_in(&site, PLAYER).await;
+    let first = sign_in(&site, VIEWER).await;
+    let mut last = String::new();
+    for _ in 0..32 {
+        last = sign_in(&site, VIEWER).await;
+    }
+    let mut seen = Vec::new();
+    for cookie in [&first, &last] {
+        seen.push(get(&site, "/", cookie).await.status);
+    }
+    assert_eq!(
+        (seen, get(&site, "/play", &player).await.status),
+        (vec![401, 200], 200)
+    );
+
+    let page = get(&site, "/", &last).await.body;
+    assert!(
+        page.contains("<form class=\"sign-out\" method=\"post\" action=\"/logout\">"),
+        "{page}"
+    );
+    let mut stream = site
+        .open(&format!(
+            "GET /live HTTP/1.1\nHost: {}\nConnection: close\n{last}",
+            site.address
+        ))
+        .await;
+    stream.read_exact(&mut [0; 12]).await.unwrap();
+    let reply = post(&site, "/logout", &last).await;
+    assert_eq!(location(&reply), "/login");
+    assert!(reply.head.contains("max-age=0"), "{}", reply.head);
+    // The stream of the session ends with it.
+    stream.read_to_end(&mut Vec::new()).await.unwrap();
+    assert_eq!(get(&site, "/", &last).await.status, 401);
+    assert_eq!(location(&post(&site, "/logout", "").await), "/login");
+    assert!(!Site::new().await.get("/").await.body.contains("sign-out"));
+}
+
+#[tokio::test]
+async fn wrong_tokens_are_slowed_and_streams_of_one_token_are_limited() {
+    let site = run().await;
+    let viewer = sign_in(&site, VIEWER).await;
+    let mut seen = Vec::new();
+    for _ in 0..12 {
+        let reply = site.submit("/login", &format!("token={STRANGER}&to=/")).await;
+        seen.push(reply.status);
+    }
+    assert_eq!((seen[9], seen[11]), (401, 429), "{seen:?}");
+    let right = site.submit("/login", &format!("token={OWNER}&to=/")).await;
+    assert!(right.body.contains("try again in"), "{}", right.body);
+    let mut streams = Vec::new();
+    for number in 0..17 {
+        let head = format!("GET /live HTTP/1.1\nHost: {}\n{viewer}", site.address);
+        let mut stream = site.open(&head).await;
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).await.unwrap();
+        let expected: &[u8] = if number < 16 {
+            b"HTTP/1.1 200"
+        } else {
+            b"HTTP/1.1 429"
+        };
+        assert_eq!(status, expected, "{number}");
+        streams.push(stream);
+    }
+}
+
 #[tokio::test]
 async fn a_foreign_host_is_refused_beyond_this_machine_too() {
     let site = run().await;

@@ -1,7 +1,8 @@
 //! Comparison of runs.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::symlink, path::Path};
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::json;
 
 use crate::site::{Site, new_run};
@@ -122,5 +123,50 @@ async fn a_run_is_chosen_by_its_name_and_other_folders_are_not_read() {
         "did you mean `search.visits`?",
     ] {
         assert!(page.body.contains(text), "{text} in {}", page.body);
+    }
+}
+
+/// Another account may have made the folders next to a run.
+#[tokio::test]
+async fn links_and_pipes_of_a_neighbour_are_not_followed() {
+    let site = site().await;
+    let at = |path: &str| site.folder().join(path);
+    let secret = at("secret");
+    fs::create_dir(&secret).unwrap();
+    fs::write(secret.join("shadow"), "root:$6$salt$hash:19000:0:99999:7:::\n").unwrap();
+    train(&secret, 9, 999.0, [0.111, 0.222]);
+    for folder in ["link", "pipe", "text", "large"] {
+        fs::create_dir(at(folder)).unwrap();
+    }
+    symlink(secret.join("shadow"), at("link/run.toml")).unwrap();
+    mknodat(CWD, at("pipe/run.toml"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    fs::copy(secret.join("shadow"), at("text/run.toml")).unwrap();
+    fs::File::create(at("large/run.toml"))
+        .unwrap()
+        .set_len(1 << 40)
+        .unwrap();
+    symlink(at("two"), at("linked-run")).unwrap();
+    // The figures of a run that can be compared are links and a pipe too.
+    for folder in ["up", "learner"] {
+        fs::remove_dir_all(at("two").join(folder)).unwrap();
+    }
+    symlink(secret.join("learner"), at("two/learner")).unwrap();
+    fs::create_dir(at("two/up")).unwrap();
+    symlink(secret.join("up/metrics.jsonl"), at("two/up/metrics.jsonl")).unwrap();
+    fs::create_dir(at("two/rating")).unwrap();
+    mknodat(CWD, at("two/rating/metrics.jsonl"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let page = site.get("/compare").await;
+    assert_eq!(page.status, 200, "{}", page.body);
+    for (name, reason) in [
+        ("link", "its run.toml is a link, which is not followed"),
+        ("pipe", "its run.toml cannot be read: it is not a regular file"),
+        ("text", "TOML parse error at line 1, column "),
+        ("large", "its run.toml cannot be read: it is larger than 1 MiB"),
+    ] {
+        let said = format!("The run <code>{name}</code> cannot be used: {reason}");
+        assert!(page.body.contains(&said), "{said} in {}", page.body);
+    }
+    for text in ["root", "$6$", "linked-run", "0.111", "0.222"] {
+        assert!(!page.body.contains(text), "{text} in {}", page.body);
     }
 }

@@ -168,6 +168,35 @@ async fn stores_that_are_away_are_missed_in_a_sentence() {
 }
 
 #[tokio::test]
+async fn the_folder_of_the_stored_games_is_closed_when_the_run_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    stored::run(folder.path()).await;
+    let site = Site::of(folder).await;
+    assert_eq!(site.get("/games").await.status, 200);
+    let is_used = || {
+        let lock = fs::File::open(site.folder().join("replay/lock")).unwrap();
+        lock.try_lock().is_err()
+    };
+    assert!(is_used());
+    let run = launcher::run::folder::RunFolder::open(site.folder(), None, &[]).unwrap();
+    // No page opens it again before the store answers.
+    let games = site.get("/games").await;
+    assert_eq!(games.status, 502, "{}", games.body);
+    assert!(games.body.contains("the run starts or stops"), "{}", games.body);
+    assert_eq!(site.get("/").await.status, 200);
+    let closed = async {
+        while is_used() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), closed)
+        .await
+        .unwrap();
+    drop(run);
+    assert_eq!(site.get("/games").await.status, 200);
+}
+
+#[tokio::test]
 async fn two_studios_show_one_run() {
     let folder = tempfile::tempdir().unwrap();
     stored::run(folder.path()).await;

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncReadExt as _;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+};
 
 use crate::site::Site;
 
@@ -145,4 +148,20 @@ async fn more_streams_than_the_limit_are_refused() {
         streams.push(stream);
     }
     assert_eq!(open().await.1, "HTTP/1.1 429");
+}
+
+/// The clock is moved on while everything waits.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_does_not_arrive_is_ended() {
+    let site = Site::new().await;
+    let mut stream = TcpStream::connect(site.address).await.unwrap();
+    let head = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\nAccept", site.address);
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply).await.unwrap();
+    assert!(!reply.starts_with(b"HTTP/1.1 200"));
+    for path in ["/play/tables", "/healthz", "/nothing-here"] {
+        let head = format!("POST {path} HTTP/1.1\nHost: {}\nContent-Length: 10", site.address);
+        assert_eq!(site.send(&head).await.status, 408, "{path}");
+    }
 }
