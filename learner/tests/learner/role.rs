@@ -173,7 +173,9 @@ async fn a_label_left_behind_is_moved_and_a_damaged_checkpoint_is_refused() {
     let model = fs::read(&file).unwrap();
     for damaged in [Some(&model[1..]), None] {
         fs::remove_file(&file).unwrap();
-        damaged.map(|bytes| fs::write(&file, bytes).unwrap());
+        if let Some(bytes) = damaged {
+            fs::write(&file, bytes).unwrap();
+        }
         let learner = place.learner();
         until(|| fs::read(&file).is_ok_and(|bytes| bytes == model)).await;
         assert_eq!(learner.stop().await.version, newest.version);

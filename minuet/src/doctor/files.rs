@@ -73,9 +73,10 @@ pub async fn repair(run: &Path, config: &RunConfig) -> anyhow::Result<Vec<String
     }
     let mut done = Vec::new();
     let damaged = spools.iter().filter_map(|folder| Naming::damage(folder));
-    for Damage { path, .. } in damaged.filter(|found| !found.is_newer) {
+    // A file that this account may not read may be sound.
+    for Damage { path, .. } in damaged.filter(|found| !found.is_newer && fs::read(&found.path).is_ok()) {
         let aside = path.with_extension("json.damaged");
-        fs::rename(&path, &aside).with_context(|| format!("cannot rename {}", path.display()))?;
+        durable::rename(&path, &aside).with_context(|| format!("cannot rename {}", path.display()))?;
         done.push(format!(
             "{} is set aside: the actor takes a new identity",
             path.display()
