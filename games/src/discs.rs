@@ -99,9 +99,11 @@ impl Discs {
     /// # Errors
     /// Sentence that says what is wrong with the text.
     pub fn read(text: &str) -> Result<Self, String> {
+        // A file's first line may begin with a byte-order mark.
         let (board, mover) = text
+            .trim_start_matches('\u{feff}')
             .trim()
-            .split_once(' ')
+            .split_once(char::is_whitespace)
             .ok_or("a position is 64 letters X, O or - from a1 to h8, a space, and the player to move")?;
         let count = board.chars().count();
         if count != SQUARES {

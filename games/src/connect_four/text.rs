@@ -35,9 +35,11 @@ pub(super) fn write(discs: Discs) -> String {
 /// # Errors
 /// Sentence that says what is wrong with the text.
 pub(super) fn read(text: &str) -> Result<ConnectFour, String> {
+    // A file's first line may begin with a byte-order mark. Other games write the players as X and O.
+    let text = text.trim_start_matches('\u{feff}').to_lowercase();
     let (rows, mover) = text
         .trim()
-        .split_once(' ')
+        .split_once(char::is_whitespace)
         .ok_or("a position is six rows from the top, a space, and the player to move, e.g. 7/7/7/7/7/7 x")?;
     let to_move = match mover.trim() {
         "x" => Player::First,

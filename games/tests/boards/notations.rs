@@ -253,8 +253,12 @@ fn check_text<G: Notation>() {
         if state.is_mid_turn() || state.outcome().is_some() {
             return;
         }
-        let again = G::start(&G::json_rules(), Some(&state.position())).unwrap();
+        let start = |text: &str| G::start(&G::json_rules(), Some(text)).unwrap();
+        let again = start(&state.position());
         assert_eq!(again.position(), state.position());
+        // The first line of a file of another system.
+        let marked = start(&format!("\u{feff}{}\r\n", state.position()));
+        assert_eq!(marked.position(), state.position());
         assert_eq!(again.to_move(), state.to_move());
         assert_eq!(legal(&again), legal(state));
     });

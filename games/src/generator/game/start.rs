@@ -60,7 +60,7 @@ impl StartText {
 impl GeneratorGame {
     /// Reads a start in JSON.
     pub(super) fn parse(rules: &Rules, text: &str) -> Result<Self, String> {
-        let text: StartText = serde_json::from_str(text).map_err(|error| {
+        let text: StartText = serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| {
             format!(r#"{error} (a start is JSON, e.g. {{"clan":[1,272,528,785],"target":[[1,1],[1,0]]}})"#)
         })?;
         let clan = match &text.clan {
