@@ -55,7 +55,7 @@ pub fn handing_over<T: Send + 'static>(
     messages.boxed()
 }
 
-/// Memory reserved for one message of a reply. Dropping it frees the memory. The default is no memory.
+/// Memory reserved for one message of a reply. Dropping it frees the memory. The default reserves nothing.
 #[derive(Debug, Default)]
 pub struct Reserved(Charge);
 
