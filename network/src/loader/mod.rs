@@ -171,7 +171,11 @@ impl Loader {
                 vec![simulate(&file.layout)],
             ));
         }
-        onnx::one_file::check(&file.bytes).map_err(LoadError::of_conversion("the model is refused"))?;
+        let refused = format!(
+            "the model is refused before the provider {} loads it",
+            self.provider
+        );
+        onnx::one_file::check(&file.bytes).map_err(LoadError::of_conversion(&refused))?;
         let task = &Task::new(file, contract, &digest);
         let (plain, truth) = self.plain(task)?;
         let (provider, runner) = match self.provider {
