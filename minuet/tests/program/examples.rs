@@ -301,6 +301,8 @@ fn the_commands_of_readme_and_guide_run_as_written() {
     }
     all.push((HELP.into(), help_examples()));
     for (name, page) in all {
+        // An export refuses a folder that is not empty.
+        let _ = fs::remove_dir_all(place.folder.path().join("experience"));
         for block in page {
             let mut runnable = Vec::new();
             for example in &block {
