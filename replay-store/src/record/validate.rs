@@ -1,6 +1,6 @@
 //! Checks every game before it is stored: a stored game can be decoded, sampled and trained on.
 
-use games::{RowLayout, codec::Expander, registry};
+use games::{RowLayout, codec::Expander, erased::AnyGame, registry};
 use proto::{
     columns::{ColumnError, Lengths},
     v1::{Game, GameResult},
@@ -18,6 +18,9 @@ const MAX_TEXT: usize = 1024;
 const MAX_LONG_TEXT: usize = 64 * 1024;
 /// Maximum number of model versions of a game.
 const MAX_VERSIONS: usize = 4096;
+/// Latest time at which a game may have ended, in milliseconds since the Unix epoch: the end of the year 9999. Clocks of actors may
+/// differ, so earlier times are not compared with the clock of this machine.
+const LATEST_END_MS: u64 = 253_402_300_799_999;
 /// Amount by which rounding may move a value out of its range. The learner accepts it too.
 pub(super) const VALUE_SLACK: f32 = 1e-3;
 
@@ -46,8 +49,7 @@ pub struct Checked {
 #[derive(Clone, Debug)]
 pub struct Validator {
     layout: RowLayout,
-    /// Number of players, 1 or 2.
-    players: u8,
+    game: &'static AnyGame,
 }
 
 impl Validator {
@@ -62,7 +64,7 @@ impl Validator {
         let layout = game.layout(options);
         Ok(Self {
             layout: layout.map_err(|error| refused(&error))?,
-            players: game.players,
+            game,
         })
     }
 
@@ -86,15 +88,43 @@ impl Validator {
             )
         })?;
         texts(game)?;
+        self.bounds(game)?;
         let positions = lengths(game)?;
         row_lengths(game, positions, self.layout.row_len())?;
         let trainable = self.positions(game)?;
-        values(game, self.players, self.layout.codec().lowest_value())?;
+        values(game, self.game.players, self.layout.codec().lowest_value())?;
         Ok(Checked {
             id,
             trainable,
             listed: Labels::default().listed(game, positions as u32),
         })
+    }
+
+    /// Checks the actions, the start position and the time of the end. Whether the rules allow the actions is not checked.
+    fn bounds(&self, game: &Game) -> Result<(), Refusal> {
+        let most = self.game.actions;
+        if let Some(action) = game.actions.iter().find(|&&action| action >= most) {
+            let problem = format!(
+                "{action} is not an action of {}, which has {most}",
+                self.game.name
+            );
+            return Err(Refusal::new("actions", problem));
+        }
+        require(game.finished_at_ms <= LATEST_END_MS, "finished_at_ms", || {
+            format!("{} is after the year 9999", game.finished_at_ms)
+        })?;
+        if game.start.is_empty() {
+            return Ok(());
+        }
+        let rules = serde_json::from_str(&game.rules_json)
+            .map_err(|error| Refusal::new("rules_json", error.to_string()))?;
+        let variant = self.game.variant(&rules, Some(game.options));
+        let variant =
+            variant.map_err(|error| Refusal::new("rules_json", service::chain(&error).to_string()))?;
+        let start = variant.start(Some(&game.start));
+        start
+            .map(drop)
+            .map_err(|error| Refusal::new("start", service::chain(&error).to_string()))
     }
 
     /// Checks the rows and the visits, and counts the positions that have visits.
@@ -373,7 +403,12 @@ mod tests {
             ("options", &[|game| game.options = 2]),
             ("rules_json", &[|game| game.rules_json = "x".repeat(70_000)]),
             ("actor", &[|game| game.actor = "x".repeat(2_000)]),
-            ("actions", &[|game| game.actions.clear()]),
+            (
+                "actions",
+                &[|game| game.actions.clear(), |game| game.actions[3] = 1_000_000],
+            ),
+            ("start", &[|game| game.start = "no position".into()]),
+            ("finished_at_ms", &[|game| game.finished_at_ms = u64::MAX]),
             (
                 "movers",
                 &[
