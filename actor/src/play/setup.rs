@@ -1,6 +1,6 @@
 //! The settings that all games of an actor have in common, derived once from the run's configuration.
 
-use anyhow::{anyhow, ensure};
+use anyhow::anyhow;
 use config::RunConfig;
 use games::Game;
 use search::{Settings, SettingsError};
@@ -54,10 +54,6 @@ impl<G: Game> Setup<G> {
         let start = G::start(&rules, None)?;
         // Computed once, before the first game.
         super::record::build();
-        let mut actions = Vec::new();
-        start.legal_actions(&mut actions);
-        let is_over = start.outcome().is_some() || actions.is_empty();
-        ensure!(!is_over, "the game is over in its start position");
         Ok(Self {
             start,
             rules_json: serde_json::to_string(&rules)?,

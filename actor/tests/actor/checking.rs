@@ -11,7 +11,7 @@ use actor::check::{
     search::{Followed, follow, is_without_evaluations},
 };
 use config::PolicyTarget;
-use games::Game as _;
+use games::{Game as _, connect_four::ConnectFour};
 use network::{PositionBatch, Predictions};
 use prost::bytes::Bytes;
 use proto::v1::{Decisions, Game};
@@ -20,12 +20,11 @@ use search::{Reuse, Root};
 use crate::{
     evaluator_server::{Server, answer},
     playing::first_games,
-    tictactoe::TicTacToe,
 };
 
 /// Returns the evaluations of a version of the test's inference server, without the server.
 fn evaluate(version: &str, batch: &PositionBatch, predictions: &mut Predictions) {
-    let layout = TicTacToe::layout(());
+    let layout = ConnectFour::layout(Default::default());
     let request = batch.to_request(0..batch.len(), layout.row_len());
     let reply = answer(&request, &layout, version.into());
     predictions.values.extend(reply.values);
@@ -34,7 +33,7 @@ fn evaluate(version: &str, batch: &PositionBatch, predictions: &mut Predictions)
 
 fn followed(game: &Game) -> Followed {
     let versions = &game.model_versions;
-    follow::<TicTacToe>(game, |model, batch, predictions| {
+    follow::<ConnectFour>(game, |model, batch, predictions| {
         evaluate(&versions[model], batch, predictions);
         Ok(())
     })
@@ -42,7 +41,7 @@ fn followed(game: &Game) -> Followed {
 }
 
 fn fields(game: &Game) -> Vec<&'static str> {
-    let problems = rules::check::<TicTacToe>(game);
+    let problems = rules::check::<ConnectFour>(game);
     problems.iter().map(|problem| problem.field).collect()
 }
 
@@ -93,7 +92,7 @@ async fn repeated_searches_give_the_recorded_decisions() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn games_after_random_actions_are_repeated_from_their_start() {
     let (games, _) = first_games(24, &Server::good(), |config| {
-        config.actor.random_plies = 6;
+        config.actor.random_plies = 24;
         config.search.solver = true;
         config.search.stop_when_solved = true;
         config.search.exact_leaves = true;

@@ -9,7 +9,7 @@ use actor::{
     evaluator::{EvaluatedRequest, Evaluator, EvaluatorLimits, Expected, StampedRequest, Versions},
     metrics::Metrics,
 };
-use games::{Game as _, Symmetry};
+use games::{Game as _, Symmetry, connect_four::ConnectFour};
 use proto::v1::EvaluateRequest;
 use service::{connect::Link, log_throttle::LogThrottle};
 use test_support::FakeStore;
@@ -23,7 +23,6 @@ use crate::{
     in_time,
     process::Process,
     start,
-    tictactoe::TicTacToe,
 };
 
 pub struct Client {
@@ -50,7 +49,7 @@ impl Client {
         let (versions, metrics) = (Arc::new(Versions::default()), Arc::new(Metrics::default()));
         let evaluator = Evaluator {
             channel: link,
-            expected: Arc::new(Expected::of::<TicTacToe>((), "latest")),
+            expected: Arc::new(Expected::of::<ConnectFour>(Default::default(), "latest")),
             versions: Arc::clone(&versions),
             metrics: Arc::clone(&metrics),
             limits: EvaluatorLimits {
@@ -78,12 +77,11 @@ impl Client {
     pub async fn send(&self, id: u64) {
         let mut request = EvaluateRequest {
             id,
-            legal_actions: (0..9).collect(),
-            legal_counts: vec![9],
+            legal_actions: (0..7).collect(),
+            legal_counts: vec![7],
             ..Default::default()
         };
-        let state = TicTacToe::start(&Default::default(), None).unwrap();
-        state.write_row((), Symmetry::IDENTITY, &mut request.indices);
+        ConnectFour::EMPTY.write_row(Default::default(), Symmetry::IDENTITY, &mut request.indices);
         let request = StampedRequest {
             request: Arc::new(request),
             stamp: self.versions.stamp(),
@@ -100,7 +98,7 @@ impl Client {
         for _ in ids.clone() {
             let evaluated = in_time(self.evaluations.recv()).await.unwrap();
             let predictions = &evaluated.predictions;
-            assert_eq!((predictions.values.len(), predictions.priors.len()), (1, 9));
+            assert_eq!((predictions.values.len(), predictions.priors.len()), (1, 7));
             answered.push(evaluated.id);
         }
         answered.sort_unstable();
@@ -214,7 +212,7 @@ async fn a_model_of_another_game_stops_the_actor_before_and_during_play() {
         }
         let error = actor.end().await.to_string();
         assert!(
-            error.contains("a chess model is for chess, this actor plays tic-tac-toe"),
+            error.contains("a chess model is for chess, this actor plays connect-four"),
             "{error}"
         );
         let asked = server.positions.load(Ordering::SeqCst);

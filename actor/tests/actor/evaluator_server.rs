@@ -10,7 +10,7 @@ use std::{
     time::Duration,
 };
 
-use games::{Game, RowLayout};
+use games::{Game, RowLayout, connect_four::ConnectFour};
 use parking_lot::Mutex;
 use proto::{
     priors,
@@ -22,8 +22,6 @@ use proto::{
 use tokio::{sync::mpsc, time::Instant};
 use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 use tonic::{Code, Request, Response, Status, Streaming, service::Routes};
-
-use crate::tictactoe::TicTacToe;
 
 /// Treatment of a request.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +61,7 @@ pub struct Server {
 impl Server {
     pub fn new(fate: impl Fn(u64) -> Fate + Send + Sync + 'static) -> Arc<Self> {
         Arc::new(Self {
-            layout: Mutex::new(TicTacToe::layout(())),
+            layout: Mutex::new(ConnectFour::layout(Default::default())),
             version: Mutex::new("first".into()),
             fate: Box::new(fate),
             requests: AtomicU64::new(0),

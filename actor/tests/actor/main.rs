@@ -5,7 +5,6 @@
 
 mod evaluator_server;
 mod process;
-mod tictactoe;
 
 mod checking;
 mod evaluation;
@@ -22,18 +21,18 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use actor::{Actor, evaluator, metrics::Metrics, spool::sender};
 use config::RunConfig;
+use games::connect_four::ConnectFour;
 use tokio_util::sync::CancellationToken;
 
 use evaluator_server::Server;
 use process::Process;
 use test_support::{FakeStore, in_time};
-use tictactoe::TicTacToe;
 
-/// Returns the configuration of a run of tic-tac-toe with everything in `folder`.
+/// Returns the configuration of a run of Connect Four with everything in `folder`.
 fn config(folder: &Path, server: &str, store: &str) -> RunConfig {
     let mut config = RunConfig::default();
     config.run.seed = 5;
-    config.game.name = "tic-tac-toe".into();
+    config.game.name = "connect-four".into();
     config.game.options = 0;
     config.inference.address = server.into();
     config.replay.address = store.into();
@@ -84,7 +83,7 @@ struct Running {
 }
 
 fn start(config: RunConfig) -> Running {
-    start_playing::<TicTacToe>(config)
+    start_playing::<ConnectFour>(config)
 }
 
 fn start_playing<G: games::Game>(config: RunConfig) -> Running {

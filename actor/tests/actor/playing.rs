@@ -7,7 +7,7 @@ use std::{
 
 use actor::check::{positions, rules};
 use config::RunConfig;
-use games::{Game as _, Outcome, paco_sako::PacoSako};
+use games::{Game as _, Outcome, connect_four::ConnectFour, paco_sako::PacoSako};
 use proto::{
     decisions::Decision,
     v1::{Game, GameResult, VisitTotals},
@@ -20,7 +20,6 @@ use crate::{
     Place, Running,
     evaluator_server::{Fate, Server},
     give_identity, start,
-    tictactoe::TicTacToe,
 };
 
 /// Returns the first `count` games that an actor plays, by their number.
@@ -139,13 +138,13 @@ async fn a_record_can_be_replayed_and_trained_on() {
 fn check_record(game: &Game, reuse: Reuse) {
     assert_eq!(
         (game.game.as_str(), game.options, game.run_seed),
-        ("tic-tac-toe", 0, 5)
+        ("connect-four", 0, 5)
     );
     assert_eq!(
         (game.id.len(), game.actor.as_str(), game.start.as_str()),
         (16, "test", "")
     );
-    assert_eq!(game.rules_json, r#"{"nothing_to_play":false}"#);
+    assert_eq!(game.rules_json, "{}");
     let search: search::Settings = serde_json::from_str(&game.search_json).unwrap();
     assert_eq!(search.visits, 24);
     assert_eq!(game.model_versions, ["first"]);
@@ -153,8 +152,8 @@ fn check_record(game: &Game, reuse: Reuse) {
     let plies = game.actions.len();
     assert_eq!(game.model_of_position, vec![0; plies]);
     assert!(game.row_lengths.is_empty());
-    assert_eq!(rules::check::<TicTacToe>(game).first(), None);
-    let mut state = TicTacToe::start(&Default::default(), None).unwrap();
+    assert_eq!(rules::check::<ConnectFour>(game).first(), None);
+    let mut state = ConnectFour::start(&Default::default(), None).unwrap();
     for position in positions(game).unwrap() {
         assert!(position.visits.iter().all(|&visits| visits > 0));
         assert_eq!(position.visits.iter().sum::<u32>(), 24, "{reuse:?}");
@@ -175,7 +174,7 @@ fn check_record(game: &Game, reuse: Reuse) {
 
 /// Checks that the named actions are the legal ones, that priors are a distribution, and that an action that ends the game has its
 /// result for the mover.
-fn check_decision(decision: &Decision<'_>, state: &TicTacToe, searched: &[u32], action: u32) {
+fn check_decision(decision: &Decision<'_>, state: &ConnectFour, searched: &[u32], action: u32) {
     assert!(decision.is_searched());
     let named = [searched, decision.unvisited].concat();
     let (mut legal, mut sorted) = (Vec::new(), named.clone());
@@ -223,7 +222,7 @@ async fn a_new_model_is_used_at_once_and_gets_no_cached_evaluations_of_the_old_o
     let mut config = place.config();
     config.search.noise_fraction = 0.0;
     let actor = start(config);
-    // The game is small, so soon all its positions are in the cache.
+    // Games begin alike, so many of their positions are soon in the cache.
     actor
         .until(|| actor.metrics.cache_hits.get() > 5_000 && store.count() > 30)
         .await;

@@ -214,7 +214,7 @@ async fn a_silent_store_gets_a_new_stream() {
     actor.sender_limits.drain = Duration::from_secs(30);
     let metrics = Arc::clone(&actor.metrics);
     let shutdown = tokio_util::sync::CancellationToken::new();
-    let running = tokio::spawn(actor.run::<crate::tictactoe::TicTacToe>(shutdown.clone()));
+    let running = tokio::spawn(actor.run::<games::connect_four::ConnectFour>(shutdown.clone()));
     test_support::until(|| {
         assert!(!running.is_finished());
         store.count() >= 10
