@@ -210,7 +210,8 @@ async fn every_altered_field_is_found() {
 /// The choice of a Gumbel root is checked without the network: other draws, visits or values choose another action in some game.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_altered_game_of_a_gumbel_root_is_found_by_the_rules() {
-    let (games, _) = first_games(12, &Server::good(), |config| {
+    let (games, _) = first_games(40, &Server::good(), |config| {
+        config.actor.random_plies = 36;
         config.search.root = Root::Gumbel;
         config.learner.policy_target = PolicyTarget::CompletedQ;
     })
@@ -236,7 +237,7 @@ async fn an_altered_game_of_a_gumbel_root_is_found_by_the_rules() {
             game.search_json = game.search_json.replace(text, other);
         })
     };
-    assert!(with_search(r#""q_scale":0.3"#, r#""q_scale":9.0"#));
+    assert!(with_search(r#""q_scale":0.3"#, r#""q_scale":900.0"#));
     assert!(with_search(r#""noise_fraction":0.25"#, r#""noise_fraction":0.0"#));
 }
 

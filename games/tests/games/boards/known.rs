@@ -43,7 +43,7 @@ fn every_game_knows_the_wins_by_one_action() {
     for &name in registry::NAMES {
         if registry::find(name).unwrap().players == 2 {
             let wins = registry::visit(name, RandomGames).unwrap();
-            assert!(wins > 10, "{name}: {wins} states with a win");
+            assert!(wins > 0, "{name}: no state with a win");
         }
     }
 }

@@ -236,8 +236,9 @@ fn check_layouts<G: Notation>() {
 
 fn check_text<G: Notation>() {
     walk::<G>(&G::json_rules(), |state, _| {
-        // A position within a turn need not have a text.
-        if state.is_mid_turn() || state.outcome().is_some() {
+        // A position within a turn need not have a text, and Paco Ŝako has none for a promotion before the turn.
+        let promotes = G::NAME == "paco-sako" && legal(state).first() == Some(&128);
+        if state.is_mid_turn() || promotes || state.outcome().is_some() {
             return;
         }
         let start = |text: &str| G::start(&G::json_rules(), Some(text)).unwrap();
