@@ -15,8 +15,8 @@ use crate::{
     },
 };
 
-/// A provider goes before one that is nearer to f32 if it is faster by more than this share.
-const GAIN: f64 = 0.05;
+/// A provider goes before one that is nearer to f32 if that one takes longer by more than its time divided by this number.
+const GAIN: u32 = 20;
 /// Number of rounds of the measurement. The best round counts, so that other work on the machine has little effect.
 const ROUNDS: usize = 3;
 /// Shortest duration of one round.
@@ -146,7 +146,7 @@ fn ordered(mut left: Vec<Candidate>) -> Vec<Candidate> {
     left.sort_by_key(|candidate| candidate.time);
     let mut ordered = Vec::with_capacity(left.len());
     while let Some(fastest) = left.first() {
-        let limit = fastest.time.mul_f64(1.0 + GAIN);
+        let limit = fastest.time.saturating_add(fastest.time / GAIN);
         let as_fast = left.iter().take_while(|candidate| candidate.time <= limit);
         let distance = |candidate: &Candidate| candidate.distance.prior.max(candidate.distance.value);
         let nearest = as_fast
