@@ -27,12 +27,15 @@ fn map_square(action: Action, change: impl Fn(Action) -> Action) -> Action {
     }
 }
 
+/// Writes the row of a state in an encoding with these options.
+type WriteRow = fn(&PacoSako, u32, Symmetry) -> Vec<u32>;
+
 /// Plays a game and its image, in which `flip` changes the squares. Rows and policy entries of the game in `symmetry` must be those of the
 /// image, and the value of an end must be the same for the player to act.
 fn side_by_side(
     starts: [&str; 2],
     (flip, symmetry): (fn(Action) -> Action, Symmetry),
-    (options, row): (&[u32], fn(&PacoSako, u32, Symmetry) -> Vec<u32>),
+    (options, row): (&[u32], WriteRow),
     choices: &[u16],
 ) {
     let [mut state, mut image] = starts.map(|fen| start(Some(fen), 3));
