@@ -189,7 +189,7 @@ fn check_decision(decision: &Decision<'_>, state: &ConnectFour, searched: &[u32]
     assert!((priors.sum::<f32>() - 1.0).abs() < 0.01);
     assert!(decision.evaluation.abs() <= 1.0);
     for (&action, value) in searched.iter().zip(decision.values.iter()) {
-        let mut next = state.clone();
+        let mut next = *state;
         next.play(action).unwrap();
         match next.outcome() {
             Some(Outcome::Won(winner)) => {

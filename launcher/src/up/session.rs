@@ -248,9 +248,9 @@ mod tests {
             told && refused && limit.contains("refuses the network: logs/"),
             "{limit}"
         );
-        assert_eq!(observe(1, None).0, false);
-        assert_eq!(observe(1, Some("damaged; step 1 is served")).0, true);
-        assert_eq!(observe(0, Some("")).1, false);
+        assert!(!observe(1, None).0);
+        assert!(observe(1, Some("damaged; step 1 is served")).0);
+        assert!(!observe(0, Some("")).1);
     }
 
     #[tokio::test]
