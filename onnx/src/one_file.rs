@@ -49,7 +49,7 @@ fn graph(graph: &GraphProto, depth: usize) -> Result<(), OnnxError> {
 
 fn nodes(nodes: &[NodeProto], depth: usize) -> Result<(), OnnxError> {
     nodes.iter().try_for_each(|node| {
-        // Its attributes name a file with a compiled model.
+        // The attributes of an `EPContext` node name a file with a compiled model.
         if node.op_type() == "EPContext" {
             return Err(outside(node.name()));
         }

@@ -422,7 +422,7 @@ async fn a_foreign_model_that_reads_files_or_takes_too_much_is_refused() {
         memory: 64 << 20,
         time: trial::TIME,
     };
-    // What a graph makes counts as its file does. Loading a usual network takes nothing more.
+    // Memory of the tensors that a graph makes, in bytes, beyond that of a usual network: none for a constant of 4 MiB.
     let more = async |count| trial.run(&made_with(&layout, constant(count))).await.unwrap();
     assert_eq!(more(1 << 20).await, 0);
     assert!((100 << 20..300 << 20).contains(&more(25 << 20).await));
