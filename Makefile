@@ -1,7 +1,7 @@
 # Commands for people. `make` alone lists them.
 
 GAME ?= paco-sako
-RUN  ?= runs/$(GAME)
+RUN  ?= runs/$(subst :,-,$(GAME))
 # Duration of `make soak` and `make chaos`, and longest duration of each reader in `make fuzz`, in seconds.
 SECONDS ?= 600
 # Inputs of each reader in `make fuzz`.
@@ -42,7 +42,9 @@ python: ## build the wheel of the Python package into target/wheels
 	@python3 scripts/test_python.py --build
 
 test-docker: FEATURES = $(ALL_FEATURES)
-test-docker: build ## test the compose stack and a swarm: scaling, kills, network cuts, alerts, updates (ten to fifteen minutes)
+test-docker: build ## test the compose stack and a swarm: scaling, kills, network cuts, alerts, updates, a game in Python (ten to fifteen minutes)
+	@# make test leaves the native module of the Python package, whose build takes minutes.
+	@test -f target/release/lib_minuet.so || $(subst --exclude python --bins,--lib --bins,$(CARGO_BUILD))
 	@python3 scripts/run_tests.py --command 'python3 -m unittest -v deploy/tests/test_compose.py'
 
 bench: build ## run the benchmarks, one JSON object per line
@@ -107,8 +109,9 @@ COMPOSE = $(shell docker compose version >/dev/null 2>&1 && echo docker compose 
 PROFILES = command object-store observe rating studio
 MINUET_REVISION = $(shell git rev-parse --short HEAD 2>/dev/null)
 
-images: ## build the role images (CPU), named minuet-ROLE:local
+images: ## build the role images (CPU), named minuet-ROLE:local, and minuet-python:local for games of one's own
 	@MINUET_REVISION=$(MINUET_REVISION) $(COMPOSE) -f deploy/docker-compose.yml --profile command build
+	@docker build --quiet --file deploy/docker/Dockerfile --target python --build-arg REVISION=$(MINUET_REVISION) --tag minuet-python:local .
 
 compose-up: images ## train in containers on this host
 	@$(COMPOSE) -f deploy/docker-compose.yml up --detach

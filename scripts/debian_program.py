@@ -26,6 +26,7 @@ from python_env import UNREACHABLE, cache_folder
 # Name: package, and the program's place in the package. All are static or need the C library alone, or are scripts.
 PROGRAMS = {
     "debootstrap": ("debootstrap", "usr/sbin/debootstrap"),
+    "gnugo": ("gnugo", "usr/games/gnugo"),
     "kubectl": ("kubernetes-client", "usr/bin/kubectl"),
     "prometheus": ("prometheus", "usr/bin/prometheus"),
     "promtool": ("prometheus", "usr/bin/promtool"),
@@ -60,8 +61,8 @@ def fetch(package: str, folder: Path) -> None:
 
 def program(name: str) -> Path:
     """Return the path of a program, fetched if it is not installed."""
-    # Debian keeps some programs of administrators out of a user's PATH.
-    if found := shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"):
+    # Debian keeps programs of administrators, and for some users games, out of the PATH.
+    if found := shutil.which(name, path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin:/usr/games"):
         return Path(found)
     package, place = PROGRAMS[name]
     folder = cache_folder() / "debian" / package

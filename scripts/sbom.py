@@ -18,16 +18,16 @@ from collections.abc import Iterable
 import dependencies
 import fetch_libraries
 
-# Members of the workspace that are not in the images.
-LEFT_OUT = {"bench", "deploy", "python", "test-support"}
+# Members of the workspace that are not in the images. The GPU images also lack the Python package.
+LEFT_OUT = {"bench", "deploy", "test-support"}
 GPU_WHEELS = ("cuda-inference.txt", "cuda-learner.txt")
 
 
-def built_from(metadata: dict) -> list[dict]:
+def built_from(metadata: dict, left_out: set[str]) -> list[dict]:
     """Return the packages that the images' programs need to run or to be built, by name and version."""
     packages = {package["id"]: package for package in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
-    waiting = [each for each in metadata["workspace_members"] if packages[each]["name"] not in LEFT_OUT]
+    waiting = [each for each in metadata["workspace_members"] if packages[each]["name"] not in left_out]
     found = set(waiting)
     while waiting:
         for needed in nodes[waiting.pop()]["deps"]:
@@ -82,7 +82,7 @@ def bill(has_gpu: bool) -> dict:
     checksums = {(package.name, package.version): package.checksum for package in lock}
     crates = [
         crate(package, checksums[package["name"], package["version"]])
-        for package in built_from(metadata)
+        for package in built_from(metadata, LEFT_OUT | {"python"} if has_gpu else LEFT_OUT)
         if package["source"] is not None
     ]
     own = next(package for package in metadata["packages"] if package["name"] == "minuet")

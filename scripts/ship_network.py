@@ -74,7 +74,8 @@ def main() -> int:
     if not beaten:
         return fail(f"the network scores {SAFE_SCORE} against no other opponent of {arguments.experiment}")
 
-    target = ROOT / "networks" / experiment["game"]
+    # A game has one network, whatever the size of its board.
+    target = ROOT / "networks" / experiment["game"].split(":")[0]
     versions = run / "checkpoints/versions"
     provenance = ship_with_levels(run, versions / measured["version"], measured["spent"]["steps"], target)
     provenance |= {

@@ -130,7 +130,7 @@ impl Actor {
         let expected = Arc::new(Expected::of::<G>(setup.encoding, &config.actor.model));
         tracing::info!(
             name = naming.name,
-            game = G::NAME,
+            game = G::name(),
             threads,
             games,
             requests_in_flight = pace.requests(),
@@ -152,6 +152,7 @@ impl Actor {
             pace: Arc::clone(&pace),
             rows_per_request: config.actor.rows_per_request,
             naming_errors: LogThrottle::new(worker::NAMING_LOG_INTERVAL),
+            failures: Default::default(),
             shutdown: shutdown.clone(),
         });
 

@@ -210,6 +210,8 @@ metrics! {
     actions: "minuet_actor_actions_total", counter;
     /// Games that ended at the limit of actions.
     games_cut: "minuet_actor_games_cut_total", counter;
+    /// Games that ended without a record, because the rules of a game from outside failed in them.
+    games_failed: "minuet_actor_games_failed_total", counter;
     /// Problems that were solved, of games that are about problems.
     problems_solved: "minuet_actor_problems_solved_total", counter;
     /// Problems that were played to the end.

@@ -44,18 +44,18 @@ class Block(nn.Module):
 class Network(nn.Module):
     def __init__(self):
         super().__init__()
-        filters = shape["filters"]
+        filters, squares = shape["filters"], shape["height"] * shape["width"]
         self.input = ConvNorm(shape["planes"], filters, 3)
         self.blocks = nn.Sequential(*[Block(filters) for _ in range(shape["blocks"])])
         if "dense" in shape["policy"]:
             channels = shape["policy"]["dense"]["channels"]
             self.policy = ConvNorm(filters, channels, 1)
-            self.policy_output = nn.Linear(channels * 64, shape["actions"])
+            self.policy_output = nn.Linear(channels * squares, shape["actions"])
         else:
             self.policy = ConvNorm(filters, filters, 3)
             self.policy_output = nn.Conv2d(filters, shape["policy"]["planes"]["planes"], 3, padding=1)
         self.value = ConvNorm(filters, shape["value_channels"], 1)
-        self.value_hidden = nn.Linear(shape["value_channels"] * 64, shape["value_hidden"])
+        self.value_hidden = nn.Linear(shape["value_channels"] * squares, shape["value_hidden"])
         self.value_output = nn.Linear(shape["value_hidden"], 1)
 
     def forward(self, x):
@@ -81,7 +81,7 @@ optimizer = torch.optim.AdamW(
 size, targets = about["batch"], 8
 batches = [
     (
-        (torch.rand(size, shape["planes"], 8, 8) < 0.05).float().contiguous(memory_format=torch.channels_last),
+        (torch.rand(size, shape["planes"], shape["height"], shape["width"]) < 0.05).float().contiguous(memory_format=torch.channels_last),
         torch.randint(shape["actions"], (size, targets)),
         torch.rand(size, targets).softmax(1),
         torch.randint(-1, 2, (size,)).float(),

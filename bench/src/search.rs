@@ -143,7 +143,7 @@ impl registry::Visitor for Measure {
                 .zip(on_core())
                 .map(|(before, after)| (after - before).max(1e-9));
             let first = first.get_or_insert_with(|| round.clone());
-            let name = G::NAME;
+            let name = G::name();
             ensure!(*first == round, "two rounds of {name} with the same seed differ");
             Ok((seconds, on_core))
         })?;
@@ -155,7 +155,7 @@ impl registry::Visitor for Measure {
         let rate = |count: u64| report::median_of(&rounds, |(seconds, _)| count as f64 / seconds);
         let on_core: Vec<f64> = rounds.iter().filter_map(|(_, on_core)| *on_core).collect();
         Ok(Measured {
-            game: G::NAME,
+            game: G::name(),
             traversals_per_second: rate(counters.visits),
             fresh_evaluations_per_second: rate(counters.evaluations),
             traversals_per_cpu_second: (on_core.len() == self.rounds)

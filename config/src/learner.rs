@@ -141,6 +141,10 @@ pub struct ModelConfig {
     /// `true`: policy and value are heads of one tower. `false`: they are two networks in one file, as the fish-eye game's
     /// description says; a new run of the generator game begins with `false`. Must be `true` for all other games.
     pub shared: bool,
+    /// `true`: a network of a game in which squares are owned at the end (Go) also learns to predict who owns each square, and the
+    /// score, which teaches the tower much more about each position (KataGo). Only training uses these heads: checkpoints for the
+    /// learner hold them, the `model.onnx` that is played with does not. Without effect in other games.
+    pub territory: bool,
 }
 
 impl Default for LearnerConfig {
@@ -178,6 +182,7 @@ impl Default for ModelConfig {
             value_head: ValueHead::Scalar,
             value_hidden: 256,
             shared: true,
+            territory: true,
         }
     }
 }

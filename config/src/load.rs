@@ -21,7 +21,8 @@ pub fn load(path: &Path) -> Result<RunConfig, ConfigError> {
 }
 
 /// Reads and checks a configuration like [`load`], with `overrides` in place of the file's values. Without a file every key
-/// has its default, and paths are relative to the working folder.
+/// has its default, and paths are relative to the working folder. If a game from outside is played, this process is given its
+/// description ([`games::outside::describe`]).
 ///
 /// # Errors
 /// [`ConfigError`], naming the key.
@@ -36,6 +37,7 @@ pub fn load_with(path: Option<&Path>, overrides: &[Override]) -> Result<RunConfi
     };
     let mut config = parse_with(&text, overrides)?;
     config.resolve_paths(folder);
+    config.game.describe()?;
     Ok(config)
 }
 

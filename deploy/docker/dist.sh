@@ -1,9 +1,10 @@
 #!/bin/sh
 # Gathers the contents of the role images: stripped binaries, the two native libraries, CA certificates.
 #
-#   deploy/docker/dist.sh FOLDER      after `make build FEATURES=otlp,s3`; an existing FOLDER is emptied
+#   deploy/docker/dist.sh FOLDER      after the build in compile.sh; an existing FOLDER is emptied
 #
 # FOLDER/bin          one binary for each role, and minuet
+# FOLDER/python       the Python package; its native module has the features of the binaries, e.g. a collector of spans
 # FOLDER/ort/lib      ONNX Runtime
 # FOLDER/torch/lib    libtorch (the learner's image only)
 # FOLDER/ssl          CA certificates, for object stores and peers behind public names
@@ -19,14 +20,20 @@ dist=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
 
 rm -rf "${dist:?}"/*
-mkdir -p "$dist/bin" "$dist/ort" "$dist/torch" "$dist/ssl" "$dist/sbom"
-for binary in minuet minuet-actor minuet-inference-server minuet-replay-store minuet-learner; do
-    if [ ! -x "target/release/$binary" ]; then
-        echo "dist: there is no target/release/$binary; run \`make build FEATURES=otlp,s3\` first" >&2
+mkdir -p "$dist/bin" "$dist/python" "$dist/ort" "$dist/torch" "$dist/ssl" "$dist/sbom"
+stripped() {
+    if [ ! -f "target/release/$1" ]; then
+        echo "dist: there is no target/release/$1; run the \`cargo build\` of deploy/docker/compile.sh first" >&2
         exit 1
     fi
-    strip -o "$dist/bin/$binary" "target/release/$binary"
+    strip -o "$2" "target/release/$1"
+}
+for binary in minuet minuet-actor minuet-inference-server minuet-replay-store minuet-learner; do
+    stripped "$binary" "$dist/bin/$binary"
 done
+cp -R python/minuet "$dist/python/"
+find "$dist/python" -name __pycache__ -prune -exec rm -r {} +
+stripped lib_minuet.so "$dist/python/minuet/_minuet.abi3.so"
 # The links in third_party/ point into the user's cache and are followed; links between names of a library are kept.
 cp -a third_party/ort/lib "$dist/ort/"
 cp -a third_party/libtorch/lib "$dist/torch/"

@@ -16,11 +16,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 RELEASE = ROOT / "target" / "release"
-BASE_IMAGE = "minuet-test-base:bookworm-1"
+BASE_IMAGE = "minuet-test-base:bookworm-2"
 # A Docker engine, for the nodes of a swarm.
 ENGINE_IMAGE = "minuet-test-engine:bookworm-1"
 # Debian images, which stay for the next test, and what they add to a minimal system.
-DEBIAN_IMAGES = {BASE_IMAGE: "libstdc++6", ENGINE_IMAGE: "docker.io,iptables"}
+DEBIAN_IMAGES = {BASE_IMAGE: "libstdc++6,python3-numpy", ENGINE_IMAGE: "docker.io,iptables"}
 DIST_IMAGE = "minuet-test-dist:local"
 ROLES = ("replay-store", "inference-server", "learner", "actor")
 PROMETHEUS = f"""FROM {BASE_IMAGE}
@@ -132,7 +132,8 @@ class Images:
     def __init__(self):
         self.tag = f"test-{os.getpid()}"
         self.prometheus = f"minuet-prometheus:{self.tag}"
-        self.names = [f"minuet-{role}:{self.tag}" for role in (*ROLES, "command")]
+        self.python = f"minuet-python:{self.tag}"
+        self.names = [*(f"minuet-{role}:{self.tag}" for role in (*ROLES, "command")), self.python]
         self.environment = {
             **os.environ,
             "MINUET_BUILD_IMAGE": DIST_IMAGE,
@@ -150,6 +151,9 @@ class Images:
         say("building the role images")
         file = str(DEPLOY / "docker-compose.yml")
         run("docker-compose", "-f", file, "--profile", "command", "build", *ROLES, "command", env=self.environment)
+        arguments = [word for name in ("BUILD_IMAGE", "RUNTIME_IMAGE") for word in ("--build-arg", f"{name}={self.environment[f'MINUET_{name}']}")]
+        dockerfile = str(DEPLOY / "docker" / "Dockerfile")
+        run("docker", "build", "--file", dockerfile, "--target", "python", *arguments, "--tag", self.python, str(ROOT), env=self.environment)
         return self
 
     def __exit__(self, *_error) -> None:

@@ -76,7 +76,10 @@ class Studio:
         self.stack.compose("rm", "--stop", "--force", "studio")
         run("docker", "volume", "rm", f"{self.stack.project}_studio")
         self.stack.up()
-        anew = Studio(self.stack)
+        answered: list[Studio] = []
+        # A container runs before its program listens.
+        self.stack.wait("the studio answers", lambda: answered.append(Studio(self.stack)) is None)
+        anew = answered[0]
         self.stack.wait("the studio has the losses of the time before", lambda: bool(anew.losses()))
         first = anew.losses()[0]
         if first["step"] > before[-1]["step"] or first["time_ms"] > before[-1]["time_ms"]:

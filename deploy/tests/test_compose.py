@@ -1,5 +1,6 @@
 """The compose stack as an operator runs it: two ways to change its size, kills, a server that hangs, a cut network, a backup, the alerts
-and panels of a real Prometheus (prometheus.py), the studio (studio.py); and the same roles in a swarm of three nodes (swarm.py).
+and panels of a real Prometheus (prometheus.py), the studio (studio.py); a game in Python in the same stack (own_game.py); and the same
+roles in a swarm of three nodes (swarm.py).
 
 The test needs Docker Engine with docker-compose, the right to use it, Debian's Prometheus, and debootstrap (as root) for Debian images
 made on this machine. If one of them is missing, the test prints it and is skipped. The role images are made by the shipped Dockerfile from the
@@ -22,6 +23,7 @@ from pathlib import Path
 
 from .contents import check_images
 from .images import RELEASE, ROLES, Images, make_debian_images, missing, run, say
+from .own_game import OwnGame
 from .prometheus import ALERTS, Prometheus
 from .relay import Relay
 from .stack import AcknowledgedGames, Stack
@@ -88,6 +90,11 @@ class Containers(unittest.TestCase):
                 self.exercise(stack)
             finally:
                 stack.down()
+            own = OwnGame(Path(folder) / "own-game", images)
+            try:
+                own.exercise(self)
+            finally:
+                own.down()
             with Swarm(Path(folder), images) as swarm:
                 swarm.exercise(self)
 

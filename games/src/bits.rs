@@ -1,5 +1,8 @@
 //! Bitboards: boards of 64 squares as bits `8·rank + file` of a `u64`, and their eight symmetries.
 
+/// Number of squares of a board.
+pub(crate) const SQUARES: u32 = 64;
+
 /// Returns the squares of a bitboard, ascending.
 pub(crate) fn squares(mut bits: u64) -> impl Iterator<Item = u32> {
     std::iter::from_fn(move || {

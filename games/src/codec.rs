@@ -20,7 +20,8 @@ use serde::{Deserialize, Serialize};
 pub enum PolicyHead {
     /// A linear layer with one output for each action. Suits any actions.
     Dense,
-    /// Convolutions with one output plane for each 64 actions: action `64·plane + 8·rank + file` belongs to a square.
+    /// Convolutions with one output plane for as many actions as the board has squares: action `squares·plane + square` belongs to
+    /// a square. The actions after the last whole plane, fewer than the squares, belong to the whole board, e.g. a pass.
     Planes,
     /// One layer, applied to each part of a position that has actions of its own.
     PerPart,

@@ -1,8 +1,9 @@
-//! Games with discs of two colours on 8×8 squares: what their rows, texts and drawings share.
+//! Games with discs or stones of two colours: what their rows, texts and drawings share. [`Discs`] is a board of at most 8×8 squares.
 
 use crate::{
     Game, Player, PolicyHead, RowForm, RowLayout,
-    planes::{ConstantPlane, PlaneStack, SQUARES},
+    bits::SQUARES,
+    planes::{ConstantPlane, PlaneStack},
 };
 
 const OWN: u32 = 0;
@@ -60,78 +61,37 @@ impl Discs {
         }
     }
 
-    /// Checks a board of a game in which the players place one disc each in turn, the first player first, until one `wins`. Returns
-    /// true if the player to move has lost.
-    ///
-    /// # Errors
-    /// Sentence that says why no game leads to this board.
-    pub fn check_turns(self, wins: impl Fn(u64) -> bool) -> Result<bool, String> {
-        let [first, second] = self.by_player().map(u64::count_ones);
-        let due = match first.checked_sub(second) {
-            Some(0) => Player::First,
-            Some(1) => Player::Second,
-            _ => return Err("X must have as many discs as O, or one more".into()),
-        };
-        if due != self.to_move {
-            return Err("the number of discs says that the other player moves".into());
-        }
-        if wins(self.own) {
-            return Err("the player to move has won already".into());
-        }
-        Ok(wins(self.other))
-    }
-
-    /// Writes the board as programs exchange it: 64 letters from a1 to h8, rank by rank (`X` first player, `O` second, `-` empty),
-    /// a space, and the player to move.
+    /// Writes the board as [`text`] does.
     pub fn text(self) -> String {
         let [first, second] = self.by_player();
-        let letter = |square: u32| match (first >> square & 1, second >> square & 1) {
-            (1, _) => 'X',
-            (_, 1) => 'O',
-            _ => '-',
+        let owner = |square: u32| match (first >> square & 1, second >> square & 1) {
+            (1, _) => Some(Player::First),
+            (_, 1) => Some(Player::Second),
+            _ => None,
         };
-        let mover = ['X', 'O'][self.to_move.index()];
-        (0..SQUARES as u32).map(letter).chain([' ', mover]).collect()
+        text(SQUARES, owner, self.to_move)
     }
 
-    /// Reads what [`Discs::text`] writes; also `x` and `*` for the first player, `o` for the second, and `.` for empty.
+    /// Reads what [`Discs::text`] writes.
     ///
     /// # Errors
     /// Sentence that says what is wrong with the text.
     pub fn read(text: &str) -> Result<Self, String> {
-        // A file's first line may begin with a byte-order mark.
-        let (board, mover) = text
-            .trim_start_matches('\u{feff}')
-            .trim()
-            .split_once(char::is_whitespace)
-            .ok_or("a position is 64 letters X, O or - from a1 to h8, a space, and the player to move")?;
-        let count = board.chars().count();
-        if count != SQUARES {
-            return Err(format!("the board has {count} squares, not {SQUARES}"));
-        }
         let mut players = [0, 0];
-        for (square, letter) in board.chars().enumerate() {
-            match letter {
-                'X' | 'x' | '*' => players[0] |= 1 << square,
-                'O' | 'o' => players[1] |= 1 << square,
-                '-' | '.' => {}
-                _ => return Err(format!("{letter:?} on square {square} is not X, O or -")),
-            }
-        }
-        match mover.trim() {
-            "X" | "x" | "*" => Ok(Self::of_players(players, Player::First)),
-            "O" | "o" => Ok(Self::of_players(players, Player::Second)),
-            other => Err(format!("the player to move is X or O, not {other:?}")),
-        }
+        let to_move = read(text, SQUARES, |square, player| {
+            players[player.index()] |= 1 << square;
+        })?;
+        Ok(Self::of_players(players, to_move))
     }
 
-    /// Appends one entry for each of the squares, in the plane of its disc or of the empty squares, and the player to move.
-    pub fn write_cells(self, squares: impl Iterator<Item = u32>, row: &mut Vec<u32>) {
-        let plane = |square: u32| {
-            let has = |discs: u64| (discs >> square & 1) as u32;
+    /// Appends one entry for each of the cells, in the plane of its disc or of the empty squares, and the player to move. A cell is a
+    /// bit of the discs, and a square of planes of `area` squares.
+    pub fn write_cells(self, area: u32, cells: impl Iterator<Item = (u32, u32)>, row: &mut Vec<u32>) {
+        let plane = |bit: u32| {
+            let has = |discs: u64| (discs >> bit & 1) as u32;
             EMPTY - has(self.other) - 2 * has(self.own)
         };
-        row.extend(squares.map(|square| 64 * plane(square) + square));
+        row.extend(cells.map(|(bit, square)| area * plane(bit) + square));
         row.push(u32::from(self.to_move == Player::First));
     }
 
@@ -139,20 +99,93 @@ impl Discs {
     /// again for every empty square, and the player to move. There must be a disc.
     pub fn write_discs(self, row: &mut Vec<u32>) {
         let begin = row.len();
-        row.reserve(SQUARES + 1);
+        row.reserve(SQUARES as usize + 1);
         for (plane, discs) in [(OWN, self.own), (OTHER, self.other)] {
             row.extend(crate::bits::squares(discs).map(|square| 64 * plane + square));
         }
         let first = row.get(begin).copied().unwrap_or_default();
-        row.resize(begin + SQUARES, first);
+        row.resize(begin + SQUARES as usize, first);
         row.push(u32::from(self.to_move == Player::First));
     }
 }
 
-/// Returns the layout of rows with `entries` entries and the player to move. With `shows_empty` the rows are those of
-/// [`Discs::write_cells`], in which the planes show which of the 8×8 squares are the board; otherwise those of
-/// [`Discs::write_discs`].
-pub(crate) fn layout<G: Game>(entries: u32, shows_empty: bool, policy_head: PolicyHead) -> RowLayout {
+/// Writes a board as programs exchange it: a letter for each of its squares, rank by rank from a1 (`X` first player, `O` second, `-`
+/// empty), a space, and the player to move.
+pub(crate) fn text(squares: u32, owner: impl Fn(u32) -> Option<Player>, to_move: Player) -> String {
+    let letter = |player: Player| ['X', 'O'][player.index()];
+    let letters = (0..squares).map(|square| owner(square).map_or('-', letter));
+    letters.chain([' ', letter(to_move)]).collect()
+}
+
+/// Reads what [`text`] writes; also `x` and `*` for the first player, `o` for the second, and `.` for empty. Passes the owner of each
+/// disc to `place`, and returns the player to move.
+///
+/// # Errors
+/// Sentence that says what is wrong with the text.
+pub(crate) fn read(text: &str, squares: u32, mut place: impl FnMut(u32, Player)) -> Result<Player, String> {
+    let player = |letter: char| match letter {
+        'X' | 'x' | '*' => Some(Player::First),
+        'O' | 'o' => Some(Player::Second),
+        _ => None,
+    };
+    // A file's first line may begin with a byte-order mark.
+    let text = text.trim_start_matches('\u{feff}').trim();
+    let (board, mover) = text.split_once(char::is_whitespace).ok_or_else(|| {
+        format!(
+            "a position is {squares} letters X, O or -, rank by rank from a1, a space, and the player to move"
+        )
+    })?;
+    let count = board.chars().count();
+    if count != squares as usize {
+        return Err(format!("the board has {count} squares, not {squares}"));
+    }
+    for (square, letter) in (0..).zip(board.chars()) {
+        match player(letter) {
+            Some(owner) => place(square, owner),
+            None if matches!(letter, '-' | '.') => {}
+            None => return Err(format!("{letter:?} on square {square} is not X, O or -")),
+        }
+    }
+    let mut letters = mover.trim().chars();
+    let found = letters
+        .next()
+        .and_then(player)
+        .filter(|_| letters.next().is_none());
+    found.ok_or_else(|| format!("the player to move is X or O, not {:?}", mover.trim()))
+}
+
+/// Checks a board of a game in which the players place one disc each in turn, the first player first, until one `wins`. `counts` holds
+/// the numbers of the players' discs. Returns true if the player to move has lost.
+///
+/// # Errors
+/// Sentence that says why no game leads to this board.
+pub(crate) fn check_turns(
+    [first, second]: [u32; 2],
+    to_move: Player,
+    wins: impl Fn(Player) -> bool,
+) -> Result<bool, String> {
+    let due = match first.checked_sub(second) {
+        Some(0) => Player::First,
+        Some(1) => Player::Second,
+        _ => return Err("X must have as many discs as O, or one more".into()),
+    };
+    if due != to_move {
+        return Err("the number of discs says that the other player moves".into());
+    }
+    if wins(to_move) {
+        return Err("the player to move has won already".into());
+    }
+    Ok(wins(to_move.other()))
+}
+
+/// Returns the layout of rows with one entry for each square of a board of this height and width, and a value that is 1 if the first
+/// player is to move. With `shows_empty` the rows are those of [`Discs::write_cells`], otherwise those of [`Discs::write_discs`].
+pub(crate) fn layout<G: Game>(
+    (height, width): (u32, u32),
+    actions: u32,
+    policy_head: PolicyHead,
+    shows_empty: bool,
+) -> RowLayout {
     let (sparse, ones) = if shows_empty {
         (vec![OWN, OTHER, EMPTY], vec![])
     } else {
@@ -162,7 +195,9 @@ pub(crate) fn layout<G: Game>(entries: u32, shows_empty: bool, policy_head: Poli
         game: G::NAME.into(),
         options: 0,
         form: RowForm::Planes(PlaneStack {
-            entries,
+            height,
+            width,
+            entries: height * width,
             planes: 4,
             constants: vec![ConstantPlane {
                 name: "first player to move".into(),
@@ -173,7 +208,7 @@ pub(crate) fn layout<G: Game>(entries: u32, shows_empty: bool, policy_head: Poli
             sparse,
             ones,
         }),
-        actions: G::ACTIONS,
+        actions,
         mirrored_actions: false,
         policy_head,
     }

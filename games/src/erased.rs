@@ -30,17 +30,20 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
-    Action, Drawn, IllegalAction, Notation, Outcome, Player, ProblemKind, RowLayout, RowSymmetries,
-    StartError, Symmetry,
-    notation::JsonFields,
+    Action, Course, Drawn, Game as _, IllegalAction, Notation, Outcome, Player, ProblemKind, RowLayout,
+    RowSymmetries, Sizes, StartError, Symmetry, Territory,
+    go::sgf::SgfError,
+    notation::{JsonFields, SgfGame},
+    outside::Outside,
     perft::perft,
     probes::Probe,
+    registry,
     scene::{Clicks, Scene},
     terminal::Style,
 };
 
 /// A game of the registry without its type. The fields and methods are those of [`Game`](crate::Game) and [`Notation`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct AnyGame {
     /// Name in configurations, records and metadata, e.g. `paco-sako`.
     pub name: &'static str,
@@ -48,10 +51,10 @@ pub struct AnyGame {
     pub players: u8,
     /// Names of the first and the second player.
     pub player_names: [&'static str; 2],
-    /// Number of action ids, and of policy entries.
-    pub actions: u32,
-    /// Number of symmetries, the identity included.
-    pub symmetries: u8,
+    /// Sizes of the board that the rules allow; `None` if the board has one size.
+    pub sizes: Option<Sizes>,
+    /// True if every game that is over tells who owns the squares.
+    pub has_territory: bool,
     /// Highest level of difficulty; 0 if all games begin at the usual start.
     pub levels: u32,
     /// Levels of the problems on which players are compared.
@@ -64,16 +67,22 @@ pub struct AnyGame {
     pub has_solver: bool,
     /// True if games are recorded as PGN.
     pub has_pgn: bool,
-    /// Settings of a new run in which the game differs from the usual ones, in the form of a `run.toml`.
+    /// True if the game has SGF files.
+    pub has_sgf: bool,
+    /// Settings of a new run in which the game differs from other games, in the form of a `run.toml`.
     pub run_settings: &'static str,
     /// Names of the fields, besides `start`, that say where a game in JSON begins.
     pub start_fields: &'static [&'static str],
+    size: Option<u32>,
     rule_comment: fn(&str) -> Option<&'static str>,
     player_named: fn(&str) -> Option<Player>,
     rules: [fn() -> Value; 3],
-    layout: fn(u32) -> Result<RowLayout, StartError>,
     variant: Make,
+    read_sgf: ReadSgf,
 }
+
+/// Reads a game from an SGF text.
+type ReadSgf = fn(&str) -> Result<SgfGame<Arc<dyn Variant>>, SgfError>;
 
 /// Makes a variant of a game from its rules and its options.
 type Make = fn(&Value, Option<u32>) -> Result<Arc<dyn Variant>, VariantError>;
@@ -101,16 +110,18 @@ impl AnyGame {
             name: G::NAME,
             players: G::PLAYERS,
             player_names: G::PLAYER_NAMES,
-            actions: G::ACTIONS,
-            symmetries: G::SYMMETRIES,
+            sizes: G::SIZES,
+            has_territory: G::HAS_TERRITORY,
             levels: G::LEVELS,
             compared_levels: G::COMPARED_LEVELS,
             opening_plies: G::OPENING_PLIES,
             help: G::HELP,
             has_solver: G::HAS_SOLVER,
             has_pgn: G::HAS_PGN,
+            has_sgf: G::SGF.is_some(),
             run_settings: G::RUN_SETTINGS,
             start_fields: G::START_FIELDS,
+            size: None,
             rule_comment: G::rule_comment,
             player_named: G::player_named,
             rules: [
@@ -118,22 +129,75 @@ impl AnyGame {
                 || json(G::people_rules()),
                 || json(G::json_rules()),
             ],
-            layout: |options| Ok(G::layout(G::encoding(options)?)),
             variant: |rules, options| {
                 let rules = serde_json::from_value(rules.clone());
                 let rules = rules.map_err(|source| VariantError::Rules {
-                    game: G::NAME,
+                    game: G::name(),
                     source,
                 })?;
-                let encoding = G::encoding(options.unwrap_or(G::OPTIONS))?;
+                let encoding = G::encoding(&rules, options.unwrap_or(G::OPTIONS))?;
                 Ok(Arc::new(TypedVariant::<G> { rules, encoding }))
             },
+            read_sgf: read_sgf::<G>,
+        }
+    }
+
+    /// Returns the game from outside.
+    pub(crate) fn outside() -> Self {
+        Self {
+            name: Outside::name(),
+            players: Outside::players(),
+            player_names: Outside::player_names(),
+            ..Self::of::<Outside>()
         }
     }
 
     /// Returns the text about a key of the rules, for a `run.toml`. `None` if the rules have no such key.
     pub fn rule_comment(&self, key: &str) -> Option<&'static str> {
         (self.rule_comment)(key)
+    }
+
+    /// Returns the game with a board of this size.
+    pub(crate) fn with_size(&self, size: u32) -> Self {
+        Self {
+            size: Some(size),
+            ..self.clone()
+        }
+    }
+
+    /// Returns the game with a board of the size that these rules name; as it is if they name none that it has.
+    #[must_use]
+    pub fn with_rules(&'static self, rules: &Map<String, Value>) -> &'static Self {
+        let size = rules
+            .get("size")
+            .and_then(Value::as_u64)
+            .and_then(|size| u32::try_from(size).ok());
+        size.and_then(|size| registry::of_size(self, size))
+            .unwrap_or(self)
+    }
+
+    /// Returns the size of the board; `None` if the board has one size.
+    pub fn size(&self) -> Option<u32> {
+        self.size.or(self.sizes.map(|sizes| sizes.usual))
+    }
+
+    /// Returns what a person names the game by: its name, with the size of the board if there are several (`gomoku:15`).
+    pub fn title(&self) -> String {
+        match self.size() {
+            Some(size) => format!("{}:{size}", self.name),
+            None => self.name.into(),
+        }
+    }
+
+    /// True if `other` is this game, with a board of the same size if this game was named with one.
+    pub fn includes(&self, other: &Self) -> bool {
+        self.name == other.name && self.size.is_none_or(|size| other.size() == Some(size))
+    }
+
+    /// Returns rules, a JSON object, with the size of this game's board.
+    fn sized(&self, rules: Value) -> Value {
+        let size = self.size.map(|size| ("size".to_owned(), size.into()));
+        changed(rules, size)
     }
 
     /// Returns the name of a player, e.g. `White`.
@@ -148,25 +212,17 @@ impl AnyGame {
 
     /// Returns the rules of self-play as a JSON object.
     pub fn rules(&self) -> Value {
-        (self.rules[0])()
+        self.sized((self.rules[0])())
     }
 
     /// Returns the rules that people play by as a JSON object.
     pub fn people_rules(&self) -> Value {
-        (self.rules[1])()
+        self.sized((self.rules[1])())
     }
 
     /// Returns the rules of a game in JSON that switches none, as a JSON object.
     pub fn json_rules(&self) -> Value {
-        (self.rules[2])()
-    }
-
-    /// Returns the layout of the rows of the representation with the number `options`.
-    ///
-    /// # Errors
-    /// [`StartError`] if the game has no such representation.
-    pub fn layout(&self, options: u32) -> Result<RowLayout, StartError> {
-        (self.layout)(options)
+        self.sized((self.rules[2])())
     }
 
     /// Returns the game with these rules, a JSON object in which missing keys have their defaults, and the representation with the
@@ -176,6 +232,44 @@ impl AnyGame {
     /// [`VariantError`] if there are no such rules, or no such representation.
     pub fn variant(&self, rules: &Value, options: Option<u32>) -> Result<Arc<dyn Variant>, VariantError> {
         (self.variant)(rules, options)
+    }
+
+    /// Reads the first game of an SGF text. The size of the board is that of the text.
+    ///
+    /// # Errors
+    /// [`SgfError`] with the first fault.
+    pub fn read_sgf(&self, text: &str) -> Result<SgfGame<Arc<dyn Variant>>, SgfError> {
+        (self.read_sgf)(text)
+    }
+}
+
+fn read_sgf<G: Notation>(text: &str) -> Result<SgfGame<Arc<dyn Variant>>, SgfError> {
+    let sgf = G::SGF.ok_or(SgfError::NoFiles(G::name()))?;
+    let game = (sgf.read)(text)?;
+    let encoding = G::encoding(&game.rules, G::OPTIONS)?;
+    let rules = game.rules;
+    Ok(SgfGame {
+        rules: Arc::new(TypedVariant::<G> { rules, encoding }),
+        position: game.position,
+        actions: game.actions,
+        names: game.names,
+        ranks: game.ranks,
+        result: game.result,
+    })
+}
+
+impl SgfGame<Arc<dyn Variant>> {
+    /// Plays the game.
+    ///
+    /// # Errors
+    /// Sentence that says why its start or an action is not possible, which only another reader than those of this crate can cause.
+    pub fn course(&self) -> Result<Course, String> {
+        let start = self.rules.start(self.position.as_deref());
+        let mut course = Course::new(start.map_err(|error| error.to_string())?);
+        for &action in &self.actions {
+            course.play(action).map_err(|error| error.to_string())?;
+        }
+        Ok(course)
     }
 }
 
@@ -257,9 +351,17 @@ impl<G: Notation> TypedVariant<G> {
     }
 }
 
+/// Returns the game, with the size of the board that rows of this representation show.
+fn game_of<G: Notation>(encoding: G::Encoding) -> &'static AnyGame {
+    let game = registry::find(G::name()).unwrap_or(const { &AnyGame::of::<G>() });
+    let size = G::SIZES.and_then(|_| Some(G::layout(encoding).stack().ok()?.width));
+    size.and_then(|size| registry::of_size(game, size))
+        .unwrap_or(game)
+}
+
 impl<G: Notation> Variant for TypedVariant<G> {
     fn game(&self) -> &'static AnyGame {
-        const { &AnyGame::of::<G>() }
+        game_of::<G>(self.encoding)
     }
 
     fn rules(&self) -> Value {
@@ -375,12 +477,13 @@ macro_rules! any_state {
             fn write_row(&self, symmetry: Symmetry, row: &mut Vec<u32>);
             fn policy_index(&self, symmetry: Symmetry, action: Action) -> u32;
             fn json_fields(&self) -> JsonFields;
+            fn write_sgf(&self, actions: &[Action], names: [&str; 2]) -> Option<Result<String, IllegalAction>>;
             $(fn $name(&$self $(, $argument: $type)*) $(-> $result)?;)*
         }
 
         impl<G: Notation> AnyState for Typed<G> {
             fn game(&self) -> &'static AnyGame {
-                const { &AnyGame::of::<G>() }
+                game_of::<G>(self.encoding)
             }
 
             fn copy(&self) -> Box<dyn AnyState> {
@@ -396,7 +499,7 @@ macro_rules! any_state {
             }
 
             fn allows(&self, symmetry: Symmetry) -> bool {
-                symmetry.0 < G::SYMMETRIES && self.state.allows(symmetry)
+                symmetry.0 < self.state.symmetries() && self.state.allows(symmetry)
             }
 
             fn write_row(&self, symmetry: Symmetry, row: &mut Vec<u32>) {
@@ -411,6 +514,11 @@ macro_rules! any_state {
                 self.state.json_fields(self.encoding)
             }
 
+            /// `None` if the game has no SGF files.
+            fn write_sgf(&self, actions: &[Action], names: [&str; 2]) -> Option<Result<String, IllegalAction>> {
+                Some((G::SGF?.write)(&self.state, actions, names))
+            }
+
             $(fn $name(&$self $(, $argument: $type)*) $(-> $result)? {
                 $self.state.$name($($argument),*)
             })*
@@ -419,9 +527,13 @@ macro_rules! any_state {
 }
 
 any_state! {
+    fn fault(&self) -> Option<&str>;
+    fn actions(&self) -> u32;
+    fn symmetries(&self) -> u8;
     fn to_move(&self) -> Player;
     fn outcome(&self) -> Option<Outcome>;
     fn ending(&self) -> Option<&'static str>;
+    fn territory(&self) -> Option<Territory>;
     fn legal_actions(&self, actions: &mut Vec<Action>);
     fn position(&self) -> String;
     fn is_mid_turn(&self) -> bool;

@@ -10,7 +10,7 @@ use crate::{
     value::{FirstValue, Player},
 };
 
-/// Id of an action, below [`Game::ACTIONS`]. Ids are absolute: they do not depend on symmetries or on the player to act.
+/// Id of an action, below [`Game::actions`]. Ids are absolute: they do not depend on symmetries or on the player to act.
 /// [`Game::policy_index`] gives the entry of the network's policy.
 pub type Action = u32;
 
@@ -61,7 +61,7 @@ impl KnownOutcome {
     }
 
     /// Returns the win of the player to act by one action, found by trying all of them.
-    fn win_by_trying<G: Game>(state: &G) -> Option<Self> {
+    pub(crate) fn win_by_trying<G: Game>(state: &G) -> Option<Self> {
         let win = Self::win_at_once(state.to_move());
         let mut legal = Vec::new();
         state.legal_actions(&mut legal);
@@ -98,8 +98,21 @@ impl StartError {
     /// Returns the error of the game `G`.
     pub(crate) fn of<G: Game>(reason: impl Into<String>) -> Self {
         Self {
-            game: G::NAME,
+            game: G::name(),
             reason: reason.into(),
+        }
+    }
+
+    /// Checks the number of a representation in a game that has only one, with the number 0.
+    ///
+    /// # Errors
+    /// [`StartError`] if `options` is another number.
+    pub(crate) fn unless_zero<G: Game>(options: u32) -> Result<(), Self> {
+        match options {
+            0 => Ok(()),
+            _ => Err(Self::of::<G>(format!(
+                "the representation options must be 0, not {options}"
+            ))),
         }
     }
 }
@@ -107,6 +120,42 @@ impl StartError {
 /// Representation of a game that has only one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SingleEncoding;
+
+/// Owners of the squares of a board on which a game has ended, for training (auxiliary targets of KataGo, Wu 2019).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Territory {
+    /// Owner of each square of the planes that rows expand to: 1 the first player, -1 the second, 0 nobody. Rows show both players the
+    /// same squares in the same places.
+    pub owners: Vec<i8>,
+    /// Points of the first player less those of the second, compensation included.
+    pub score: f32,
+}
+
+/// Sizes of a square board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Least number of squares of a side.
+    pub least: u32,
+    /// Size of a game whose rules name none.
+    pub usual: u32,
+    /// Largest number of squares of a side, at most 32.
+    pub most: u32,
+}
+
+impl Sizes {
+    /// Checks that a size is one of these.
+    ///
+    /// # Errors
+    /// Sentence with the sizes that are possible.
+    pub(crate) fn check<G: Game>(self, size: u32) -> Result<(), StartError> {
+        let Self { least, most, .. } = self;
+        if (least..=most).contains(&size) {
+            return Ok(());
+        }
+        let reason = format!("`size` is {size}; {least} to {most} are possible");
+        Err(StartError::of::<G>(reason))
+    }
+}
 
 /// Rules of a game without variants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -167,10 +216,10 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     const NAME: &'static str;
     /// Number of players, 1 or 2.
     const PLAYERS: u8;
-    /// Number of action ids, and of policy entries.
-    const ACTIONS: u32;
-    /// Number of symmetries, the identity included.
-    const SYMMETRIES: u8;
+    /// Sizes of the board that the rules allow, under their key `size`. `None` if the board has one size.
+    const SIZES: Option<Sizes> = None;
+    /// True if every game that is over has a [`Game::territory`].
+    const HAS_TERRITORY: bool = false;
 
     /// Lowest value that a state can have for the player to act. A search takes it as the value of a leaf whose evaluation
     /// is pending (virtual loss).
@@ -180,22 +229,31 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// Levels of the held-out problems on which players are compared. Empty if all games begin at the usual start.
     const COMPARED_LEVELS: &'static [u32] = &[];
 
+    /// Returns the name: [`Game::NAME`], or that of the game from outside ([`crate::outside`]).
+    fn name() -> &'static str {
+        Self::NAME
+    }
+
+    /// Returns the number of players: [`Game::PLAYERS`], or that of the game from outside.
+    fn players() -> u8 {
+        Self::PLAYERS
+    }
+
     /// Returns the state that a game begins in: the usual start, or the position that the text `position` describes.
     ///
     /// # Errors
     /// [`StartError`] if the text is not a position of this game, or the rules are not possible.
     fn start(rules: &Self::Rules, position: Option<&str>) -> Result<Self, StartError>;
 
-    /// Returns the representation with the number `options`. By default a game has one, with the number 0.
+    /// Returns the representation with the number `options` of games under these rules. By default a game has one, with the number
+    /// 0, whatever the rules.
     ///
     /// # Errors
-    /// [`StartError`] if the game has no such representation.
-    fn encoding(options: u32) -> Result<Self::Encoding, StartError> {
-        if options == 0 {
-            return Ok(Self::Encoding::default());
-        }
-        let reason = format!("the representation options must be 0, not {options}");
-        Err(StartError::of::<Self>(reason))
+    /// [`StartError`] if the game has no such representation, or the rules are not possible.
+    fn encoding(rules: &Self::Rules, options: u32) -> Result<Self::Encoding, StartError> {
+        let _ = rules;
+        StartError::unless_zero::<Self>(options)?;
+        Ok(Self::Encoding::default())
     }
 
     /// Checks that games under these rules can be written in this representation. By default all can.
@@ -209,6 +267,12 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
 
     /// Returns the layout of the rows of this representation.
     fn layout(encoding: Self::Encoding) -> RowLayout;
+
+    /// Returns the number of action ids, and of policy entries. It is the same in every state under the same rules.
+    fn actions(&self) -> u32;
+
+    /// Returns the number of symmetries, the identity included. It is the same in every state under the same rules.
+    fn symmetries(&self) -> u8;
 
     /// Returns the player to act. After the end of the game, the player who would act next.
     fn to_move(&self) -> Player;
@@ -245,9 +309,9 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     fn position(&self) -> String;
 
     /// True if the image of the state in this symmetry is equivalent to it. Always true for the identity. By default all
-    /// [`Game::SYMMETRIES`] hold in every state.
+    /// [`Game::symmetries`] hold in every state.
     fn allows(&self, symmetry: Symmetry) -> bool {
-        symmetry.0 < Self::SYMMETRIES
+        symmetry.0 < self.symmetries()
     }
 
     /// Returns the symmetry in which a search evaluates the state, so that all equivalent states have one image and share its
@@ -261,7 +325,7 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// Appends the row of the state's image in `symmetry` to `row`.
     fn write_row(&self, encoding: Self::Encoding, symmetry: Symmetry, row: &mut Vec<u32>);
 
-    /// Returns the policy entry, below [`Game::ACTIONS`], of an action of this state, in the state's image in `symmetry`.
+    /// Returns the policy entry, below [`Game::actions`], of an action of this state, in the state's image in `symmetry`.
     fn policy_index(&self, encoding: Self::Encoding, symmetry: Symmetry, action: Action) -> u32;
 
     /// Returns the symmetries as maps of rows and policy entries, which need no state. They agree with [`Game::allows`],
@@ -283,6 +347,18 @@ pub trait Game: Clone + fmt::Debug + Send + Sync + 'static {
     /// nothing is known.
     fn can_draw(&self) -> bool {
         false
+    }
+
+    /// Returns why the rules failed here: an error in the code of a game from outside. A game with a fault has no legal action, and is
+    /// not over. By default `None`: rules do not fail.
+    fn fault(&self) -> Option<&str> {
+        None
+    }
+
+    /// Returns who owns the squares, once the game is over. `None` before, and by default, because in most games nobody owns squares.
+    /// [`Game::HAS_TERRITORY`] is true in games with this method.
+    fn territory(&self) -> Option<Territory> {
+        None
     }
 
     /// Returns a lower bound on the number of actions until the best outcome of a one-player game: 0 if it was reached,

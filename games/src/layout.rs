@@ -10,13 +10,14 @@ use serde::{Deserialize, Serialize};
 use crate::{
     codec::{Codec, PolicyHead, RowError},
     generator::ClanRows,
-    planes::{ConstantPlane, PlaneStack, SQUARES},
+    planes::{ConstantPlane, PlaneStack},
+    registry,
 };
 
 /// Representation of a game's rows: the list of all of them. A model's metadata says which one its rows have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowForm {
-    /// Planes of 8×8 squares, for board games.
+    /// Planes of squares, for board games.
     Planes(PlaneStack),
     /// A tree of imps with grids, for the generator game.
     Clan(ClanRows),
@@ -51,6 +52,17 @@ pub struct RowLayout {
 }
 
 impl RowLayout {
+    /// Returns what a person names the game by, with the size of the board if there are several (`gomoku:15`).
+    pub fn title(&self) -> String {
+        let sized = registry::find(&self.game)
+            .ok()
+            .filter(|game| game.sizes.is_some());
+        match (sized, &self.form) {
+            (Some(game), RowForm::Planes(stack)) => format!("{}:{}", game.name, stack.width),
+            _ => self.game.clone(),
+        }
+    }
+
     /// Returns the planes that the rows expand to.
     ///
     /// # Errors
@@ -120,6 +132,12 @@ impl RowLayout {
 struct Flat {
     game: String,
     options: u32,
+    /// Number of ranks of a plane. Left out if it is 8, as in layouts of older versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    height: Option<u32>,
+    /// Number of files of a plane. Left out if it is 8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    width: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,10 +157,15 @@ struct Flat {
     policy_head: Option<PolicyHead>,
 }
 
+/// Height and width of planes whose layout names none.
+const USUAL_SIDE: u32 = 8;
+
 /// Returns the kind of policy head of layouts that name none: convolutions if the actions are several whole planes, as in chess.
 fn usual_head(form: &RowForm, actions: u32) -> PolicyHead {
     match form {
-        RowForm::Planes(_) if actions > SQUARES as u32 && actions.is_multiple_of(SQUARES as u32) => {
+        RowForm::Planes(stack)
+            if actions as usize > stack.squares() && (actions as usize).is_multiple_of(stack.squares()) =>
+        {
             PolicyHead::Planes
         }
         RowForm::Planes(_) => PolicyHead::Dense,
@@ -155,10 +178,13 @@ impl TryFrom<Flat> for RowLayout {
 
     fn try_from(flat: Flat) -> Result<Self, Self::Error> {
         let stack = (flat.entries, flat.planes, flat.sparse, flat.constants, flat.ones);
+        let sides = (flat.height, flat.width);
         let form = match (stack, flat.clan) {
-            ((None, None, None, None, None), Some(clan)) => RowForm::Clan(clan),
+            ((None, None, None, None, None), Some(clan)) if sides == (None, None) => RowForm::Clan(clan),
             ((Some(entries), Some(planes), Some(sparse), Some(constants), Some(ones)), None) => {
                 RowForm::Planes(PlaneStack {
+                    height: flat.height.unwrap_or(USUAL_SIDE),
+                    width: flat.width.unwrap_or(USUAL_SIDE),
                     entries,
                     planes,
                     sparse,
@@ -187,6 +213,7 @@ impl TryFrom<Flat> for RowLayout {
 impl From<RowLayout> for Flat {
     fn from(layout: RowLayout) -> Self {
         let usual = usual_head(&layout.form, layout.actions);
+        let side = |side| (side != USUAL_SIDE).then_some(side);
         let (stack, clan) = match layout.form {
             RowForm::Planes(stack) => (Some(stack), None),
             RowForm::Clan(clan) => (None, Some(clan)),
@@ -194,6 +221,8 @@ impl From<RowLayout> for Flat {
         Self {
             game: layout.game,
             options: layout.options,
+            height: stack.as_ref().and_then(|stack| side(stack.height)),
+            width: stack.as_ref().and_then(|stack| side(stack.width)),
             entries: stack.as_ref().map(|stack| stack.entries),
             planes: stack.as_ref().map(|stack| stack.planes),
             sparse: stack.as_ref().map(|stack| stack.sparse.clone()),
@@ -210,11 +239,10 @@ impl From<RowLayout> for Flat {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry;
 
     fn layout_of(name: &str) -> RowLayout {
         let game = registry::find(name).unwrap();
-        game.layout(0).or_else(|_| game.layout(1)).unwrap()
+        game.variant(&game.rules(), None).unwrap().layout()
     }
 
     #[test]

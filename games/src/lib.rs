@@ -22,7 +22,10 @@
 //! | [`chess`] | chess, with the rows and the policy of dlchess |
 //! | [`othello`] | Othello |
 //! | [`connect_four`] | Connect Four, and its exact solver |
-//! | [`gomoku`] | Gomoku on 8×8 |
+//! | [`gomoku`] | Gomoku on boards of 5×5 to 19×19 |
+//! | [`go`] | the board game Go, from 2×2 to 19×19 points, with the Tromp-Taylor rules |
+//! | [`hex`] | Hex on boards of 2×2 to 19×19, with the swap |
+//! | [`outside`] | a game whose rules other code brings, e.g. a Python class |
 //! | [`generator`] | the generator game: a program that draws a grid, for one player |
 //!
 //! ```
@@ -63,10 +66,13 @@ mod discs;
 pub mod erased;
 pub mod game;
 pub mod generator;
+pub mod go;
 pub mod gomoku;
+pub mod hex;
 pub mod layout;
 pub mod notation;
 pub mod othello;
+pub mod outside;
 pub mod paco_sako;
 pub mod perft;
 pub mod planes;
@@ -74,15 +80,17 @@ pub mod probes;
 mod random_rows;
 pub mod registry;
 pub mod scene;
+mod stones;
 pub mod symmetries;
 pub mod terminal;
 pub mod value;
+mod wide;
 
 pub use codec::{PolicyHead, RowError};
 pub use course::Course;
 pub use game::{
-    Action, Drawn, Game, IllegalAction, KnownOutcome, NoRules, Outcome, ProblemKind, SingleEncoding,
-    StartError,
+    Action, Drawn, Game, IllegalAction, KnownOutcome, NoRules, Outcome, ProblemKind, SingleEncoding, Sizes,
+    StartError, Territory,
 };
 pub use layout::{RowForm, RowLayout};
 pub use notation::Notation;

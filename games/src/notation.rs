@@ -9,7 +9,8 @@ use std::sync::{Arc, atomic::AtomicBool};
 use serde_json::{Map, Value};
 
 use crate::{
-    Action, Game, Outcome, Player,
+    Action, Game, IllegalAction, Outcome, Player,
+    go::sgf::SgfError,
     perft::KnownPerft,
     probes::ProbeLine,
     scene::{Board, Clicks, Scene},
@@ -18,6 +19,35 @@ use crate::{
 
 /// Fields of one game in a JSON answer.
 pub type JsonFields = Vec<(&'static str, Value)>;
+
+/// Codec of a game's files in the Smart Game Format (SGF).
+#[derive(Clone, Copy, Debug)]
+pub struct Sgf<G: Game> {
+    /// Reads the first game of a text.
+    pub read: fn(&str) -> Result<SgfGame<G::Rules>, SgfError>,
+    /// Writes a game.
+    pub write: WriteSgf<G>,
+}
+
+/// Writes the game of these actions from a state as SGF, with the names of the first and the second player.
+pub type WriteSgf<G> = fn(&G, &[Action], [&str; 2]) -> Result<String, IllegalAction>;
+
+/// Main line of a game in an SGF file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SgfGame<R> {
+    /// Rules: those that the file gives, and for the others those of the reader.
+    pub rules: R,
+    /// Position in which the game begins, as [`Game::start`] reads it. `None` for the usual start.
+    pub position: Option<String>,
+    /// Actions from there. All are legal.
+    pub actions: Vec<Action>,
+    /// Names of the first and the second player; empty if unknown.
+    pub names: [String; 2],
+    /// Ranks or ratings of the players, e.g. `3d` or `2150`; empty if unknown.
+    pub ranks: [String; 2],
+    /// Result as the file gives it, e.g. `B+3.5`; empty if unknown.
+    pub result: String,
+}
 
 /// A game as people and programs outside see it.
 ///
@@ -38,6 +68,11 @@ pub trait Notation: Game {
     const HELP: &'static str;
     /// Names of the first and the second player, e.g. `White`.
     const PLAYER_NAMES: [&'static str; 2];
+
+    /// Returns the names of the players: [`Notation::PLAYER_NAMES`], or those of the game from outside.
+    fn player_names() -> [&'static str; 2] {
+        Self::PLAYER_NAMES
+    }
 
     /// Positions with known perft counts under [`Notation::json_rules`], checked by tests and timed by the benchmark.
     const KNOWN_PERFT: &'static [KnownPerft];
@@ -61,10 +96,14 @@ pub trait Notation: Game {
     /// True if games are recorded as PGN, whose moves [`Notation::write_turn`] writes.
     const HAS_PGN: bool = false;
 
+    /// Codec of SGF files. `None`: the game has none.
+    const SGF: Option<Sgf<Self>> = None;
+
     /// True if [`Notation::solve_actions`] finds exact values.
     const HAS_SOLVER: bool = false;
 
-    /// Settings of a new run in which this game differs from the usual ones, in the form of a `run.toml`.
+    /// Settings of a new run in which this game differs from other games, in the form of a `run.toml`. A game without any begins with
+    /// those that suit others, and a network that suits its board.
     const RUN_SETTINGS: &'static str = "";
 
     /// Returns the text about a key of [`Game::Rules`](crate::Game::Rules), for a `run.toml`. `None` if the rules have no such
@@ -156,7 +195,7 @@ pub trait Notation: Game {
         let reason = self.ending().unwrap_or_default().replace('-', " ");
         Some(match self.outcome()? {
             Outcome::Won(player) => {
-                let winner = Self::PLAYER_NAMES[player.index()];
+                let winner = Self::player_names()[player.index()];
                 if reason.ends_with("won") {
                     format!("{winner} has won.")
                 } else {
@@ -175,7 +214,7 @@ pub trait Notation: Game {
         [(Player::First, "first"), (Player::Second, "second")]
             .into_iter()
             .find(|&(player, number)| {
-                name == number || name == Self::PLAYER_NAMES[player.index()].to_lowercase()
+                name == number || name == Self::player_names()[player.index()].to_lowercase()
             })
             .map(|(player, _)| player)
     }
@@ -211,8 +250,8 @@ pub trait Notation: Game {
         value
             .as_u64()
             .and_then(|number| Action::try_from(number).ok())
-            .filter(|&action| action < Self::ACTIONS)
-            .ok_or_else(|| format!("{value} is not an action number (0 to {})", Self::ACTIONS - 1))
+            .filter(|&action| action < self.actions())
+            .ok_or_else(|| format!("{value} is not an action number (0 to {})", self.actions() - 1))
     }
 
     /// Returns the action of this state as a JSON value.
@@ -236,11 +275,15 @@ pub trait Notation: Game {
         Vec::new()
     }
 
-    /// Returns the scene of these boards, with the names and the remark that the other methods give.
-    fn scene_of(&self, boards: Vec<Board>) -> Scene {
+    /// Returns the scene of these boards, with the names and the remark that the other methods give. The cells of the first board
+    /// have the owners that [`Game::territory`] gives.
+    fn scene_of(&self, mut boards: Vec<Board>) -> Scene {
+        if let (Some(board), Some(territory)) = (boards.first_mut(), self.territory()) {
+            board.mark_owners(&territory);
+        }
         Scene {
-            game: Self::NAME,
-            players: Self::PLAYER_NAMES,
+            game: Self::name(),
+            players: Self::player_names(),
             to_move: self.to_move(),
             boards,
             hand: None,

@@ -25,6 +25,13 @@ pub trait RowMaps: fmt::Debug + Send + Sync {
 
     /// Returns the image of a policy entry. A number that is not an entry is returned unchanged.
     fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32;
+
+    /// Returns the image of a square of the planes. A number that is not a square is returned unchanged. By default all are, for rows
+    /// that are not planes.
+    fn turn_square(&self, symmetry: Symmetry, square: u32) -> u32 {
+        let _ = symmetry;
+        square
+    }
 }
 
 /// The symmetries of the rows of one layout, and of the policies that belong to them.
@@ -68,6 +75,13 @@ impl RowSymmetries {
     pub fn turn_action(&self, symmetry: Symmetry, entry: u32) -> u32 {
         self.maps(symmetry)
             .map_or(entry, |maps| maps.turn_action(symmetry, entry))
+    }
+
+    /// Returns the image of a square of the planes that a row expands to: its place in those of the mapped row. A number that is not a
+    /// square is returned unchanged.
+    pub fn turn_square(&self, symmetry: Symmetry, square: u32) -> u32 {
+        self.maps(symmetry)
+            .map_or(square, |maps| maps.turn_square(symmetry, square))
     }
 
     fn maps(&self, symmetry: Symmetry) -> Option<&dyn RowMaps> {

@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
-use crate::scene::{Board, Cell, Scene};
+use crate::{
+    Player,
+    scene::{Board, Cell, Scene, Surface},
+};
 
 /// Look of a drawing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,27 +23,79 @@ pub fn draw(scene: &Scene, style: Style) -> String {
     scene
         .boards
         .iter()
-        .map(|board| draw_board(board, style))
+        .map(|board| match board.surface {
+            Surface::Lines | Surface::Hexagons => draw_points(board, style),
+            _ => draw_table(board, style),
+        })
         .collect()
 }
 
-/// Draws a board as a table of cells, with labels below its columns and next to its rows.
-fn draw_board(board: &Board, style: Style) -> String {
+/// Returns the rows and the columns of a board in the order of their drawing.
+fn order(board: &Board, style: Style) -> [Vec<usize>; 2] {
     let is_flipped = style.flipped && board.is_turned_for_second;
-    let order = |count: usize| -> Vec<usize> {
+    [board.rows.len(), board.columns.len()].map(|count| {
         if is_flipped {
             (0..count).rev().collect()
         } else {
             (0..count).collect()
         }
+    })
+}
+
+/// Returns the length of the longest label of a row.
+fn margin(board: &Board) -> usize {
+    let lengths = board.rows.iter().map(|row| row.chars().count());
+    lengths.max().unwrap_or(0)
+}
+
+/// Draws a board with one character for each cell and a space between cells, so that 19 columns fit into 80 characters. Each row
+/// of hexagons begins one character to the right of the one above it.
+fn draw_points(board: &Board, style: Style) -> String {
+    let [rows, columns] = order(board, style);
+    let margin = margin(board);
+    let indent = |number: usize| match board.surface {
+        Surface::Hexagons => number,
+        _ => 0,
     };
-    let (rows, columns) = (order(board.rows.len()), order(board.columns.len()));
-    let margin = board
-        .rows
-        .iter()
-        .map(|row| row.chars().count())
-        .max()
-        .unwrap_or(0);
+    let mut text = String::new();
+    for (number, &row) in rows.iter().enumerate() {
+        let _ = write!(text, "{:>margin$}{:2$}", board.rows[row], "", indent(number));
+        for &column in &columns {
+            let cell = board.cells.get(row * columns.len() + column);
+            let _ = write!(
+                text,
+                " {}",
+                cell.map_or_else(String::new, |cell| point_text(board, cell, style))
+            );
+        }
+        text.push('\n');
+    }
+    let _ = write!(text, "{:1$}", "", margin + indent(rows.len()));
+    for &column in &columns {
+        let _ = write!(text, " {}", board.columns[column]);
+    }
+    text.push('\n');
+    text
+}
+
+/// Returns the character of a crossing or a hexagon: its stone, its owner, or a sign for an empty one.
+fn point_text(board: &Board, cell: &Cell, style: Style) -> String {
+    if !cell.pieces.is_empty() {
+        return cell_text(board, cell, style);
+    }
+    let [ascii, unicode] = match (cell.owner, cell.is_star) {
+        (Some(Player::First), _) => ['x', '▪'],
+        (Some(Player::Second), _) => ['o', '▫'],
+        (None, true) => ['+', '+'],
+        (None, false) => ['.', '·'],
+    };
+    String::from(if style.ascii { ascii } else { unicode })
+}
+
+/// Draws a board as a table of cells, with labels below its columns and next to its rows.
+fn draw_table(board: &Board, style: Style) -> String {
+    let [rows, columns] = order(board, style);
+    let margin = margin(board);
     let width = board.pieces_per_cell + 2;
     let lines = if style.ascii { ASCII } else { UNICODE };
     let edge = |[left, middle, right]: [&str; 3]| {
@@ -61,7 +116,7 @@ fn draw_board(board: &Board, style: Style) -> String {
     text += &edge(lines.bottom);
     let _ = write!(text, "{:margin$} ", "");
     for &column in &columns {
-        let _ = write!(text, " {}", centred(board.columns[column], width));
+        let _ = write!(text, " {}", centred(&board.columns[column], width));
     }
     text.truncate(text.trim_end().len());
     text.push('\n');
@@ -145,7 +200,7 @@ fn centred(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scene::Piece;
+    use crate::scene::{CHESS_BOARD, Piece};
 
     #[test]
     fn a_board_has_borders_and_labels_and_can_be_turned() {
@@ -154,14 +209,14 @@ mod tests {
             ..Cell::default()
         };
         let board = Board {
-            columns: &["a", "b"],
-            rows: &["2", "1"],
+            columns: ["a", "b"].map(String::from).into(),
+            rows: ["2", "1"].map(String::from).into(),
             cells: ['K', 'q', 'R', 'n'].map(piece).to_vec(),
-            ..Board::of_squares(|_| Cell::default())
+            ..Board::of_squares(CHESS_BOARD, |_| Cell::default())
         };
         let draw = |ascii, flipped| {
             let colour = false;
-            draw_board(
+            draw_table(
                 &board,
                 Style {
                     ascii,
@@ -178,6 +233,33 @@ mod tests {
             draw(false, true),
             "  ┌───┬───┐\n1 │ ♞ │ ♖ │\n  ├───┼───┤\n2 │ ♛ │ ♔ │\n  └───┴───┘\n    b   a\n"
         );
+    }
+
+    #[test]
+    fn crossings_and_hexagons_have_one_character_each() {
+        let mut cells = vec![Cell::default(); 4];
+        cells[0].pieces.push(Piece::disc(Player::First));
+        cells[1].is_star = true;
+        cells[2].owner = Some(Player::Second);
+        let mut board = Board {
+            surface: Surface::Lines,
+            columns: ["a", "b"].map(String::from).into(),
+            rows: ["10", "9"].map(String::from).into(),
+            cells,
+            ..Board::of_squares(CHESS_BOARD, |_| Cell::default())
+        };
+        let ascii = Style {
+            ascii: true,
+            ..Style::default()
+        };
+        assert_eq!(draw_points(&board, ascii), "10 X +\n 9 o .\n   a b\n");
+        assert_eq!(draw_points(&board, Style::default()), "10 ● +\n 9 ▫ ·\n   a b\n");
+        board.surface = Surface::Hexagons;
+        let flipped = Style {
+            flipped: true,
+            ..ascii
+        };
+        assert_eq!(draw_points(&board, flipped), " 9 . o\n10  + X\n     b a\n");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use inference_server::models::trial;
+use network::trial;
 use service::role::{self, Role};
 
 fn main() -> ExitCode {

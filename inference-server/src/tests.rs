@@ -28,6 +28,8 @@ pub(crate) fn layout() -> RowLayout {
         game: "small".into(),
         options: 0,
         form: RowForm::Planes(PlaneStack {
+            height: 4,
+            width: 16,
             entries: 2,
             planes: 4,
             sparse: vec![0, 2],

@@ -9,7 +9,7 @@ mod fish_eye;
 #[path = "numbers/int8.rs"]
 mod int8;
 
-use common::{chess, file, model_of, othello, small, tower};
+use common::{chess, file, model_of, of_any_size, othello, small, tower};
 use config::Provider;
 use games::{Game, RowLayout, paco_sako::PacoSako};
 use network::{
@@ -27,8 +27,13 @@ use onnx::{
 use ort::value::Tensor;
 
 fn layouts() -> Vec<RowLayout> {
-    let paco = |options| PacoSako::layout(PacoSako::encoding(options).unwrap());
-    vec![small(), chess(), othello(), paco(0), paco(7)]
+    let games = [small(), chess(), othello(), paco_sako(0), paco_sako(7)];
+    games.into_iter().chain(of_any_size()).collect()
+}
+
+fn paco_sako(options: u32) -> RowLayout {
+    let encoding = PacoSako::encoding(&Default::default(), options);
+    PacoSako::layout(encoding.unwrap())
 }
 
 /// Loads a file with the plain CPU provider.
@@ -92,16 +97,17 @@ fn expanded(layout: &RowLayout, rows: &[u32]) -> Vec<f32> {
 /// Returns a model with the expansion only: input `indices`, output `planes`.
 fn expansion(layout: &RowLayout) -> Vec<u8> {
     let stack = layout.stack().unwrap();
-    let [batch, row, planes, side] = [
-        Side::Free("batch"),
-        Side::Fixed(stack.row_len()),
-        Side::Fixed(stack.planes as usize),
-        Side::Fixed(8),
-    ];
+    let (batch, row) = (Side::Free("batch"), Side::Fixed(stack.row_len()));
+    let [planes, height, width] = stack.shape().map(Side::Fixed);
     let mut graph = Graph::new("expansion");
     let rows = graph.input("indices", DataType::Int32, &[batch, row]);
     let expanded = onnx::expansion::expand(&mut graph, stack, &rows);
-    graph.output("planes", &expanded, DataType::Float, &[batch, planes, side, side]);
+    graph.output(
+        "planes",
+        &expanded,
+        DataType::Float,
+        &[batch, planes, height, width],
+    );
     model_of(graph, 9, 18)
 }
 
@@ -115,10 +121,8 @@ fn the_graphs_expansion_equals_the_layouts() {
             let input = Tensor::from_array(([size, layout.row_len().unwrap()], numbers)).unwrap();
             let outputs = session.run(ort::inputs!["indices" => input]).unwrap();
             let (shape, found) = outputs["planes"].try_extract_tensor::<f32>().unwrap();
-            assert_eq!(
-                shape[..],
-                [size as i64, i64::from(layout.stack().unwrap().planes), 8, 8]
-            );
+            let [planes, height, width] = layout.stack().unwrap().shape().map(|side| side as i64);
+            assert_eq!(shape[..], [size as i64, planes, height, width]);
             assert!(found == expanded(&layout, &rows), "{}", layout.game);
         }
     }
@@ -126,41 +130,40 @@ fn the_graphs_expansion_equals_the_layouts() {
 
 #[test]
 fn a_towers_outputs_equal_its_plain_evaluation() {
-    for layout in layouts() {
-        // The model has another output for win, draw and loss, which the server ignores.
-        for (pooling, outcomes) in [(0, false), (5, true), (3, true)] {
-            let shape = TowerShape {
-                pooling,
-                outcomes,
-                ..TowerShape::new(&layout, 2, 12)
-            };
-            let weights = TowerWeights::random(&shape, 11);
-            let model = load(Provider::Cpu, &file(&weights, &layout, Input::Rows), &layout).unwrap();
-            let rows = onnx::random::rows(&layout, 2, 0.8, 5);
-            let (logits, values) = run(&model, &rows);
-            let planes = expanded(&layout, &rows);
-            let (mut true_logits, mut true_values) = (Vec::new(), Vec::new());
-            for planes in planes.chunks(layout.stack().unwrap().tensor_len()) {
-                let (logits, value) = common::reference::tower::evaluate(&weights, planes);
-                true_logits.extend(logits);
-                true_values.push(value);
-            }
-            let spread = true_logits
-                .iter()
-                .fold(0.0_f32, |spread, logit| spread.max(logit.abs()));
-            assert!(spread > 0.1, "the logits say nothing: {spread}");
-            let difference = largest_difference(&logits, &true_logits);
-            assert!(
-                difference < 1e-4 * spread.max(1.0),
-                "{}: {difference} of {spread}",
-                layout.game
-            );
-            assert!(
-                largest_difference(&values, &true_values) < 1e-4,
-                "{}",
-                layout.game
-            );
+    // The model has another output for win, draw and loss, which the server ignores.
+    let heads = [(0, false), (5, true), (3, true)];
+    for (layout, (pooling, outcomes)) in layouts().into_iter().zip(heads.into_iter().cycle()) {
+        let shape = TowerShape {
+            pooling,
+            outcomes,
+            ..TowerShape::new(&layout, 2, 12)
+        };
+        let weights = TowerWeights::random(&shape, 11);
+        let model = load(Provider::Cpu, &file(&weights, &layout, Input::Rows), &layout).unwrap();
+        let rows = onnx::random::rows(&layout, 2, 0.8, 5);
+        let (logits, values) = run(&model, &rows);
+        let planes = expanded(&layout, &rows);
+        let (mut true_logits, mut true_values) = (Vec::new(), Vec::new());
+        for planes in planes.chunks(layout.stack().unwrap().tensor_len()) {
+            let (logits, value) = common::reference::tower::evaluate(&weights, planes);
+            true_logits.extend(logits);
+            true_values.push(value);
         }
+        let spread = true_logits
+            .iter()
+            .fold(0.0_f32, |spread, logit| spread.max(logit.abs()));
+        assert!(spread > 0.1, "the logits say nothing: {spread}");
+        let difference = largest_difference(&logits, &true_logits);
+        assert!(
+            difference < 1e-4 * spread.max(1.0),
+            "{}: {difference} of {spread}",
+            layout.game
+        );
+        assert!(
+            largest_difference(&values, &true_values) < 1e-4,
+            "{}",
+            layout.game
+        );
     }
 }
 
@@ -197,7 +200,7 @@ fn a_single_row_gives_the_outputs_of_a_batch_of_64() {
 
 #[test]
 fn every_available_provider_agrees_with_f32_within_its_bound() {
-    let layout = PacoSako::layout(PacoSako::encoding(0).unwrap());
+    let layout = paco_sako(0);
     let shape = TowerShape::new(&layout, 4, 32);
     let weights = TowerWeights::random(&shape, 7);
     let file = file(&weights, &layout, Input::Rows);

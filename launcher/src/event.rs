@@ -26,6 +26,9 @@ pub enum Event {
         game: String,
         /// True if the folder was empty.
         new: bool,
+        /// Origin of the settings of a new run, if nobody tuned the game.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        settings: Option<String>,
         /// Address of the inference server.
         inference: String,
         /// Address of the replay store.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use checkpoints::{Lease, Repository};
 use config::{PolicyTarget, RunConfig};
-use network::{ModelFile, ModelName};
+use network::{ModelFile, ModelName, file::check_layout};
 use onnx::TowerWeights;
 use service::{connect::Connector, role::Work};
 use tokio::{
@@ -44,7 +44,7 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
         let folder = LearnerFolder::lock(&config.learner.folder)?;
         let repository = Repository::open(&config.checkpoints.store)?;
         let game = TrainingGame::new(&config.game, PROOF_POSITIONS, config.run.seed)?;
-        let shape = NetworkShape::new(&config.model, &game.layout)?;
+        let shape = game.network(&config.model)?;
         let Some(lease) = lease::acquire(&repository, &folder, &metrics, &shutdown)
             .await
             .context("cannot publish to the model store")?
@@ -107,6 +107,7 @@ async fn train(
         },
         root_value_share: config.learner.root_value_share,
         has_outcomes: shape.has_outcomes(),
+        has_territory: shape.has_territory(),
         ..Packer::new(game.layout.clone(), game.symmetries.clone(), config.run.seed)
     };
     let link = Connector::new(&config.security).link(&config.replay.address)?;
@@ -163,14 +164,7 @@ fn first_weights(config: &RunConfig, game: &TrainingGame) -> anyhow::Result<Opti
     let read = || -> anyhow::Result<TowerWeights> {
         let file = ModelFile::find(&name.parse::<ModelName>()?)?;
         let (weights, metadata) = onnx::tower_of(&file.bytes)?;
-        ensure!(
-            metadata.layout == game.layout,
-            "its rows are those of {} (options {}), this run trains {} (options {})",
-            metadata.layout.game,
-            metadata.layout.options,
-            game.layout.game,
-            game.layout.options
-        );
+        check_layout(&metadata.layout, &game.layout, "it")?;
         Ok(weights)
     };
     let weights = read().with_context(|| format!("`learner.start_from`: cannot begin with {name}"))?;

@@ -26,9 +26,8 @@ struct NotBuilt(PathBuf);
 
 /// Replaces this process by `minuet-bench` with `command`, if there is one, and the arguments. Returns only if that fails.
 pub fn run(command: Option<&str>, arguments: Arguments) -> anyhow::Result<()> {
-    let program = std::env::current_exe()
-        .context("cannot find the folder of this program")?
-        .with_file_name(BINARY);
+    let folder = service::process::programs().context("cannot find the folder of this program")?;
+    let program = folder.join(BINARY);
     let error = Command::new(&program)
         .args(command)
         .args(arguments.arguments)

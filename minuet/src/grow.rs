@@ -93,7 +93,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let counts = runtime.block_on(copy_games(from, folder.path()))?;
     if arguments.json {
         let result = json!({
-            "run": run,
+            "run": run.display().to_string(),
             "stored": counts.stored,
             "duplicates": counts.duplicates,
             "start_from": config.learner.start_from,

@@ -3,7 +3,6 @@
 use std::time::Instant;
 
 use anyhow::Context;
-use clap::builder::PossibleValuesParser;
 use games::registry;
 use serde_json::json;
 
@@ -11,8 +10,8 @@ use serde_json::json;
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  minuet perft --game paco-sako --depth 6")]
 pub struct Arguments {
-    /// Name of the game.
-    #[arg(long, default_value = "paco-sako", value_parser = PossibleValuesParser::new(registry::NAMES))]
+    /// Name of the game, with the size of its board if there are several (gomoku:15).
+    #[arg(long, default_value = "paco-sako", value_parser = registry::checked)]
     game: String,
     /// Position to count from, as text. Default: the game's usual start.
     #[arg(long, allow_hyphen_values = true)]

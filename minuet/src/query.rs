@@ -116,7 +116,7 @@ fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
         .open(name)
         .with_context(|| format!("the network {name} cannot be used"))?;
     let description = network.description();
-    let game = registry::find(&description.layout.game)?;
+    let game = registry::find(&description.layout.title())?;
     let place = &description.version;
     let mut searches = searches(game, network.source(0), Values::Network, place)?;
     // The rules of self-play, with which the network was trained.

@@ -5,6 +5,7 @@ use search::{Draws, GameKey, Purpose};
 
 use crate::{
     batch::{Batch, Outputs, RunError, Runner},
+    file::rules_of,
     softmax::softmax,
 };
 
@@ -33,7 +34,7 @@ fn rows(layout: &RowLayout, count: usize) -> Vec<Vec<i32>> {
 /// Returns the rows of positions of random play. `None` if no game of the registry has this layout.
 fn played_rows(layout: &RowLayout, count: usize) -> Option<Vec<u32>> {
     let game = registry::find(&layout.game).ok()?;
-    let rules = serde_json::Value::Object(Default::default());
+    let rules = rules_of(game.sizes, layout);
     let variant = game.variant(&rules, Some(layout.options)).ok()?;
     let key = GameKey {
         run_seed: SEED,
@@ -169,7 +170,8 @@ mod tests {
 
     use super::*;
 
-    const ACTIONS: usize = ConnectFour::ACTIONS as usize;
+    /// Number of columns of Connect Four, which are its actions.
+    const ACTIONS: usize = 7;
 
     /// A made-up model that picks legal logits itself, and is wrong in batches of one size, or about one place of what it picks.
     #[derive(Default)]

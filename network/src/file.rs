@@ -4,18 +4,17 @@ use std::{fs, io, path::Path, thread};
 
 use bytes::Bytes;
 use checkpoints::{LATEST, MODEL, Manifest, Repository, manifest::SCHEMA, version::sha256_hex};
-use games::{Game, RowLayout};
+use games::{Game, RowLayout, Sizes};
 use onnx::model::{PAIRS_KEY, entry_of, metadata_of};
 
 use crate::{
     name::ModelName,
-    shipped::{self, NotShipped},
+    shipped::{self, MANIFEST, NotShipped},
     sidecar::MAX_MODEL_BYTES,
 };
 
-/// Names of files in runs, stores and checkpoints.
+/// Names of files in runs and stores.
 const RUN_CONFIG: &str = "run.toml";
-const MANIFEST: &str = "manifest.json";
 const VERSIONS: &str = "versions";
 /// Largest manifest that is read, in bytes.
 const MAX_MANIFEST_BYTES: u64 = 1 << 20;
@@ -248,16 +247,53 @@ impl ModelFile {
 /// # Errors
 /// [`ModelError::Unsuitable`] if the network is for another game, or for rows that this build does not write.
 pub fn encoding_of<G: Game>(layout: &RowLayout, place: &str) -> Result<G::Encoding, ModelError> {
-    if layout.game != G::NAME {
-        let reason = format!("{place} plays {}, not {}", layout.game, G::NAME);
+    if layout.game != G::name() {
+        let reason = format!("{place} plays {}, not {}", layout.game, G::name());
         return Err(ModelError::Unsuitable(reason));
     }
     let fault = |reason: String| other_rows(place, &layout.game, &reason);
-    let encoding = G::encoding(layout.options).map_err(|error| fault(error.reason))?;
-    if G::layout(encoding) != *layout {
-        return Err(fault("its row layout is another".into()));
-    }
+    let rules =
+        serde_json::from_value(rules_of(G::SIZES, layout)).map_err(|error| fault(error.to_string()))?;
+    let encoding = G::encoding(&rules, layout.options).map_err(|error| fault(error.reason))?;
+    check_layout(layout, &G::layout(encoding), place)?;
     Ok(encoding)
+}
+
+/// Returns the rules that a layout implies, as a JSON object: the default rules, and the size of the board for a game with `sizes`.
+pub(crate) fn rules_of(sizes: Option<Sizes>, layout: &RowLayout) -> serde_json::Value {
+    match (sizes, layout.stack()) {
+        (Some(_), Ok(stack)) => serde_json::json!({ "size": stack.width }),
+        _ => serde_json::json!({}),
+    }
+}
+
+/// Checks that the rows of the network at `place` are those of the layout `wanted`.
+///
+/// # Errors
+/// [`ModelError::Unsuitable`] that names what the network plays and what was wanted: games with the sizes of their boards, or options.
+pub fn check_layout(found: &RowLayout, wanted: &RowLayout, place: &str) -> Result<(), ModelError> {
+    if found == wanted {
+        return Ok(());
+    }
+    let sides = |layout: &RowLayout| layout.stack().ok().map(|stack| (stack.height, stack.width));
+    let is_same_board = (&found.game, sides(found)) == (&wanted.game, sides(wanted));
+    if is_same_board && found.options == wanted.options {
+        return Err(other_rows(place, &found.game, "its row layout is another"));
+    }
+    if is_same_board {
+        return Err(ModelError::Unsuitable(format!(
+            "{place} takes rows of {} with options {}, not {}",
+            found.game, found.options, wanted.options
+        )));
+    }
+    let board = |layout, after| match sides(layout) {
+        Some((height, width)) => format!("{} on {height}×{width}{after}", layout.game),
+        None => layout.game.clone(),
+    };
+    let (found, wanted) = (board(found, " squares"), board(wanted, ""));
+    Err(ModelError::Unsuitable(format!(
+        "{place} plays {found}, not {wanted}"
+    )))
 }
 
 /// Returns the error for a network whose rows this build does not write.
@@ -303,4 +339,60 @@ fn read(path: &Path, most: u64) -> Result<Bytes, ModelError> {
     service::filesystem::read(path, most)
         .map(Bytes::from)
         .map_err(unreadable("read", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use games::{
+        Notation, RowForm,
+        connect_four::{ConnectFour, Encoding},
+        gomoku::Gomoku,
+        othello::Othello,
+    };
+
+    use super::*;
+
+    /// Returns a layout of `G` whose planes have these sides.
+    fn layout<G: Notation>(height: u32, width: u32) -> RowLayout {
+        let encoding = G::encoding(&G::Rules::default(), G::OPTIONS).unwrap();
+        let mut layout = G::layout(encoding);
+        if let RowForm::Planes(stack) = &mut layout.form {
+            (stack.height, stack.width) = (height, width);
+        }
+        layout
+    }
+
+    #[test]
+    fn a_network_for_another_board_is_refused_with_the_names_of_both() {
+        let refused = |layout: &RowLayout| encoding_of::<ConnectFour>(layout, "net").unwrap_err().to_string();
+        let other_game = layout::<Othello>(8, 8);
+        assert_eq!(refused(&other_game), "net plays othello, not connect-four");
+        let other_board = layout::<ConnectFour>(8, 8);
+        let said = "net plays connect-four on 8×8 squares, not connect-four on 6×7";
+        assert_eq!(refused(&other_board), said);
+        let large = check_layout(&layout::<Gomoku>(15, 15), &layout::<Gomoku>(8, 8), "net");
+        let said = "net plays gomoku on 15×15 squares, not gomoku on 8×8";
+        assert_eq!(large.unwrap_err().to_string(), said);
+        let other_rows = RowLayout {
+            mirrored_actions: true,
+            ..layout::<ConnectFour>(6, 7)
+        };
+        assert!(refused(&other_rows).ends_with("does not write: its row layout is another"));
+        let other_options = RowLayout {
+            options: 5,
+            ..other_board.clone()
+        };
+        let said = check_layout(&other_options, &other_board, "net")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(said, "net takes rows of connect-four with options 5, not 1");
+    }
+
+    #[test]
+    fn networks_of_each_representation_are_taken() {
+        for encoding in [Encoding::Padded, Encoding::Cells] {
+            let layout = ConnectFour::layout(encoding);
+            assert_eq!(encoding_of::<ConnectFour>(&layout, "net").unwrap(), encoding);
+        }
+    }
 }

@@ -16,6 +16,7 @@
 //! | `buckets` | the batch sizes that a model is padded to |
 //! | `model` | a model that is ready to run, and what is known about it |
 //! | [`shipped`] | networks that come with Minuet |
+//! | `trial` | tries models of other sources out, in a process of their own |
 //! | `sidecar` | descriptions of models that other programs made |
 //!
 //! The feature `local` (on by default) adds everything that needs ONNX Runtime. Without it the crate holds names, the
@@ -49,6 +50,8 @@ pub mod sidecar;
 pub mod softmax;
 #[cfg(feature = "local")]
 pub mod threads;
+#[cfg(feature = "local")]
+pub mod trial;
 
 #[cfg(feature = "local")]
 pub use client::LocalNetwork;

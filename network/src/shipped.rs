@@ -6,6 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use checkpoints::Manifest;
+use games::{RowLayout, erased::AnyGame};
+
+/// Name of the description in a checkpoint's folder.
+pub(crate) const MANIFEST: &str = "manifest.json";
+
 /// Folders of the networks, relative to the executable: for programs and test programs in a clone of the repository, and for
 /// a container image.
 const BESIDE_EXECUTABLE: [&str; 3] = ["../../networks", "../../../networks", "../networks"];
@@ -58,6 +64,19 @@ pub fn folder(game: &str, level: Level) -> Result<PathBuf, NotShipped> {
     folder_beside(&programs(), game, level)
 }
 
+/// Returns the folder of the network that comes with Minuet for a game with a board of this size. `None` if there is none.
+pub fn for_board(game: &AnyGame, level: Level) -> Option<PathBuf> {
+    let plays = |folder: &PathBuf| {
+        let manifest = std::fs::read(folder.join(MANIFEST)).ok()?;
+        let manifest: Manifest = serde_json::from_slice(&manifest).ok()?;
+        let layout: RowLayout = serde_json::from_value(manifest.draft.layout).ok()?;
+        Some(layout.title())
+    };
+    let folder = folder(game.name, level).ok()?;
+    let fits = game.sizes.is_none() || plays(&folder)? == game.title();
+    fits.then_some(folder)
+}
+
 fn folder_beside(programs: &Path, game: &str, level: Level) -> Result<PathBuf, NotShipped> {
     let (path, name) = match level {
         Level::Strong => (game.to_owned(), game.to_owned()),
@@ -75,10 +94,9 @@ fn folder_beside(programs: &Path, game: &str, level: Level) -> Result<PathBuf, N
     })
 }
 
-/// Returns the folder of this program; the working folder if the system does not name it.
+/// Returns the folder of Minuet's programs; the working folder if the system does not name it.
 pub(crate) fn programs() -> PathBuf {
-    let executable = std::env::current_exe().unwrap_or_default();
-    executable.parent().unwrap_or(Path::new(".")).into()
+    service::process::programs().unwrap_or_else(|_| ".".into())
 }
 
 /// Folders that were searched without a find.

@@ -3,7 +3,7 @@
 //! ```toml
 //! # models/leela.toml: served as `leela`
 //! file = "leela.onnx"      # next to this file; default: the same name with .onnx
-//! game = "chess"
+//! game = "chess"           # or with the size of the board, e.g. gomoku:15
 //! options = 0              # the game's representation options
 //! input = "input"          # default: the model's only input
 //! policy = "policy"        # default: policy_logits; [batch, …] with the game's number of actions for each position
@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Instead of `game` and `options`, `[layout]` may hold a whole row layout in the form of a checkpoint's manifest. The input
-//! is `[batch, planes, 8, 8]` (f32, expanded on the CPU) or `[batch, row]` (int32).
+//! is `[batch, planes, height, width]` (f32, expanded on the CPU) or `[batch, row]` (int32).
 
 use std::path::{Path, PathBuf};
 
@@ -135,10 +135,11 @@ pub fn parse(description: &Path, text: &str) -> Result<Sidecar, SidecarError> {
     let written: Written = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
     let layout = match (written.layout, written.game) {
         (Some(layout), None) => layout,
-        (None, Some(game)) => registry::find(&game)
-            .map_err(|error| wrong(error.to_string()))?
-            .layout(written.options)
-            .map_err(|error| wrong(error.to_string()))?,
+        (None, Some(game)) => {
+            let game = registry::find(&game).map_err(|error| wrong(error.to_string()))?;
+            let variant = game.variant(&game.rules(), Some(written.options));
+            variant.map_err(|error| wrong(error.to_string()))?.layout()
+        }
         _ => return Err(wrong("either `game` or `[layout]` must be there".into())),
     };
     layout.check().map_err(|error| wrong(error.to_string()))?;
@@ -226,7 +227,7 @@ mod tests {
         let named = b"game = \"chess\"\nfile = \"model.onnx\"\npolicy = \"policy\"\nvalue = \"value\"\n";
         use games::chess::Chess;
 
-        let layout = serde_json::to_value(Chess::encoding(0).map(Chess::layout).unwrap());
+        let layout = serde_json::to_value(Chess::layout(Default::default()));
         let written = format!("[layout]\n{}", toml::to_string(&layout.unwrap()).unwrap());
         test_support::fuzz(
             "sidecar",

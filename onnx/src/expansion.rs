@@ -4,12 +4,12 @@
 //! long). The result equals [`PlaneStack::expand`] exactly: constants are selected (Gather) and divided in the same way,
 //! and nothing is summed.
 
-use games::{PlaneStack, planes::SQUARES};
+use games::PlaneStack;
 
 use crate::graph::{Attribute, Graph, Value};
 use crate::proto::tensor_proto::DataType;
 
-/// Adds the expansion of `rows` (int32 `[batch, row_len]`). Returns f32 `[batch, planes, 8, 8]`.
+/// Adds the expansion of `rows` (int32 `[batch, row_len]`). Returns f32 `[batch, planes, height, width]`.
 pub fn expand(graph: &mut Graph, stack: &PlaneStack, rows: &Value) -> Value {
     let entries = i64::from(stack.entries);
     let flat = stack.tensor_len() as i64;
@@ -39,24 +39,25 @@ pub fn expand(graph: &mut Graph, stack: &PlaneStack, rows: &Value) -> Value {
         &[&base, &indices, &ones],
         &[("axis", Attribute::Int(1))],
     );
-    let to_board = graph.longs("expand.board", &[-1, i64::from(stack.planes), 8, 8]);
+    let [planes, height, width] = stack.shape().map(|side| side as i64);
+    let to_board = graph.longs("expand.board", &[-1, planes, height, width]);
     graph.node("Reshape", "expand.planes", &[&scattered, &to_board], &[])
 }
 
-/// Adds the initial tensor of a layout without constants, `[batch, planes·64]`.
+/// Adds the initial tensor of a layout without constants, `[batch, planes·squares]`.
 fn constant_base(graph: &mut Graph, stack: &PlaneStack, shape: &Value) -> Value {
-    let planes = stack.planes as usize;
-    let mut levels = vec![0.0; stack.tensor_len()];
+    let (squares, length) = (stack.squares(), stack.tensor_len());
+    let mut levels = vec![0.0; length];
     for &plane in &stack.ones {
-        let start = plane as usize * SQUARES;
-        if let Some(plane) = levels.get_mut(start..start + SQUARES) {
+        let start = plane as usize * squares;
+        if let Some(plane) = levels.get_mut(start..start + squares) {
             plane.fill(1.0);
         }
     }
-    let levels = graph.floats("expand.levels", &[1, planes * SQUARES], &levels);
+    let levels = graph.floats("expand.levels", &[1, length], &levels);
     let first = graph.longs("expand.first", &[0]);
     let batch = graph.node("Gather", "expand.batch", &[shape, &first], &[]);
-    let flat = graph.longs("expand.tensor", &[(planes * SQUARES) as i64]);
+    let flat = graph.longs("expand.tensor", &[length as i64]);
     let target = graph.node(
         "Concat",
         "expand.target",
@@ -66,8 +67,8 @@ fn constant_base(graph: &mut Graph, stack: &PlaneStack, shape: &Value) -> Value 
     graph.node("Expand", "expand.fill", &[&levels, &target], &[])
 }
 
-/// Adds the initial tensor of a layout with constants, `[batch, planes, 64]`: constant planes hold their value, planes of ones 1, all
-/// others 0.
+/// Adds the initial tensor of a layout with constants, `[batch, planes, squares]`: constant planes hold their value, planes of ones 1,
+/// all others 0.
 fn base_with_constants(graph: &mut Graph, stack: &PlaneStack, rows: &Value) -> Value {
     let planes = stack.planes as usize;
     let mut column = vec![0_i64; planes];
@@ -102,6 +103,7 @@ fn base_with_constants(graph: &mut Graph, stack: &PlaneStack, rows: &Value) -> V
     }
     let last = graph.longs("expand.last", &[2]);
     let level = graph.node("Unsqueeze", "expand.level", &[&level, &last], &[]);
-    let board = graph.floats("expand.squares", &[1, 1, SQUARES], &[1.0; SQUARES]);
+    let squares = stack.squares();
+    let board = graph.floats("expand.squares", &[1, 1, squares], &vec![1.0; squares]);
     graph.node("Mul", "expand.fill", &[&level, &board], &[])
 }

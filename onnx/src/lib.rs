@@ -8,7 +8,15 @@
 //! use onnx::{Input, Metadata, TowerShape, TowerWeights, build, metadata_of};
 //!
 //! // A game with two sparse planes, three entries per row and nine actions.
-//! let stack = PlaneStack { entries: 3, planes: 2, sparse: vec![0, 1], constants: vec![], ones: vec![] };
+//! let stack = PlaneStack {
+//!     height: 3,
+//!     width: 3,
+//!     entries: 3,
+//!     planes: 2,
+//!     sparse: vec![0, 1],
+//!     constants: vec![],
+//!     ones: vec![],
+//! };
 //! let layout = RowLayout {
 //!     game: "example".into(),
 //!     options: 0,

@@ -5,7 +5,7 @@
 //! | | name | type | shape |
 //! |---|---|---|---|
 //! | input ([`Input::Rows`]) | `indices` | int32 | `[batch, row_len]` |
-//! | input ([`Input::Planes`]) | `planes` | f32 | `[batch, planes, 8, 8]` |
+//! | input ([`Input::Planes`]) | `planes` | f32 | `[batch, planes, height, width]` |
 //! | output | `policy_logits` | f32 | `[batch, actions]` |
 //! | output | `value` | f32 | `[batch, 1]`, in [-1, 1], from the point of view of the player to act |
 //! | output, of networks with three outcomes | `wdl` | f32 | `[batch, 3]`: probabilities of a win, a draw and a loss; `value` is win - loss |
@@ -84,9 +84,8 @@ pub fn build(weights: &TowerWeights, metadata: &Metadata, input: Input) -> Resul
             expansion::expand(&mut graph, stack, &rows)
         }
         Input::Planes => {
-            let planes = Side::Fixed(stack.planes as usize);
-            let sides = [batch, planes, Side::Fixed(8), Side::Fixed(8)];
-            graph.input(PLANES, DataType::Float, &sides)
+            let [planes, height, width] = stack.shape().map(Side::Fixed);
+            graph.input(PLANES, DataType::Float, &[batch, planes, height, width])
         }
     };
     let heads = tower::tower(&mut graph, weights, &planes);

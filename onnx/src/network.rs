@@ -3,7 +3,7 @@
 //! The learner's forward pass, the writer and the reader of ONNX files, random weights and the reference evaluation walk the same
 //! list ([`TowerShape::trunk`], [`TowerShape::policy`], [`TowerShape::value`]).
 
-use games::{RowLayout, planes::SQUARES};
+use games::{PlaneStack, PolicyHead, RowLayout};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -38,6 +38,10 @@ pub struct TowerShape {
     /// True if the value head predicts the probabilities of a win, a draw and a loss. Written as `value_head`: `scalar` or `wdl`.
     #[serde(rename = "value_head", with = "value_head")]
     pub outcomes: bool,
+    /// True if the network also predicts the owner of each square at the end of the game and the score. Only training uses this head:
+    /// files of weights hold it, ONNX files do not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub territory: bool,
 }
 
 /// The two forms of policy head.
@@ -49,11 +53,31 @@ pub enum PolicyShape {
         /// Channels before the linear layer.
         channels: usize,
     },
-    /// Convolutions only, for actions numbered `plane·squares + square`.
+    /// Convolutions, for actions numbered `plane·squares + square`, and behind them actions that belong to the whole board, e.g. a
+    /// pass.
     Planes {
         /// Number of planes.
         planes: usize,
+        /// Number of actions that belong to the whole board. Their logits follow by a linear layer from the mean and the maximum over
+        /// the board of each channel before the planes.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        globals: usize,
     },
+}
+
+/// True for shapes without global actions, in which older versions wrote no number of them.
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+impl PolicyShape {
+    /// Returns the policy of convolutions for this many actions, at least one for each square.
+    fn planes(actions: usize, squares: usize) -> Self {
+        Self::Planes {
+            planes: actions / squares.max(1),
+            globals: actions % squares.max(1),
+        }
+    }
 }
 
 mod value_head {
@@ -170,29 +194,41 @@ pub enum Step {
     Keep,
     /// The kept board is added, and a ReLU follows. Has a name.
     Add(String),
+    /// The means of the kept board's channels over its squares, then the maxima, go through a linear layer, whose outputs are appended
+    /// to the list.
+    Append(TowerLayer),
 }
 
 impl TowerShape {
     /// Returns the sizes of a tower of `blocks` × `filters` with the heads that fit `layout`.
     pub fn new(layout: &RowLayout, blocks: usize, filters: usize) -> Self {
         let actions = layout.actions as usize;
+        let [planes, height, width] = layout.stack().map_or([0; 3], PlaneStack::shape);
         Self {
-            height: 8,
-            width: 8,
-            planes: layout.stack().map_or(0, |stack| stack.planes as usize),
+            height,
+            width,
+            planes,
             actions,
             blocks,
             filters,
             pooling: 0,
-            policy: match actions.is_multiple_of(SQUARES) {
-                true => PolicyShape::Planes {
-                    planes: actions / SQUARES,
-                },
-                false => PolicyShape::Dense { channels: 32 },
+            policy: match layout.policy_head {
+                PolicyHead::Planes => PolicyShape::planes(actions, height * width),
+                PolicyHead::Dense | PolicyHead::PerPart => PolicyShape::Dense { channels: 32 },
             },
             value_channels: 8,
             value_hidden: 64,
             outcomes: false,
+            territory: false,
+        }
+    }
+
+    /// Returns the tower of an ONNX file: without the head that only training uses.
+    #[must_use]
+    pub const fn served(self) -> Self {
+        Self {
+            territory: false,
+            ..self
         }
     }
 
@@ -248,11 +284,18 @@ impl TowerShape {
                     last("policy.linear", Kind::Linear, self.actions, flat),
                 ]
             }
-            PolicyShape::Planes { planes } => {
+            PolicyShape::Planes { planes, globals } => {
                 let first = first(Kind::Conv(3), self.filters).pooling(self.pooling, "policy.pooling".into());
-                let last = last("policy.planes", Kind::Conv(3), planes, first.kept());
-                let flat = planes * self.squares();
-                vec![Step::Layer(first), last, Step::Flatten("policy", flat)]
+                let channels = first.kept();
+                let last = last("policy.planes", Kind::Conv(3), planes, channels);
+                let flat = Step::Flatten("policy", planes * self.squares());
+                if globals == 0 {
+                    return vec![Step::Layer(first), last, flat];
+                }
+                let name = "policy.globals";
+                let linear = LayerShape::new(name, Kind::Linear, globals, 2 * channels);
+                let append = Step::Append(TowerLayer::new(name, linear));
+                vec![Step::Layer(first), Step::Keep, last, flat, append]
             }
         }
     }
@@ -273,15 +316,42 @@ impl TowerShape {
         ]
     }
 
-    /// Returns all layers in order.
+    /// Returns the steps from the tower's last board to one number for each square, and behind them the score. No steps without that
+    /// head.
+    pub fn territory(&self) -> Vec<Step> {
+        if !self.territory {
+            return Vec::new();
+        }
+        let [owners, score] = ["territory.owners", "territory.score"];
+        let of_square = LayerShape::new(owners, Kind::Conv(1), 1, self.filters);
+        let of_board = LayerShape::new(score, Kind::Linear, 1, 2 * self.filters);
+        vec![
+            Step::Keep,
+            Step::Layer(TowerLayer::new(owners, of_square)),
+            Step::Flatten("territory", self.squares()),
+            Step::Append(TowerLayer::new(score, of_board)),
+        ]
+    }
+
+    /// Returns all layers of an ONNX file in order.
     pub fn layers(&self) -> Vec<TowerLayer> {
         let steps = [self.trunk(), self.policy(), self.value()];
-        let layers = steps.into_iter().flatten().filter_map(|step| match step {
-            Step::Layer(layer) => Some(layer),
-            _ => None,
-        });
-        layers.collect()
+        layers(steps.into_iter().flatten())
     }
+
+    /// Returns the layers that only training uses.
+    pub fn training_layers(&self) -> Vec<TowerLayer> {
+        layers(self.territory())
+    }
+}
+
+/// Returns the layers among steps.
+fn layers(steps: impl IntoIterator<Item = Step>) -> Vec<TowerLayer> {
+    let layers = steps.into_iter().filter_map(|step| match step {
+        Step::Layer(layer) | Step::Append(layer) => Some(layer),
+        _ => None,
+    });
+    layers.collect()
 }
 
 /// Weights of a tower.
@@ -298,9 +368,11 @@ impl TowerWeights {
         let stack = layout.stack().map_err(OnnxError::new)?;
         let logits = match shape.policy {
             PolicyShape::Dense { .. } => shape.actions,
-            PolicyShape::Planes { planes } => planes * shape.squares(),
+            PolicyShape::Planes { planes, globals } => planes * shape.squares() + globals,
         };
         for (found, expected, what) in [
+            (shape.height, stack.height, "ranks"),
+            (shape.width, stack.width, "files"),
             (shape.planes, stack.planes, "input planes"),
             (logits, layout.actions, "logits"),
             (shape.actions, layout.actions, "actions"),

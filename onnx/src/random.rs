@@ -3,7 +3,6 @@
 use games::{
     Game as _, RowForm, RowLayout, Symmetry,
     generator::{Encoding, GeneratorGame, Problem, Rules},
-    planes::SQUARES,
 };
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -103,6 +102,7 @@ pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32
     let Ok(stack) = layout.stack() else {
         return clan_rows(layout, count, seed);
     };
+    let squares = stack.squares() as u32;
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut rows = Vec::with_capacity(count * stack.row_len());
     for _ in 0..count {
@@ -113,7 +113,7 @@ pub fn rows(layout: &RowLayout, count: usize, filled: f32, seed: u64) -> Vec<u32
                 .get(random.random_range(0..stack.sparse.len().max(1)))
                 .copied()
                 .unwrap_or_default();
-            let index = plane * SQUARES as u32 + random.random_range(0..SQUARES as u32);
+            let index = plane * squares + random.random_range(0..squares.max(1));
             let first = *first.get_or_insert(index);
             rows.push(if random.random::<f32>() < filled {
                 index

@@ -8,7 +8,7 @@ use crate::{
     network::{PolicyShape, TowerShape, TowerWeights},
     weights::Layer,
 };
-use games::planes::SQUARES;
+use games::PlaneStack;
 
 /// Reads the weights and the metadata of a tower that [`crate::build`] wrote, also one in half precision ([`crate::half`], or with a
 /// cast for each tensor, as the networks that come with Minuet).
@@ -35,7 +35,7 @@ pub fn tower_of(file: &[u8]) -> Result<(TowerWeights, Metadata), OnnxError> {
         }
     }
     let tensors = Tensors(tensors);
-    let shape = tensors.shape()?;
+    let shape = tensors.shape(metadata.layout.stack().map_err(OnnxError::new)?)?;
     let parts = shape.layers().into_iter().flat_map(|layer| layer.parts());
     let layers = parts.map(|part| {
         Ok(Layer {
@@ -66,8 +66,8 @@ impl Tensor {
 struct Tensors(HashMap<String, Tensor>);
 
 impl Tensors {
-    /// Returns the sizes of the tower with these tensors.
-    fn shape(&self) -> Result<TowerShape, OnnxError> {
+    /// Returns the sizes of the tower over `stack` with these tensors.
+    fn shape(&self, stack: &PlaneStack) -> Result<TowerShape, OnnxError> {
         let blocks = (0..)
             .take_while(|number| self.has(&format!("block{number}.second")))
             .count();
@@ -82,7 +82,12 @@ impl Tensors {
         let (policy, actions) = match self.has("policy.planes") {
             true => {
                 let [planes, _] = self.sizes("policy.planes")?;
-                (PolicyShape::Planes { planes }, planes * SQUARES)
+                let globals = match self.has("policy.globals") {
+                    true => self.sizes("policy.globals")?[0],
+                    false => 0,
+                };
+                let actions = planes.saturating_mul(stack.squares()).saturating_add(globals);
+                (PolicyShape::Planes { planes, globals }, actions)
             }
             false => {
                 let [channels, _] = self.sizes("policy.conv")?;
@@ -90,8 +95,8 @@ impl Tensors {
             }
         };
         Ok(TowerShape {
-            height: 8,
-            width: 8,
+            height: stack.height as usize,
+            width: stack.width as usize,
             planes,
             actions,
             blocks,
@@ -101,6 +106,7 @@ impl Tensors {
             value_channels: self.sizes("value.conv")?[0],
             value_hidden: self.sizes("value.hidden")?[0],
             outcomes: self.sizes("value.output")?[0] == 3,
+            territory: false,
         })
     }
 

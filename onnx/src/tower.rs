@@ -51,6 +51,14 @@ fn walk(graph: &mut Graph, weights: &TowerWeights, steps: &[Step], board: &Value
                 let sum = graph.node("Add", &format!("{name}.skip"), &[&now, &kept], &[]);
                 now = relu(graph, name, &sum);
             }
+            Step::Append(step) => {
+                let name = &step.shape.name;
+                let both = means_and_maxima(graph, name, &kept);
+                let both = flatten(graph, name, &both, step.shape.inputs);
+                let more = layer(graph, name, weights.layer(name), &both);
+                let axis = [("axis", Attribute::Int(1))];
+                now = graph.node("Concat", &format!("{name}.append"), &[&now, &more], &axis);
+            }
         }
     }
     now
@@ -64,10 +72,7 @@ fn apply(graph: &mut Graph, weights: &TowerWeights, step: &TowerLayer, values: &
         let name = format!("{name}.pooled");
         let seen = layer(graph, &name, weights.layer(&name), values);
         let seen = relu(graph, &name, &seen);
-        let means = graph.node("GlobalAveragePool", &format!("{name}.mean"), &[&seen], &[]);
-        let maxima = graph.node("GlobalMaxPool", &format!("{name}.max"), &[&seen], &[]);
-        let axis = [("axis", Attribute::Int(1))];
-        let both = graph.node("Concat", &format!("{name}.both"), &[&means, &maxima], &axis);
+        let both = means_and_maxima(graph, &name, &seen);
         let linear = format!("{name}.linear");
         let bias = layer(graph, &linear, weights.layer(&linear), &both);
         own = graph.node("Add", &format!("{name}.add"), &[&own, &bias], &[]);
@@ -76,6 +81,14 @@ fn apply(graph: &mut Graph, weights: &TowerWeights, step: &TowerLayer, values: &
         true => relu(graph, name, &own),
         false => own,
     }
+}
+
+/// Adds the nodes that pool a board: f32 `[batch, 2·channels, 1, 1]`, the means of its channels, then the maxima.
+fn means_and_maxima(graph: &mut Graph, name: &str, board: &Value) -> Value {
+    let means = graph.node("GlobalAveragePool", &format!("{name}.mean"), &[board], &[]);
+    let maxima = graph.node("GlobalMaxPool", &format!("{name}.max"), &[board], &[]);
+    let axis = [("axis", Attribute::Int(1))];
+    graph.node("Concat", &format!("{name}.both"), &[&means, &maxima], &axis)
 }
 
 /// Adds the node of a layer and its weights, under this name.

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use games::{
-    ConstantPlane, Game as _, PlaneStack, RowForm, RowLayout,
+    ConstantPlane, Game as _, PlaneStack, PolicyHead, RowForm, RowLayout,
     generator::{Encoding, GeneratorGame},
 };
 use onnx::{
@@ -25,12 +25,17 @@ fn constant(plane: u32, divisor: u32, max: u32) -> ConstantPlane {
     }
 }
 
-/// Returns a layout with constant planes and planes of ones between the sparse ones.
+/// Squares of a plane of [`mixed`].
+const SQUARES: u32 = 35;
+
+/// Returns a layout with constant planes and planes of ones between the sparse ones. The policy has planes if the actions suffice.
 fn mixed(actions: u32) -> RowLayout {
     RowLayout {
         game: "mixed".into(),
         options: 3,
         form: RowForm::Planes(PlaneStack {
+            height: 5,
+            width: 7,
             entries: 6,
             planes: 7,
             sparse: vec![0, 2, 5],
@@ -39,7 +44,10 @@ fn mixed(actions: u32) -> RowLayout {
         }),
         actions,
         mirrored_actions: false,
-        policy_head: games::PolicyHead::Dense,
+        policy_head: match actions {
+            ..SQUARES => PolicyHead::Dense,
+            _ => PolicyHead::Planes,
+        },
     }
 }
 
@@ -52,7 +60,12 @@ fn metadata(actions: u32) -> Metadata {
 
 #[test]
 fn weights_are_read_back_as_they_were_written() {
-    for (actions, pooling, outcomes) in [(9, 0, false), (128, 3, true), (9, 2, true)] {
+    for (actions, pooling, outcomes) in [
+        (9, 0, false),
+        (2 * SQUARES, 3, true),
+        (SQUARES + 2, 0, true),
+        (9, 2, true),
+    ] {
         let metadata = metadata(actions);
         let shape = TowerShape {
             pooling,
@@ -101,14 +114,15 @@ fn files_that_hold_no_tower_are_refused() {
 
     let layout = GeneratorGame::layout(Encoding::Plain);
     let fish_eye = random::model(&Metadata { layout, step: 0 }, 1, 4, 1).unwrap();
-    refused(&fish_eye, "no floats `input.weight`");
+    refused(&fish_eye, "the rows of generator are not planes");
 }
 
 #[test]
 fn nodes_come_in_order_and_names_are_unique() {
     for (actions, pooling, outcomes, input) in [
         (9, 0, false, Input::Rows),
-        (128, 3, true, Input::Rows),
+        (2 * SQUARES, 3, true, Input::Rows),
+        (SQUARES + 2, 3, true, Input::Rows),
         (9, 2, true, Input::Planes),
     ] {
         let metadata = metadata(actions);
@@ -207,21 +221,43 @@ fn build_refuses_weights_that_do_not_fit() {
     let error = refused(&|weights| weights.layer_mut("input").unwrap().weights[3] = f32::NAN);
     assert_eq!(error, OnnxError::NotFinite("input".into()));
     type Change = fn(&mut TowerWeights);
-    let changes: [(Change, &str); 4] = [
+    let changes: [(Change, &str); 5] = [
         (
             |weights| weights.layer_mut("value.hidden").unwrap().bias.truncate(63),
             "value.hidden: 63 biases, 64 expected",
         ),
         (|weights| weights.shape.actions = 8, "8 logits"),
         (
-            |weights| weights.shape.policy = PolicyShape::Planes { planes: 2 },
-            "128 logits",
+            |weights| {
+                let (planes, globals) = (2, 1);
+                weights.shape.policy = PolicyShape::Planes { planes, globals };
+            },
+            "71 logits",
         ),
+        (|weights| weights.shape.width = 8, "8 files, the layout needs 7"),
         (|weights| drop(weights.layers.pop()), "layers, "),
     ];
     for (change, words) in changes {
         let error = refused(&change).to_string();
         assert!(error.contains(words), "{error}");
+    }
+}
+
+/// Shapes are stored with checkpoints, and older versions wrote no number of global actions.
+#[test]
+fn the_policy_of_a_shape_follows_the_layout_and_is_read_as_older_versions_wrote_it() {
+    for (actions, planes, globals, written) in [
+        (SQUARES, 1, 0, r#"{"planes":{"planes":1}}"#),
+        (2 * SQUARES + 3, 2, 3, r#"{"planes":{"planes":2,"globals":3}}"#),
+    ] {
+        let shape = TowerShape::new(&mixed(actions), 1, 8);
+        assert_eq!((shape.height, shape.width), (5, 7));
+        assert_eq!(shape.policy, PolicyShape::Planes { planes, globals });
+        assert_eq!(serde_json::to_string(&shape.policy).unwrap(), written);
+        assert_eq!(
+            serde_json::from_str::<PolicyShape>(written).unwrap(),
+            shape.policy
+        );
     }
 }
 

@@ -10,7 +10,7 @@ use test_support::fuzz;
 
 #[test]
 fn fuzz_onnx_files() {
-    let layout = ConnectFour::encoding(0).map(ConnectFour::layout).unwrap();
+    let layout = ConnectFour::layout(Default::default());
     let file = random::model(&Metadata { layout, step: 7 }, 1, 2, 1).unwrap();
     fuzz("ONNX metadata", &[&file], |bytes| metadata_of(bytes).is_ok());
     fuzz("ONNX in one file", &[&file], |bytes| {

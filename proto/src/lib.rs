@@ -10,7 +10,7 @@
 //! | [`columns`] | views of ragged columns: rows and sparse policies of many positions |
 //! | [`decisions`] | results of searches in games and batches |
 //! | [`ids`] | ids of games as text |
-//! | [`endings`] | endings of games that no rule gives |
+//! | [`endings`], [`IMPORTED`] | endings of games that no rule gives; the origin of games that others played |
 //! | [`priors`] | packing of priors in [`v1::EvaluateReply::priors`] |
 //! | [`bounded`] | a codec that limits the memory of a decoded message |
 
@@ -60,6 +60,9 @@ pub const EVALUATION_DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR")
 /// File descriptor set of the services of a replay store, serialised, for gRPC server reflection.
 pub const REPLAY_DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/replay.bin"));
 
+/// Text in [`v1::Game::provenance`] of a game that others played, read from a file: its policy is the action that was played.
+pub const IMPORTED: &str = "imported";
+
 /// Names in [`v1::Game::ending`] of endings that no game's rules define.
 pub mod endings {
     use crate::v1::{Game, GameResult};
@@ -68,6 +71,9 @@ pub mod endings {
     pub const MAX_ACTIONS: &str = "max-actions";
     /// The player to act has no legal action, and the rules give no outcome.
     pub const NO_ACTION: &str = "no-action";
+    /// The players or an arbiter decided the game before its rules did: resignation, time, agreement on a draw. Only a game that is
+    /// [`IMPORTED`](crate::IMPORTED) ends so; its result is the one that its file gives.
+    pub const ADJUDICATED: &str = "adjudicated";
 
     impl Game {
         /// True if a game of two players has no result, because it reached the limit of actions. Such a game is recorded as a draw. (A

@@ -17,6 +17,7 @@ import minuet
 from minuet.torch import Expansion
 
 GAME = minuet.Game("connect-four")
+SQUARES = GAME.height * GAME.width
 MIRROR = GAME.turn_entries(1).astype(np.int64)
 
 
@@ -27,9 +28,9 @@ class Network(nn.Module):
         super().__init__()
         self.input = nn.Conv2d(GAME.planes, channels, 3, padding=1)
         self.blocks = nn.ModuleList(nn.Conv2d(channels, channels, 3, padding=1) for _ in range(4))
-        self.policy = nn.Sequential(nn.Conv2d(channels, 8, 1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 64, GAME.actions))
+        self.policy = nn.Sequential(nn.Conv2d(channels, 8, 1), nn.ReLU(), nn.Flatten(), nn.Linear(8 * SQUARES, GAME.actions))
         self.value = nn.Sequential(
-            nn.Conv2d(channels, 4, 1), nn.ReLU(), nn.Flatten(), nn.Linear(4 * 64, 64), nn.ReLU(), nn.Linear(64, 1), nn.Tanh()
+            nn.Conv2d(channels, 4, 1), nn.ReLU(), nn.Flatten(), nn.Linear(4 * SQUARES, 64), nn.ReLU(), nn.Linear(64, 1), nn.Tanh()
         )
 
     def forward(self, planes):

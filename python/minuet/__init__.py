@@ -5,6 +5,7 @@
 | `minuet` | games, states, batches, searches, the evaluator, the replay store |
 | `minuet.environments` | PettingZoo and Gymnasium environments |
 | `minuet.openspiel` | games for OpenSpiel |
+| `minuet.own` | a game of your own as a Python class |
 | `minuet.torch` | rows to planes, networks, data sets, publishing, with PyTorch |
 
 Conventions: n is the number of states, k that of a state's legal actions. An *action* is an absolute id. A *policy entry* is the

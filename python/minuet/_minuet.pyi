@@ -53,6 +53,10 @@ class Game:
     @property
     def max_row_length(self) -> int: ...
     @property
+    def height(self) -> int | None: ...
+    @property
+    def width(self) -> int | None: ...
+    @property
     def planes(self) -> int | None: ...
     def start(self, position: Any = None, **fields: Any) -> State: ...
     def problem(
@@ -124,6 +128,16 @@ class Batch:
     def to_move(self) -> NDArray[np.uint8]: ...
     def values(self) -> NDArray[np.float32]: ...
     def priors(self, logits: NDArray[np.float32]) -> NDArray[np.float32]: ...
+
+def add_own_game(description: str, rules: Any) -> None:
+    """Give this process a game of one's own. `minuet.own.add` does this for a class."""
+
+def run_command(interpreter: Sequence[str], arguments: Sequence[str]) -> int:
+    """Run a command of `minuet` in this process and return its exit code. `python -m minuet` does this.
+
+    The first argument is the name of the program. `interpreter` is the command line that starts another interpreter with the same rules.
+    Ends the process if the arguments cannot be read.
+    """
 
 @final
 class Search:

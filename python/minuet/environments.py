@@ -1,7 +1,7 @@
 """PettingZoo and Gymnasium environments of every game.
 
 Actions are policy entries, and observations are from the view of the player to act, so that one network plays both sides. An
-observation is a dictionary: `observation` has the planes, float32 [planes, 8, 8], or the row padded with zeros, int64
+observation is a dictionary: `observation` has the planes, float32 [planes, height, width], or the row padded with zeros, int64
 [max_row_length], in games whose rows are not planes; `action_mask` is int8 [actions], 1 for legal entries.
 """
 
@@ -25,7 +25,7 @@ def _observation_space(game: Game) -> spaces.Dict:
     if game.planes is None:
         row = spaces.Box(0, np.iinfo(np.uint32).max, (game.max_row_length,), np.int64)
         return spaces.Dict({"observation": row, "action_mask": mask})
-    planes = spaces.Box(0.0, 1.0, (game.planes, 8, 8), np.float32)
+    planes = spaces.Box(0.0, 1.0, (game.planes, game.height or 0, game.width or 0), np.float32)
     return spaces.Dict({"observation": planes, "action_mask": mask})
 
 

@@ -1,7 +1,7 @@
 """Games for OpenSpiel. After `import minuet.openspiel`, `pyspiel.load_game("minuet_paco_sako")` loads Paco Ŝako, and so on for every
 game of `minuet.games()`, with the rules of self-play.
 
-Actions are action ids. The observation is that of the player to act, for both players: the planes, float32 [planes, 8, 8], or the row
+Actions are action ids. The observation is that of the player to act, for both players: the planes, float32 [planes, height, width], or the row
 padded with zeros, float32 [max_row_length], in games whose rows are not planes.
 """
 
@@ -108,7 +108,7 @@ class Observer:
     """Observations as OpenSpiel asks for them: `tensor` is flat, `dict` has it in its shape."""
 
     def __init__(self, game: Game) -> None:
-        shape = (game.max_row_length,) if game.planes is None else (game.planes, 8, 8)
+        shape = (game.max_row_length,) if game.planes is None else (game.planes, game.height or 0, game.width or 0)
         self.tensor = np.zeros(int(np.prod(shape)), np.float32)
         self.dict = {"observation": self.tensor.reshape(shape)}
 

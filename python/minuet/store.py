@@ -135,6 +135,10 @@ class GameRecord(Searched):
     result: str
     #: Final value for the first player.
     score: float
+    #: Owner of each square at the end: 1 the first player, -1 the second, 0 nobody: int8 [squares]; empty where nobody owns squares.
+    territory: NDArray[np.int8]
+    #: Points of the first player less those of the second; 0 without a territory.
+    territory_score: float
     #: Value of a result that comes one action later, relative to the result; 1 in games for two.
     discount: float
     ending: str
@@ -163,6 +167,12 @@ class SampleBatch(Searched):
     results: NDArray[np.float32]
     #: Places in the batch of positions whose game has no result, because it reached the limit of actions: uint32.
     undecided: NDArray[np.uint32]
+    #: Places in the batch of the t positions whose games have a territory: uint32 [t].
+    territory_positions: NDArray[np.uint32]
+    #: Owner of each square at the end of their games: 1 the player to act, -1 the other, 0 nobody: int8 [t, squares].
+    territories: NDArray[np.int8]
+    #: Points of the player to act less those of the other at the end: float32 [t].
+    territory_scores: NDArray[np.float32]
     #: Number of each position's game in the store: uint64 [n].
     games: NDArray[np.uint64]
     #: Number of each position in its game: uint32 [n].

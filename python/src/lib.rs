@@ -5,11 +5,15 @@
 //! | [`rules`] | games, states and batches of states, for every game of the registry |
 //! | [`searching`] | searches, with any Python callable as evaluator |
 //! | [`client`] | the inference server and the replay store over gRPC |
+//! | [`own`] | a game of the user's own, with rules in Python |
+//! | [`command`] | the command line in this interpreter |
 //! | [`publishing`] | checkpoints: fetching and publishing |
 //! | [`error`] | the exceptions |
 
 mod client;
+mod command;
 mod error;
+mod own;
 mod publishing;
 mod rules;
 mod searching;
@@ -25,6 +29,8 @@ fn _minuet(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<rules::State>()?;
     module.add_class::<rules::Batch>()?;
     module.add_function(wrap_pyfunction!(rules::game_names, module)?)?;
+    module.add_function(wrap_pyfunction!(own::add_own_game, module)?)?;
+    module.add_function(wrap_pyfunction!(command::run_command, module)?)?;
     module.add_class::<searching::Search>()?;
     module.add_function(wrap_pyfunction!(searching::run_searches, module)?)?;
     module.add_class::<client::EvaluatorClient>()?;

@@ -144,7 +144,7 @@ class Plain(unittest.TestCase):
             (b'"entries":42', b'"entries":41', "update minuet"),
             (b'"planes":', b'"boards":', "update minuet"),
             (b'"connect-four"', b'"connect-five"', "does not know"),
-            (b'"options":0', b'"options":7', "does not write"),
+            (b'"options":1', b'"options":7', "does not write"),
         ):
             proxy = Changing(self.run_.inference, old, new)
             self.addCleanup(proxy.close)

@@ -195,6 +195,10 @@ class Learning(unittest.TestCase):
             np.testing.assert_array_equal(priors[number], record.priors(7)[ply])
             np.testing.assert_array_equal(values[number], record.action_values(7)[ply])
             self.assertEqual(batch.decisions.evaluations[number], record.decisions.evaluations[ply])
+        # Nobody owns squares in this game.
+        self.assertEqual((batch.territories.shape, batch.territories.dtype), ((0, 0), np.int8))
+        self.assertEqual((len(batch.territory_positions), len(batch.territory_scores)), (0, 0))
+        self.assertEqual((record.territory.size, record.territory_score), (0, 0.0))
         (plain,) = self.store.sample(300, 1, **options)
         self.assertIsNone(plain.decisions)
         with self.assertRaisesRegex(minuet.EvaluationError, "decisions=True"):

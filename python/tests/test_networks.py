@@ -17,6 +17,7 @@ from minuet.torch.publishing import positions
 
 SHAPES = {
     "connect-four": {"policy": {"dense": {"channels": 8}}, "value_head": "scalar"},
+    "go": {"policy": {"planes": {"planes": 1, "globals": 1}}, "value_head": "wdl", "global_pooling": 4},
     "othello": {"policy": {"dense": {"channels": 8}}, "value_head": "wdl"},
     "chess": {"policy": {"planes": {"planes": 73}}, "value_head": "scalar", "global_pooling": 4},
     "paco-sako": {"policy": {"dense": {"channels": 8}}, "value_head": "wdl", "global_pooling": 4},
@@ -26,8 +27,8 @@ SHAPES = {
 def tower(name, **more):
     game = minuet.Game(name)
     shape = {
-        "height": 8,
-        "width": 8,
+        "height": game.height,
+        "width": game.width,
         "global_pooling": 0,
         "planes": game.planes,
         "actions": game.actions,
@@ -81,7 +82,8 @@ class Networks(unittest.TestCase):
             np.testing.assert_allclose(logits, by_torch[0].numpy(), atol=2e-4)
             np.testing.assert_allclose(values, by_torch[1].numpy(), atol=1e-4)
             in_folder = minuet.load_network(self.folder / name / "versions" / version)
-            self.assertTrue(torch.equal(in_folder(torch.zeros(1, game.planes, 8, 8))[0], loaded(torch.zeros(1, game.planes, 8, 8))[0]))
+            empty = torch.zeros(1, game.planes, game.height, game.width)
+            self.assertTrue(torch.equal(in_folder(empty)[0], loaded(empty)[0]))
 
     def test_networks_that_cannot_be_published_are_refused_and_nothing_is_visible(self):
         game, network = tower("connect-four")

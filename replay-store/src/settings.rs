@@ -39,7 +39,7 @@ pub const MAX_LISTED: u32 = 1000;
 pub struct Settings {
     /// The store's folder.
     pub folder: PathBuf,
-    /// Name of the game that the store holds.
+    /// Name of the game that the store holds, with the size of the board if there are several (`gomoku:15`).
     pub game: String,
     /// Representation options of the rows.
     pub options: u32,
@@ -64,7 +64,7 @@ impl Settings {
     pub fn from_config(config: &RunConfig) -> Self {
         Self {
             folder: config.replay.folder.clone(),
-            game: config.game.name.clone(),
+            game: config.game.title(),
             options: config.game.options,
             window_positions: config.replay.window_positions,
             held_out: HeldOut::new(config.replay.held_out),

@@ -9,18 +9,20 @@ use crate::common::{Served, append, is_stored, settings, stats, synthetic};
 use proto::v1::{Purpose, SampleRequest};
 use tokio_stream::StreamExt as _;
 
-/// Number of leading values of a row that are indices into planes.
-const INDICES: usize = 33;
-
-/// Returns a game whose rows all identify it, so that a batch that mixes games is detected.
+/// Returns a game with one visited action in each position, whose visits name the game and the position.
 fn marked(number: u64) -> proto::v1::Game {
     let positions = 10 + number as usize % 30;
     let mut game = synthetic::game(number, positions);
-    for (ply, row) in (0u64..).zip(game.rows.chunks_mut(38)) {
-        // Every index into the planes is below 1600.
-        row[..INDICES].fill(((number * 7919 + ply) % 1600) as u32);
-    }
+    let marked = (0..).zip(game.policy_columns().unwrap());
+    (game.visit_actions, game.visits) = marked
+        .map(|(ply, (actions, _))| (actions[0], mark(number, ply)))
+        .unzip();
+    game.visit_counts.fill(1);
     game
+}
+
+fn mark(number: u64, ply: u32) -> u32 {
+    100 * (number as u32 + 1) + ply
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,16 +35,17 @@ async fn eight_appenders_and_four_samplers_get_consistent_results() {
     settings.cache_bytes = 200_000;
     let served = Served::start(settings).await;
     let is_over = Arc::new(AtomicBool::new(false));
+    let all: Arc<Vec<_>> = Arc::new((0..APPENDERS * GAMES).map(marked).collect());
 
     let appenders: Vec<_> = (0..APPENDERS)
         .map(|appender| {
             let mut client = served.client();
+            let all = Arc::clone(&all);
             tokio::spawn(async move {
                 let mut stored = 0;
                 for part in 0..5 {
-                    let mut games: Vec<_> = (0..GAMES / 5)
-                        .map(|at| marked(appender * GAMES + part * (GAMES / 5) + at))
-                        .collect();
+                    let first = (appender * GAMES + part * (GAMES / 5)) as usize;
+                    let mut games = all[first..first + GAMES as usize / 5].to_vec();
                     // The newest games are sent twice.
                     games.extend_from_within(games.len() - 5..);
                     let acks = append(&mut client, games).await;
@@ -56,7 +59,7 @@ async fn eight_appenders_and_four_samplers_get_consistent_results() {
     let samplers: Vec<_> = (0..4)
         .map(|seed| {
             let mut client = served.client();
-            let is_over = Arc::clone(&is_over);
+            let (is_over, games) = (Arc::clone(&is_over), Arc::clone(&all));
             tokio::spawn(async move {
                 let mut batches = 0;
                 let mut first_batch = 0;
@@ -75,13 +78,15 @@ async fn eight_appenders_and_four_samplers_get_consistent_results() {
                     while let Some(batch) = stream.next().await {
                         let batch = batch.unwrap();
                         assert_eq!(batch.positions, 100);
-                        assert_eq!(batch.rows.len(), 3800);
-                        for (row, ply) in batch.rows.chunks(38).zip(&batch.plies) {
-                            assert!(
-                                row[..INDICES].iter().all(|value| value == &row[0]),
-                                "half a row of another game"
-                            );
-                            assert!(*ply < 40);
+                        assert_eq!((batch.rows.len(), batch.visits.len()), (3800, 100));
+                        for ((row, &ply), &visits) in
+                            batch.rows.chunks(38).zip(&batch.plies).zip(&batch.visits)
+                        {
+                            let number = u64::from(visits / 100 - 1);
+                            assert_eq!(visits, mark(number, ply));
+                            let game = &games[number as usize];
+                            let at = ply as usize * 38;
+                            assert_eq!(row, &game.rows[at..at + 38], "a row of another position");
                         }
                         assert!(batch.window_positions <= 5_040);
                         batches += 1;

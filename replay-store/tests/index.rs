@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use games::connect_four::ConnectFour;
 use proto::v1::{Game, GameFilter, GameSort};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -14,23 +15,33 @@ use replay_store::{
     store::{Exported, GetError, Listing, Store},
 };
 
-use crate::common::{
-    copy_folder, damage_first_game, id, logs, open, put_all_blocking as put, settings, synthetic,
-};
+use crate::common::{copy_folder, damage_first_game, id, logs, open, put_all_blocking as put, synthetic};
 
 const SORTS: [GameSort; 3] = [GameSort::Time, GameSort::Length, GameSort::Surprise];
 
+/// Returns the settings of a store of Connect Four, whose games end in three ways.
+fn settings(folder: &Path, window_positions: u64) -> Settings {
+    Settings {
+        game: "connect-four".into(),
+        ..crate::common::settings(folder, window_positions)
+    }
+}
+
 /// Returns game `number`. Its ending, actor, model and surprises differ from those of other games, and some games have equal sort keys.
 fn game(number: u64) -> Game {
-    let positions = 5 + (number * 7 % 23) as usize;
-    let mut game = synthetic::game(number, positions);
+    // Every third game is cut off, if it is not over by then.
+    let most = if number.is_multiple_of(3) {
+        5 + (number * 7 % 23) as usize
+    } else {
+        42
+    };
+    let mut game = synthetic::random::<ConnectFour>(&Default::default(), 1, "", number, most);
     game.finished_at_ms = 1_790_000_000_000 + number * 37 % 101;
-    game.ending = ["paco", "repetition", "no-progress"][number as usize % 3].into();
     game.actor = format!("actor-{}", number % 4);
     game.model_versions[1] = format!("model-{}", number % 5);
     if !number.is_multiple_of(3) {
         let surprise = (number * 13 % 17) as f32 / 16.0;
-        game.policy_surprises = vec![surprise; positions];
+        game.policy_surprises = vec![surprise; game.actions.len()];
     }
     game
 }
@@ -157,11 +168,11 @@ fn filters_narrow_every_order() {
     let filter = GameFilter::default;
     let filters = [
         GameFilter {
-            endings: vec!["paco".into()],
+            endings: vec!["first-won".into()],
             ..filter()
         },
         GameFilter {
-            endings: vec!["paco".into(), "repetition".into()],
+            endings: vec!["first-won".into(), "max-actions".into()],
             ..filter()
         },
         GameFilter {
@@ -174,7 +185,7 @@ fn filters_narrow_every_order() {
         },
         GameFilter {
             model_versions: vec!["model-3".into()],
-            endings: vec!["paco".into()],
+            endings: vec!["first-won".into()],
             ..filter()
         },
         GameFilter {

@@ -20,7 +20,7 @@ use tokio_stream::wrappers::ReceiverStream;
 const ROUNDS: u64 = 20;
 const STREAMS: u64 = 4;
 
-fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -28,7 +28,7 @@ fn free_address() -> SocketAddr {
 }
 
 /// A process of the real program. It is killed when the value is dropped.
-struct Process(Child);
+pub struct Process(pub Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -37,7 +37,7 @@ impl Drop for Process {
     }
 }
 
-fn command(folder: &Path, address: SocketAddr) -> Command {
+pub fn command(folder: &Path, address: SocketAddr) -> Command {
     command_with(folder, address, &[])
 }
 
@@ -58,7 +58,7 @@ fn command_with(folder: &Path, address: SocketAddr, more: &[&str]) -> Command {
     command
 }
 
-async fn ready(client: &mut Client, process: &mut Process) {
+pub async fn ready(client: &mut Client, process: &mut Process) {
     while client.stats(StatsRequest::default()).await.is_err() {
         assert_eq!(process.0.try_wait().unwrap(), None, "the store ended by itself");
         tokio::time::sleep(Duration::from_millis(5)).await;

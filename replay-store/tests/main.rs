@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod archives;
+mod attack;
 mod common;
 mod contention;
 mod damage;
@@ -18,5 +19,6 @@ mod scale;
 #[path = "../../checkpoints/tests/common/server.rs"]
 mod server;
 mod size;
+mod territory;
 mod versions;
 mod wire;

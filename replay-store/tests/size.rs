@@ -1,11 +1,11 @@
 //! Measures the disk space of a position of Paco Ŝako: random games by the real rules, with a hundred visits spread over the legal
 //! actions, in a window that has been replaced completely.
 
-use crate::common::{open, settings};
-use games::{Action, Game as _, Outcome, Player, Symmetry, paco_sako::PacoSako};
+use crate::common::{open, settings, synthetic};
+use games::{Action, Game as _, Symmetry, paco_sako::PacoSako};
 use proto::{
     decisions::{DecisionEntry, Recorder},
-    v1::{DecisionKind, Game, GameResult},
+    v1::{DecisionKind, Game},
 };
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha8Rng;
@@ -17,9 +17,9 @@ const LIMIT: f64 = 120.0;
 /// Returns a random game under the rules of self-play, with the input rows of the network.
 fn random_game(number: u64) -> Game {
     let mut random = ChaCha8Rng::seed_from_u64(number);
-    let encoding = PacoSako::encoding(1).unwrap();
+    let encoding = PacoSako::encoding(&Default::default(), 1).unwrap();
     let mut state = PacoSako::start(&Default::default(), None).unwrap();
-    let mut game = crate::common::synthetic::game(number, 1);
+    let mut game = synthetic::game(number, 1);
     game.actions.clear();
     game.rows.clear();
     game.visit_counts.clear();
@@ -74,12 +74,7 @@ fn random_game(number: u64) -> Game {
     }
     game.movers = movers.into();
     game.decisions = Some(recorder.finish());
-    let (result, score) = match state.outcome() {
-        Some(Outcome::Won(Player::First)) => (GameResult::FirstWon, 1.0),
-        Some(Outcome::Won(Player::Second)) => (GameResult::SecondWon, -1.0),
-        _ => (GameResult::Draw, 0.0),
-    };
-    (game.result, game.score) = (result.into(), score);
+    synthetic::finish(&mut game, &state);
     game
 }
 

@@ -12,16 +12,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from peer_trainer.settings import COLUMNS, ROWS, Settings, Tree
+from peer_trainer.settings import Game, Settings, Tree
 
 #: Added to variances before the division.
 EPSILON = 1e-5
 
 
-def first_parameters(settings: Settings, key: jax.Array) -> tuple[Tree, Tree]:
+def first_parameters(game: Game, settings: Settings, key: jax.Array) -> tuple[Tree, Tree]:
     """Return random parameters, and the first running statistics: mean and variance of each convolution's output."""
-    filters, squares = settings.filters, ROWS * COLUMNS
-    shapes = [(3, 3, 2, filters), *[(3, 3, filters, filters)] * (2 * settings.blocks), (1, 1, filters, 3)]
+    filters, squares = settings.filters, game.rows * game.columns
+    shapes = [(3, 3, game.planes, filters), *[(3, 3, filters, filters)] * (2 * settings.blocks), (1, 1, filters, 3)]
     *keys, hidden_key = jax.random.split(key, len(shapes) + 1)
 
     def scaled(key: jax.Array, shape: tuple[int, ...]) -> jax.Array:
@@ -32,7 +32,7 @@ def first_parameters(settings: Settings, key: jax.Array) -> tuple[Tree, Tree]:
         "kernels": [scaled(key, shape) for key, shape in zip(keys, shapes)],
         "scales": [jnp.ones(width) for width in widths],
         "shifts": [jnp.zeros(width) for width in widths],
-        "policy": (jnp.zeros((2 * squares, COLUMNS)), jnp.zeros(COLUMNS)),
+        "policy": (jnp.zeros((2 * squares, game.actions)), jnp.zeros(game.actions)),
         "hidden": (scaled(hidden_key, (squares, filters)), jnp.zeros(filters)),
         "value": (jnp.zeros((filters, 1)), jnp.zeros(1)),
     }

@@ -11,10 +11,15 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from peer_trainer.settings import COLUMNS, GAME, ROOT, ROWS, Tree
+from peer_trainer.settings import CONNECT_FOUR, ROOT, Tree
 
 #: Names of the inputs and outputs, those of Minuet's own models.
 INPUT, POLICY, VALUE = "indices", "policy_logits", "value"
+#: Minuet's name of the game.
+GAME = "connect-four"
+ROWS, COLUMNS = CONNECT_FOUR.rows, CONNECT_FOUR.columns
+#: Layout of the rows: that of the network that comes with Minuet.
+LAYOUT: dict[str, Any] = json.loads((ROOT / "networks" / GAME / "manifest.json").read_text())["layout"]
 
 
 class Graph:
@@ -44,12 +49,13 @@ class Graph:
 def add_board(graph: Graph) -> str:
     """Add the nodes that turn Minuet's index rows into Pgx's observations, channels first. Return the name of the output.
 
-    A row has an entry for each cell, from the bottom row up: 64 × plane + square. The planes are own disc, other disc and
+    A row has an entry for each cell, from the bottom row up: squares × plane + square. The planes are own disc, other disc and
     empty. Pgx has a channel for own discs and one for the other player's, and the top row first. The row's last entry is the player to
     move. The network does not use it, because Pgx's observation does not contain it.
     """
     cells = graph.add("Slice", INPUT, graph.integers(0), graph.integers(ROWS * COLUMNS), graph.integers(1))
-    planes = graph.add("Div", cells, graph.constant(np.int32(64)))
+    squares = LAYOUT.get("height", 8) * LAYOUT.get("width", 8)
+    planes = graph.add("Div", cells, graph.constant(np.int32(squares)))
     by_cell = graph.integers(-1, 1, ROWS, COLUMNS)
     discs = [graph.add("Cast", graph.add("Equal", planes, graph.constant(np.int32(plane))), to=TensorProto.FLOAT) for plane in (0, 1)]
     board = graph.add("Concat", *(graph.add("Reshape", disc, by_cell) for disc in discs), axis=1)
@@ -98,9 +104,8 @@ def onnx_model(weights: Tree, step: int) -> bytes:
         opset_imports=[helper.make_opsetid("", 18)],
         ir_version=9,
     )
-    # Minuet's programs take a file with these properties without a description. The layout is that of the network that comes with Minuet.
-    layout = json.loads((ROOT / "networks" / GAME / "manifest.json").read_text())["layout"]
-    helper.set_model_props(model, {"minuet.layout": json.dumps(layout), "minuet.game": GAME, "minuet.step": str(step)})
+    # Minuet's programs take a file with these properties without a description.
+    helper.set_model_props(model, {"minuet.layout": json.dumps(LAYOUT), "minuet.game": GAME, "minuet.step": str(step)})
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
 
@@ -108,5 +113,5 @@ def onnx_model(weights: Tree, step: int) -> bytes:
 def write_network(path: Path, weights: Tree, step: int) -> None:
     """Write the ONNX file, and next to it a description for `inference.models`."""
     path.write_bytes(onnx_model(weights, step))
-    description = {"game": GAME, "input": INPUT, "policy": POLICY, "value": VALUE, "value_kind": "tanh"}
-    path.with_suffix(".toml").write_text("".join(f'{key} = "{text}"\n' for key, text in description.items()))
+    description = {"game": GAME, "options": LAYOUT["options"], "input": INPUT, "policy": POLICY, "value": VALUE, "value_kind": "tanh"}
+    path.with_suffix(".toml").write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in description.items()))

@@ -20,8 +20,8 @@ import numpy as np
 import onnxruntime
 
 from peer_trainer.network import evaluate, first_parameters, fold, train_forward
-from peer_trainer.onnx_file import INPUT, POLICY, VALUE, write_network
-from peer_trainer.settings import COLUMNS, GAME, ROWS, Settings, Tree
+from peer_trainer.onnx_file import COLUMNS, GAME, INPUT, LAYOUT, POLICY, ROWS, VALUE, write_network
+from peer_trainer.settings import CONNECT_FOUR, Settings, Tree
 
 #: Least number of positions that are compared through ONNX Runtime.
 POSITIONS = 256
@@ -67,7 +67,7 @@ def self_test(settings: Settings, env: Any, minuet: Path, seed: int) -> dict[str
 def random_positions(env: Any, minuet: Path, seed: int) -> Known:
     """Return positions of random games. Exit if the rules of Minuet and Pgx differ."""
     games = random_games(env, seed)
-    requests = [{"id": number, "game": GAME, "start": None, "actions": moves} for number, (moves, _) in enumerate(games)]
+    requests = [{"id": number, "game": GAME, "options": LAYOUT["options"], "start": None, "actions": moves} for number, (moves, _) in enumerate(games)]
     asked = "".join(json.dumps(request) + "\n" for request in requests)
     done = subprocess.run([str(minuet), "rules"], input=asked, text=True, capture_output=True, check=True)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
@@ -102,7 +102,7 @@ def random_games(env: Any, seed: int) -> list[tuple[list[int], Tree]]:
 
 def random_network(settings: Settings, observations: np.ndarray, key: jax.Array) -> Tree:
     """Return folded weights of a network in which every number is random. Exit if the folding changes its outputs."""
-    parameters, _ = first_parameters(settings, key)
+    parameters, _ = first_parameters(CONNECT_FOUR, settings, key)
     leaves, shape = jax.tree.flatten(parameters)
     keys = jax.random.split(key, len(leaves))
     parameters = jax.tree.unflatten(shape, [leaf + 0.2 * jax.random.normal(one, leaf.shape) for leaf, one in zip(leaves, keys)])

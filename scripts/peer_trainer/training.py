@@ -15,7 +15,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from peer_trainer.network import first_parameters, fold, train_forward
 from peer_trainer.self_play import Positions, beginning, player
-from peer_trainer.settings import COLUMNS, ROWS, Settings, Tree
+from peer_trainer.settings import Game, Settings, Tree
 
 #: Share of the old running statistics that a training step keeps.
 STATISTICS_DECAY = 0.97
@@ -100,7 +100,18 @@ def playing(settings: Settings, env: Any) -> Callable[..., tuple[Players, jax.Ar
     return play_iteration
 
 
-def updating(settings: Settings) -> Callable[..., tuple[Learner, jax.Array]]:
+def turned(game: Game, key: jax.Array, observation: jax.Array, policy: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Turn and mirror each board of a batch at random, with its policy."""
+    squares = np.arange(game.rows * game.columns).reshape(game.rows, game.columns)
+    ways = np.stack([np.rot90(board, turns).ravel() for board in (squares, squares.T) for turns in range(4)])
+    way = jnp.asarray(ways)[jax.random.randint(key, observation.shape[:1], 0, len(ways))]
+    flat = observation.reshape(-1, squares.size, game.planes)
+    board = jnp.take_along_axis(flat, way[..., None], axis=1).reshape(observation.shape)
+    moves = jnp.take_along_axis(policy[:, : squares.size], way, axis=1)
+    return board, jnp.concatenate([moves, policy[:, squares.size :]], axis=1)
+
+
+def updating(game: Game, settings: Settings) -> Callable[..., tuple[Learner, jax.Array]]:
     """Return the function `Programs.update` of one device."""
     optimizer = optax.adam(settings.rate)
     own_games, own_batch = settings.games // settings.devices, settings.batch // settings.devices
@@ -109,8 +120,10 @@ def updating(settings: Settings) -> Callable[..., tuple[Learner, jax.Array]]:
         step_key, game_key = jax.random.split(jax.random.fold_in(split_key(players)[2], number))
         steps = settings.length - 1 - jax.random.randint(step_key, (own_batch,), 0, players.filled)
         place = steps, jax.random.randint(game_key, (own_batch,), 0, own_games)
-        batch = players.window.observation[place], players.window.policy[place], result[place], known[place]
-        gradient, (statistics, losses) = jax.grad(loss, has_aux=True)(learner.parameters, *batch)
+        seen = players.window.observation[place], players.window.policy[place]
+        if game.symmetric:
+            seen = turned(game, jax.random.fold_in(game_key, 0), *seen)
+        gradient, (statistics, losses) = jax.grad(loss, has_aux=True)(learner.parameters, *seen, result[place], known[place])
         gradient, statistics, losses = jax.lax.pmean((gradient, statistics, losses), DEVICES)
         change, state = optimizer.update(gradient, learner.optimizer)
         mixed = jax.tree.map(lambda old, new: STATISTICS_DECAY * old + (1 - STATISTICS_DECAY) * new, learner.statistics, statistics)
@@ -119,7 +132,7 @@ def updating(settings: Settings) -> Callable[..., tuple[Learner, jax.Array]]:
     return update
 
 
-def compiled(settings: Settings, env: Any, mesh: Mesh, learner: Learner, players: Players) -> Programs:
+def compiled(game: Game, settings: Settings, env: Any, mesh: Mesh, learner: Learner, players: Players) -> Programs:
     """Compile the functions of an iteration for the devices of `mesh`."""
     same, by_game, by_step = PartitionSpec(), PartitionSpec(DEVICES), PartitionSpec(None, DEVICES)
     own: Any = Players(by_game, by_step, same, by_game)  # type: ignore[arg-type]
@@ -130,21 +143,22 @@ def compiled(settings: Settings, env: Any, mesh: Mesh, learner: Learner, players
     shape, sharding = (settings.length, settings.games), NamedSharding(mesh, by_step)
     result, known = (jax.ShapeDtypeStruct(shape, kind, sharding=sharding) for kind in (jnp.float32, jnp.bool_))
     play = on_devices(playing(settings, env), (same, own), (own, by_step, by_step, same))
-    update = on_devices(updating(settings), (same, own, by_step, by_step, same), (same, same))
+    update = on_devices(updating(game, settings), (same, own, by_step, by_step, same), (same, same))
     return Programs(
         play.lower(learner, players).compile(),
         update.lower(learner, players, result, known, np.int32(0)).compile(),
     )
 
 
-def start(settings: Settings, env: Any, mesh: Mesh, seed: int) -> tuple[Learner, Players]:
+def start(game: Game, settings: Settings, env: Any, mesh: Mesh, seed: int) -> tuple[Learner, Players]:
     """Return an untrained network, and games that begin, on the devices of `mesh`."""
     network_key, states_key, players_key = jax.random.split(jax.random.PRNGKey(seed), 3)
-    parameters, statistics = first_parameters(settings, network_key)
+    parameters, statistics = first_parameters(game, settings, network_key)
     learner = Learner(parameters, statistics, optax.adam(settings.rate).init(parameters))
-    states = jax.jit(jax.vmap(beginning(env, settings.random_plies)))(jax.random.split(states_key, settings.games))
+    states = jax.jit(jax.vmap(beginning(env, max(settings.first_plies, settings.random_plies))))(jax.random.split(states_key, settings.games))
     shape = (settings.length, settings.games)
-    window = Positions(jnp.zeros((*shape, ROWS, COLUMNS, 2), bool), jnp.zeros((*shape, COLUMNS)), jnp.zeros(shape), jnp.zeros(shape, bool))
+    observations = jnp.zeros((*shape, game.rows, game.columns, game.planes), bool)
+    window = Positions(observations, jnp.zeros((*shape, game.actions)), jnp.zeros(shape), jnp.zeros(shape, bool))
 
     def put(tree: Tree, *axes: str | None) -> Tree:
         return jax.device_put(tree, NamedSharding(mesh, PartitionSpec(*axes)))

@@ -165,7 +165,7 @@ impl<G: Game> Search<G> {
 
     /// Returns the discount of one action: 1 unless the game has one player.
     fn discount(&self) -> f32 {
-        if G::PLAYERS == 1 {
+        if G::players() == 1 {
             self.settings.discount
         } else {
             1.0

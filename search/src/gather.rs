@@ -162,7 +162,8 @@ impl<G: Game> Search<G> {
     /// Adds the node that the path leads to.
     fn expand(&mut self, request: &mut impl FnMut(LeafRequest<'_, G>)) {
         self.replay_path();
-        let end = outcome_or_legal_actions(&self.scratch, &mut self.legal).map(KnownOutcome::over);
+        let end =
+            outcome_or_legal_actions(&self.scratch, &mut self.legal, &mut self.fault).map(KnownOutcome::over);
         let node = match end.or_else(|| self.known(&self.scratch)) {
             Some(known) => {
                 let value = known.outcome.value();
@@ -259,7 +260,7 @@ impl<G: Game> Search<G> {
             return Symmetry::IDENTITY;
         }
         let allowed = || {
-            (0..G::SYMMETRIES)
+            (0..self.scratch.symmetries())
                 .map(Symmetry)
                 .filter(|&symmetry| self.scratch.allows(symmetry))
         };

@@ -130,12 +130,12 @@ impl Tree {
 
 impl<G: Game> Search<G> {
     pub(crate) fn seeks_proofs(&self) -> bool {
-        G::PLAYERS == 2 && self.settings.solver
+        G::players() == 2 && self.settings.solver
     }
 
     /// Returns true if the game is asked what it knows about a leaf: always where proofs are sought.
     pub(crate) fn asks_the_game(&self) -> bool {
-        G::PLAYERS == 2 && (self.settings.exact_leaves || self.settings.solver)
+        G::players() == 2 && (self.settings.exact_leaves || self.settings.solver)
     }
 
     /// Returns what the game knows about the outcome of a state that is not over, if it is asked.
@@ -207,7 +207,7 @@ impl<G: Game> Search<G> {
         for &action in &self.solution.actions {
             self.scratch.play_legal(action);
         }
-        if outcome_or_legal_actions(&self.scratch, &mut self.legal).is_some() {
+        if outcome_or_legal_actions(&self.scratch, &mut self.legal, &mut self.fault).is_some() {
             return;
         }
         let Some(known) = self.known(&self.scratch).filter(|known| known.actions == 1) else {
@@ -241,7 +241,8 @@ impl<G: Game> Search<G> {
             self.path.clear();
             self.path.push(step);
             self.replay_path();
-            let end = outcome_or_legal_actions(&self.scratch, &mut self.legal).map(KnownOutcome::over);
+            let end = outcome_or_legal_actions(&self.scratch, &mut self.legal, &mut self.fault)
+                .map(KnownOutcome::over);
             let Some(known) = end.or_else(|| self.known(&self.scratch)) else {
                 continue;
             };

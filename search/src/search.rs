@@ -60,14 +60,16 @@ pub struct Search<G: Game> {
     pub(crate) counters: Counters,
     pub(crate) next_compaction: usize,
     pub(crate) solution: Solution,
+    /// Why the rules failed in a state of this game.
+    pub(crate) fault: Option<String>,
 }
 
 impl<G: Game> Search<G> {
     /// Begins with a decision at `root`. Settings out of range are not refused here: see [`Settings::check`].
     pub fn new(root: G, settings: Settings, key: GameKey) -> Self {
-        const { assert!(G::ACTIONS <= MAX_ACTIONS, "the tree packs actions") };
+        debug_assert!(root.actions() <= MAX_ACTIONS, "the tree packs actions");
         let mut search = Self {
-            tree: Tree::new(&settings, G::PLAYERS == 1 && settings.max_share > 0.0),
+            tree: Tree::new(&settings, G::players() == 1 && settings.max_share > 0.0),
             selector: Selector::new(&settings, G::LOWEST_VALUE),
             scratch: root.clone(),
             state: root,
@@ -95,6 +97,7 @@ impl<G: Game> Search<G> {
             counters: Counters::default(),
             next_compaction: Tree::next_compaction(0),
             solution: Solution::default(),
+            fault: None,
         };
         search.reset_tree(None);
         search.begin_decision();
@@ -104,6 +107,12 @@ impl<G: Game> Search<G> {
     /// Returns the state of the decision node.
     pub fn state(&self) -> &G {
         &self.state
+    }
+
+    /// Returns why the rules failed in a state that the search came to since the game began ([`Game::fault`]). Such a state counts as a
+    /// draw, so that the game says nothing from then on.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
     }
 
     /// Returns the settings.
@@ -246,7 +255,7 @@ impl<G: Game> Search<G> {
     fn reset_tree(&mut self, allowed: Option<&[Action]>) {
         self.tree.clear();
         self.next_compaction = Tree::next_compaction(0);
-        let node = match outcome_or_legal_actions(&self.state, &mut self.legal) {
+        let node = match outcome_or_legal_actions(&self.state, &mut self.legal, &mut self.fault) {
             Some(outcome) => self.tree.push_terminal(outcome.value(), 0),
             None => {
                 if let Some(allowed) =
@@ -353,12 +362,21 @@ impl Depths {
 }
 
 /// Returns the outcome of a game that is over in `state`, or else fills `legal`. A state without outcome and without legal
-/// actions, which some rules have, counts as a draw.
-pub(crate) fn outcome_or_legal_actions<G: Game>(state: &G, legal: &mut Vec<Action>) -> Option<Outcome> {
+/// actions, which some rules have, counts as a draw. If there is none because the rules failed, `fault` says why.
+pub(crate) fn outcome_or_legal_actions<G: Game>(
+    state: &G,
+    legal: &mut Vec<Action>,
+    fault: &mut Option<String>,
+) -> Option<Outcome> {
     let outcome = state.outcome();
     if outcome.is_some() {
         return outcome;
     }
     state.legal_actions(legal);
-    legal.is_empty().then_some(Outcome::Draw)
+    legal.is_empty().then(|| {
+        if let Some(reason) = state.fault() {
+            *fault = Some(reason.into());
+        }
+        Outcome::Draw
+    })
 }

@@ -56,7 +56,7 @@ impl<G: Game> Search<G> {
     }
 
     pub(crate) fn seeks_solutions(&self) -> bool {
-        G::PLAYERS == 1 && self.settings.stop_when_solved
+        G::players() == 1 && self.settings.stop_when_solved
     }
 
     /// Returns the lower bound of the state in `scratch`, 0 if solutions are not sought.

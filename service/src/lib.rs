@@ -41,4 +41,4 @@ pub mod telemetry;
 pub mod telemetry;
 
 pub use errors::{chain, contain, end_if_output_fails};
-pub use plain::{plain, plain_lines};
+pub use plain::{plain, plain_json, plain_lines};

@@ -25,6 +25,26 @@ pub fn plain(text: &str) -> String {
     shown
 }
 
+/// Returns JSON for a terminal: what [`plain`] writes in another way is written as JSON escapes it. Other programs read the same value.
+///
+/// # Examples
+///
+/// ```
+/// let name = serde_json::json!({ "actor": "one\u{9b}2J" });
+/// assert_eq!(service::plain_json(&name), r#"{"actor":"one\u009b2J"}"#);
+/// ```
+pub fn plain_json(value: &serde_json::Value) -> String {
+    let mut shown = String::new();
+    // JSON text has such characters only inside of its texts.
+    for letter in value.to_string().chars() {
+        match letter.is_control() || ORDER.contains(&letter) {
+            true => shown.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            false => shown.push(letter),
+        }
+    }
+    shown
+}
+
 /// Returns a text of several lines for a terminal, as [`plain`] does for each line.
 pub fn plain_lines(text: &str) -> String {
     let lines: Vec<String> = text.split('\n').map(plain).collect();
@@ -44,6 +64,14 @@ mod tests {
                 .chars()
                 .any(|letter| letter.is_control() || ORDER.contains(&letter))
         );
+        let value = serde_json::Value::from(every);
+        let shown = plain_json(&value);
+        assert!(
+            !shown
+                .chars()
+                .any(|letter| letter.is_control() || ORDER.contains(&letter))
+        );
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), value);
         assert_eq!(plain("Paco Ŝako ♔ 日本"), "Paco Ŝako ♔ 日本");
         assert_eq!(plain_lines("one\r\n\u{9b}2J\n"), "one\\u{d}\n\\u{9b}2J\n");
     }

@@ -1,12 +1,35 @@
 //! Memory and processor time of a process, and the processor, read from `/proc` on Linux: on other systems they are `None`. The
 //! number of cores, and of file descriptors: connections and files take them from one limit.
 
-use std::{fs, io, num::NonZero, os::unix::fs::MetadataExt as _, path::Path, thread};
+use std::{
+    fs, io,
+    num::NonZero,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    thread,
+};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Clock ticks per second of `/proc/*/stat`: 100 on every Linux (`USER_HZ` is fixed by the ABI).
 const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Environment variable that names the folder of Minuet's programs, for processes of other programs: a Python interpreter.
+const PROGRAMS: &str = "MINUET_PROGRAMS";
+
+/// Returns the folder of Minuet's programs: the one that the environment names, or that of this program.
+///
+/// # Errors
+/// The operating system does not tell the path of this program.
+pub fn programs() -> io::Result<PathBuf> {
+    match std::env::var_os(PROGRAMS) {
+        Some(folder) if !folder.is_empty() => Ok(folder.into()),
+        _ => Ok(std::env::current_exe()?
+            .parent()
+            .map(PathBuf::from)
+            .unwrap_or_default()),
+    }
+}
 
 /// Returns the number of cores that this process may use: those of its affinity, within its container's limit.
 pub fn cores() -> usize {

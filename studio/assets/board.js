@@ -1,15 +1,20 @@
 // Clicks, drags and keys on a board. The server drew it and gave the offers: which cells to click for which actions.
-// `played(offer)` is called for a chosen offer, `refused(names)` for cells that no offer has.
+// `played(offer)` is called for a chosen offer, `refused(names)` for cells that no offer has, `aimed(name)` for a cell that a
+// second tap plays.
 const DRAG = 6;
+// Width in pixels below which a finger may miss a cell. A first tap chooses such a cell, and a second one plays it.
+const SMALL = 24;
 
 export class BoardInput {
-  constructor(area, picker, played, refused) {
+  constructor(area, picker, played, refused, aimed) {
     this.area = area;
     this.picker = picker;
     this.played = played;
     this.refused = refused;
+    this.aimed = aimed;
     this.offers = [];
     this.path = [];
+    this.aim = null;
     this.drag = null;
     this.focused = null;
     area.addEventListener("pointerdown", (event) => this.down(event));
@@ -38,6 +43,7 @@ export class BoardInput {
     if (offers) {
       this.offers = offers;
       this.path = [];
+      this.aim = null;
       this.endDrag();
       this.closePicker();
     }
@@ -74,6 +80,31 @@ export class BoardInput {
     const targets = this.path.length || this.board?.querySelector("[data-hand]") ? "target" : "from";
     for (const offer of this.next()) this.cell(offer.cells[this.path.length][0])?.classList.add(targets);
     for (const cell of this.path) this.cell(cell)?.classList.add("chosen");
+    this.markAim();
+  }
+
+  // Lines across the board, because the finger hides the cell.
+  markAim() {
+    this.board?.querySelector(".aim")?.remove();
+    const cell = this.aim === null ? null : this.cell(this.aim);
+    if (!cell) return;
+    cell.classList.add("chosen");
+    const { e, f } = cell.transform.baseVal.consolidate().matrix;
+    const last = this.board.querySelectorAll("[data-cell]").length - 1;
+    const corners = [0, last].map((corner) => this.cell(corner).transform.baseVal.consolidate().matrix);
+    const [left, right] = corners.map((corner) => corner.e).sort((one, other) => one - other);
+    const bottom = Math.max(...corners.map((corner) => corner.f));
+    const lines = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    lines.setAttribute("class", "aim");
+    lines.setAttribute("d", `M${left} ${f + 50}H${right + 100}M${e + 50} 0V${bottom + 100}`);
+    this.board.append(lines);
+  }
+
+  aimAt(cell) {
+    if (cell === null || cell === this.aim) return;
+    this.aim = cell;
+    this.mark();
+    this.aimed(this.name(cell));
   }
 
   choose(cell) {
@@ -152,6 +183,7 @@ export class BoardInput {
 
   reset() {
     this.path = [];
+    this.aim = null;
     this.endDrag();
     this.closePicker();
     this.mark();
@@ -175,7 +207,12 @@ export class BoardInput {
     const holds = hand?.dataset.hand === String(cell);
     const wasChosen = this.path.length === 1 && this.path[0] === cell;
     const reaches = this.path.length > 0 && this.continues(cell).length > 0;
-    this.drag = { cell, x: event.clientX, y: event.clientY, can: (lifts && !reaches) || holds, holds, wasChosen, ghost: null };
+    const small = this.cell(cell).getBoundingClientRect().width < SMALL;
+    const aims = small && event.pointerType === "touch" && this.offers.length > 0 && !lifts && !reaches && !holds;
+    const again = cell === this.aim;
+    const can = (lifts && !reaches) || holds;
+    this.drag = { cell, x: event.clientX, y: event.clientY, can, holds, wasChosen, aims, again, ghost: null };
+    if (aims) this.aimAt(cell);
     if (lifts && !reaches && !wasChosen) {
       this.path = [cell];
       this.mark();
@@ -185,6 +222,11 @@ export class BoardInput {
 
   move(event) {
     const { drag } = this;
+    if (drag?.aims) {
+      const cell = this.at(event);
+      if (cell !== this.aim) drag.again = false;
+      this.aimAt(cell);
+    }
     if (!drag?.can) return;
     if (!drag.ghost && Math.hypot(event.clientX - drag.x, event.clientY - drag.y) < DRAG) return;
     if (!drag.ghost) {
@@ -212,7 +254,7 @@ export class BoardInput {
       else this.choose(cell);
       return;
     }
-    if (cell === null || cell !== drag.cell) return;
+    if (cell === null || cell !== drag.cell || (drag.aims && !drag.again)) return;
     // A press on a piece has chosen it already; a second press lets it go.
     if (drag.can && !drag.holds) {
       if (drag.wasChosen) this.reset();

@@ -45,6 +45,7 @@ const board = new BoardInput(
   play.querySelector(".picker"),
   (offer) => act({ do: "play", actions: offer.actions, at }),
   (names) => act({ do: "say", text: names.join(" ") }),
+  (name) => say(`${name} is chosen: tap it again to play there.`),
 );
 
 // What the server sends.
@@ -114,9 +115,15 @@ function reopen() {
   open();
 }
 
+// The game with the size of its board, as addresses have it.
+function chosenGame() {
+  const { game, size } = setup.elements;
+  return size ? `${game.value}:${size.value}` : game.value;
+}
+
 async function begin() {
   const fields = new FormData(setup);
-  const game = { game: fields.get("game"), visits: Number(fields.get("visits") || 100) };
+  const game = { game: chosenGame(), visits: Number(fields.get("visits") || 100) };
   for (const name of ["opponent", "side", "start"]) if (fields.get(name)) game[name] = fields.get(name);
   if (fields.get("level")) game.level = Number(fields.get("level"));
   if (fields.get("actions")) game.actions = JSON.parse(fields.get("actions"));
@@ -154,6 +161,7 @@ setup.addEventListener("submit", (event) => {
 setup.elements.game.addEventListener("change", () => {
   location.assign(`/play?game=${encodeURIComponent(setup.elements.game.value)}`);
 });
+setup.elements.size?.addEventListener("change", () => location.assign(`/play?game=${chosenGame()}`));
 
 function searches() {
   const chosen = setup.elements.opponent.selectedOptions[0];

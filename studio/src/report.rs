@@ -107,7 +107,7 @@ pub async fn report(app: &App) -> Result<Markup, Failure> {
                 main {
                     header.title {
                         h1 { (run.name) }
-                        p.quiet { (run.config.game.name) ", written by minuet " (env!("CARGO_PKG_VERSION")) " at " (moment(launcher::moment::now())) }
+                        p.quiet { (run.config.game.title()) ", written by minuet " (env!("CARGO_PKG_VERSION")) " at " (moment(launcher::moment::now())) }
                     }
                     (figures)
                     @if !rated.is_empty() { section.card { h2 #ladder { "Ladder" } (matches::ladder(&rated)) } }

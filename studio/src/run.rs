@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use checkpoints::{Repository, Version, milestones};
 use config::RunConfig;
+use games::{
+    erased::AnyGame,
+    registry::{self, UnknownGame},
+};
 use network::ModelName;
 
 use crate::figures::words::count;
@@ -38,16 +42,21 @@ impl Run {
         let is_elsewhere = launcher::run::folder::is_followed(&path);
         // The folder of a run elsewhere is the studio's own.
         let named = path.file_name().filter(|_| !is_elsewhere);
-        let name = named.map_or_else(
-            || config.game.name.clone(),
-            |name| name.to_string_lossy().into_owned(),
-        );
+        let name = named.map_or_else(|| config.game.title(), |name| name.to_string_lossy().into_owned());
         Ok(Self {
             is_elsewhere,
             folder: path,
             name,
             config,
         })
+    }
+
+    /// The game of the run, with the size of its board.
+    ///
+    /// # Errors
+    /// [`UnknownGame`] if this build does not know the game.
+    pub fn game(&self) -> Result<&'static AnyGame, UnknownGame> {
+        registry::find(&self.config.game.title())
     }
 }
 

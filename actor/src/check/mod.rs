@@ -79,8 +79,8 @@ impl<G: Game> Premises<G> {
     /// # Errors
     /// The record cannot be replayed.
     pub fn of(record: &v1::Game) -> Result<Self, Problem> {
-        if record.game != G::NAME {
-            let reason = format!("the record is of {}, not of {}", record.game, G::NAME);
+        if record.game != G::name() {
+            let reason = format!("the record is of {}, not of {}", record.game, G::name());
             return Err(Problem::unplayable("game", reason));
         }
         let id = GameId::from_bytes(&record.id).ok_or_else(|| {
@@ -99,7 +99,7 @@ impl<G: Game> Premises<G> {
         }
         Ok(Self {
             start: G::start(&rules, position).map_err(wrong_start)?,
-            encoding: G::encoding(record.options).map_err(wrong_start)?,
+            encoding: G::encoding(&rules, record.options).map_err(wrong_start)?,
             settings,
             key: id.key(record.run_seed),
         })

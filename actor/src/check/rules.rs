@@ -2,7 +2,9 @@
 
 use games::{Action, Game, Symmetry};
 use proto::{
+    IMPORTED,
     decisions::Decision,
+    endings::ADJUDICATED,
     v1::{self, GameResult},
 };
 use search::{Reuse, Root, completed_q::Results, gumbel::can_choose};
@@ -234,6 +236,8 @@ impl<G: Game> Replay<G> {
         state.legal_actions(&mut self.legal);
         let end = match state.outcome() {
             Some(outcome) => GameEnd::Rules(outcome),
+            // The result is not that of the rules.
+            None if record.provenance == IMPORTED && record.ending == ADJUDICATED => return,
             None if cut => GameEnd::MaxActions,
             None if self.legal.is_empty() => GameEnd::NoAction,
             None => {
@@ -259,6 +263,10 @@ impl<G: Game> Replay<G> {
                 "score",
                 format!("{} is recorded, {score} follows from the moves", record.score),
             );
+        }
+        let (owners, points) = end.territory(state);
+        if record.territory != owners || record.territory_score != points {
+            self.note("territory", "other owners or another score follow from the moves");
         }
         if record.ending != ending {
             self.note(

@@ -94,6 +94,8 @@ mod tests {
             game: "small".into(),
             options: 1,
             form: RowForm::Planes(PlaneStack {
+                height: 8,
+                width: 8,
                 entries: 2,
                 planes: 2,
                 sparse: vec![0],

@@ -48,7 +48,7 @@ const TRIES: usize = 8;
 /// without a past, as [`Game::start`] reads it from its text. `None` for a game from the usual start: one that drew no action, a
 /// game of one player, and a game that was over after each of several draws. All draws depend only on `key`.
 fn opening<G: Game>(setup: &Setup<G>, key: GameKey) -> Option<G> {
-    if G::PLAYERS != 2 || setup.random_plies == 0 {
+    if G::players() != 2 || setup.random_plies == 0 {
         return None;
     }
     let mut draws = Draws::new(key, 0, Purpose::Opening);
@@ -88,7 +88,7 @@ mod tests {
 
     fn setup<G: Game>(random_plies: u32) -> Setup<G> {
         let mut config = RunConfig::default();
-        config.game.name = G::NAME.into();
+        config.game.name = G::name().into();
         config.game.options = 0;
         config.actor.random_plies = random_plies;
         Setup::new(&config, "tester", 1).unwrap()

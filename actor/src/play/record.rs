@@ -35,7 +35,7 @@ pub enum GameEnd {
 impl GameEnd {
     /// Returns the outcome of a game that ended in `state`, and the name of its ending.
     pub(crate) fn outcome<G: Game>(self, state: &G) -> (Outcome, &'static str) {
-        let undecided = match G::PLAYERS {
+        let undecided = match G::players() {
             1 => Outcome::Scored(0.0),
             _ => Outcome::Draw,
         };
@@ -43,6 +43,18 @@ impl GameEnd {
             Self::Rules(outcome) => (outcome, state.ending().unwrap_or_default()),
             Self::NoAction => (undecided, endings::NO_ACTION),
             Self::MaxActions => (undecided, endings::MAX_ACTIONS),
+        }
+    }
+
+    /// Returns the owner of each square and the score of a game that ended in `state`, as a record has them: empty and 0 if the rules
+    /// did not end the game, or nobody owns squares.
+    pub(crate) fn territory<G: Game>(self, state: &G) -> (Vec<u8>, f32) {
+        match self {
+            Self::Rules(_) => state.territory().map_or_else(Default::default, |found| {
+                let owners = found.owners.into_iter().map(i8::cast_unsigned);
+                (owners.collect(), found.score)
+            }),
+            Self::NoAction | Self::MaxActions => Default::default(),
         }
     }
 }
@@ -71,10 +83,10 @@ impl Record {
             id: id.0.to_vec().into(),
             game_number: number,
             start,
-            game: G::NAME.into(),
+            game: G::name().into(),
             options: setup.options,
             rules_json: setup.rules_json.clone(),
-            discount: if G::PLAYERS == 1 {
+            discount: if G::players() == 1 {
                 setup.settings.discount
             } else {
                 0.0
@@ -192,6 +204,7 @@ impl Record {
     /// Completes the parts that do not depend on a search.
     fn complete<G: Game>(mut self, state: &G, end: GameEnd, setup: &Setup<G>) -> v1::Game {
         let (outcome, ending) = end.outcome(state);
+        let (territory, territory_score) = end.territory(state);
         if self.versions.is_empty() {
             // No network took part: the rules gave the outcome of every position, or a solution was known.
             self.message.model_of_position.clear();
@@ -204,6 +217,8 @@ impl Record {
             result: result_of(outcome).into(),
             score: outcome.value().get(),
             ending: ending.into(),
+            territory: territory.into(),
+            territory_score,
             finished_at_ms: now_ms(),
             ..self.message
         }
@@ -244,7 +259,7 @@ pub fn of_solution<G: Game>(
 }
 
 /// Returns the result of a game in the form of its record.
-pub(crate) fn result_of(outcome: Outcome) -> GameResult {
+pub fn result_of(outcome: Outcome) -> GameResult {
     match outcome {
         Outcome::Won(games::Player::First) => GameResult::FirstWon,
         Outcome::Won(games::Player::Second) => GameResult::SecondWon,

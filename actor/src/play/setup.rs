@@ -47,9 +47,10 @@ impl<G: Game> Setup<G> {
     /// The configuration is invalid; the error names its part.
     pub fn new(config: &RunConfig, actor: &str, games: usize) -> anyhow::Result<Self> {
         let rules = config.game.rules.clone().try_into();
-        let rules: G::Rules = rules
-            .map_err(|error: toml::de::Error| anyhow!("[game.rules] of {}: {}", G::NAME, error.message()))?;
-        let encoding = G::encoding(config.game.options)?;
+        let rules: G::Rules = rules.map_err(|error: toml::de::Error| {
+            anyhow!("[game.rules] of {}: {}", G::name(), error.message())
+        })?;
+        let encoding = G::encoding(&rules, config.game.options)?;
         G::check(&rules, encoding)?;
         let start = G::start(&rules, None)?;
         // Computed once, before the first game.

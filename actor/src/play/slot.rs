@@ -137,6 +137,10 @@ impl<G: Game> GameSlot<G> {
 
     /// Returns the reason for the end of the game, if it is over.
     fn end(&self, setup: &Setup<G>) -> Option<GameEnd> {
+        if self.search.fault().is_some() {
+            // The worker drops the game.
+            return None;
+        }
         if let Some(outcome) = self.search.state().outcome() {
             return Some(GameEnd::Rules(outcome));
         }

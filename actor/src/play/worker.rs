@@ -12,7 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use games::Game;
+use config::ConfigError;
+use games::{Game, outside::Failures};
 use network::batched::Batcher;
 use prost::Message as _;
 use proto::v1::{self, EvaluateRequest};
@@ -66,8 +67,27 @@ pub struct Shared<G: Game> {
     pub rows_per_request: usize,
     /// Log throttle for failures to reserve game numbers, shared by all threads.
     pub(crate) naming_errors: LogThrottle,
+    /// Games in which the rules failed.
+    pub(crate) failures: Failures,
     /// Ends self-play. Games in progress are dropped: their numbers are not used again.
     pub shutdown: CancellationToken,
+}
+
+impl<G: Game> Shared<G> {
+    /// Takes note of a game that ends without a record, because the rules failed in it. The rules themselves have told where.
+    ///
+    /// # Errors
+    /// [`ConfigError`] if that happened in too many games in a row.
+    fn note_failed(&self, reason: &str) -> Result<(), ConfigError> {
+        self.metrics.games_failed.add(1);
+        let failed = self.failures.add(G::name(), reason);
+        let last = failed.map_err(|error| ConfigError::Invalid(error.to_string()))?;
+        tracing::warn!(
+            reason = last,
+            "a game ends without a record, because its rules failed"
+        );
+        Ok(())
+    }
 }
 
 /// The games of one thread.
@@ -111,7 +131,8 @@ impl<G: Game> Worker<G> {
     /// Plays until the shutdown or until the channel of evaluations is closed.
     ///
     /// # Errors
-    /// The search and the rules contradict each other. No reply of a server can cause this.
+    /// The search and the rules contradict each other, or the rules of a game from outside failed in many games in a row. No reply of a
+    /// server can cause this.
     pub fn run(mut self) -> anyhow::Result<()> {
         self.busy_since = Instant::now();
         while !self.shared.shutdown.is_cancelled() {
@@ -245,6 +266,12 @@ impl<G: Game> Worker<G> {
                 }
             },
         };
+        if let Some(reason) = slot.search.fault() {
+            self.shared.note_failed(reason)?;
+            self.slots[index] = None;
+            self.ready.push_back(index);
+            return Ok(ControlFlow::Continue(()));
+        }
         if slot.search.is_decided() {
             return self.play(index);
         }
@@ -282,6 +309,7 @@ impl<G: Game> Worker<G> {
         if end == GameEnd::MaxActions {
             metrics.games_cut.add(1);
         }
+        self.shared.failures.clear();
         let second = self.note_problem(&playing)?;
         let game = playing.finish(end, &self.shared.setup, &self.shared.versions);
         let next = self.keep(id, &game);

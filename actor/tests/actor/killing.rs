@@ -22,7 +22,7 @@ async fn until(child: &mut Child, what: impl Fn() -> bool) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_actor_keeps_its_name_and_sends_each_game_once_under_its_own_id() {
     let server = Server::good();
-    *server.layout.lock() = PacoSako::layout(PacoSako::encoding(1).unwrap());
+    *server.layout.lock() = PacoSako::layout(PacoSako::encoding(&Default::default(), 1).unwrap());
     // Sometimes the store keeps a game and breaks the stream before the acknowledgement.
     let store = FakeStore::new(|nth, _| {
         if nth % 9 == 4 {

@@ -33,7 +33,7 @@ fn config(folder: &Path, server: &str, store: &str) -> RunConfig {
     let mut config = RunConfig::default();
     config.run.seed = 5;
     config.game.name = "connect-four".into();
-    config.game.options = 0;
+    config.game.options = 1;
     config.inference.address = server.into();
     config.replay.address = store.into();
     config.search.visits = 24;

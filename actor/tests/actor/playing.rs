@@ -7,7 +7,12 @@ use std::{
 
 use actor::check::{positions, rules};
 use config::RunConfig;
-use games::{Game as _, Outcome, connect_four::ConnectFour, paco_sako::PacoSako};
+use games::{
+    Game as _, Outcome,
+    connect_four::ConnectFour,
+    go::{Go, Rules},
+    paco_sako::PacoSako,
+};
 use proto::{
     decisions::Decision,
     v1::{Game, GameResult, VisitTotals},
@@ -19,11 +24,20 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Place, Running,
     evaluator_server::{Fate, Server},
-    give_identity, start,
+    give_identity, start, start_playing,
 };
 
 /// Returns the first `count` games that an actor plays, by their number.
 pub async fn first_games(
+    count: u64,
+    server: &Arc<Server>,
+    change: impl FnOnce(&mut RunConfig),
+) -> (HashMap<u64, Game>, actor::metrics::Snapshot) {
+    first_games_of::<ConnectFour>(count, server, change).await
+}
+
+/// Returns the first `count` games that an actor plays of a game, by their number.
+async fn first_games_of<G: games::Game>(
     count: u64,
     server: &Arc<Server>,
     change: impl FnOnce(&mut RunConfig),
@@ -33,7 +47,7 @@ pub async fn first_games(
     give_identity(place.folder.path());
     let mut config = place.config();
     change(&mut config);
-    let actor: Running = start(config);
+    let actor: Running = start_playing::<G>(config);
     let metrics = Arc::clone(&actor.metrics);
     actor
         .until(|| {
@@ -138,7 +152,7 @@ async fn a_record_can_be_replayed_and_trained_on() {
 fn check_record(game: &Game, reuse: Reuse) {
     assert_eq!(
         (game.game.as_str(), game.options, game.run_seed),
-        ("connect-four", 0, 5)
+        ("connect-four", 1, 5)
     );
     assert_eq!(
         (game.id.len(), game.actor.as_str(), game.start.as_str()),
@@ -255,7 +269,7 @@ async fn a_new_model_is_used_at_once_and_gets_no_cached_evaluations_of_the_old_o
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_role_plays_paco_sako_by_the_rules() {
     let server = Server::good();
-    *server.layout.lock() = PacoSako::layout(PacoSako::encoding(1).unwrap());
+    *server.layout.lock() = PacoSako::layout(PacoSako::encoding(&Default::default(), 1).unwrap());
     let store = FakeStore::good();
     let place = Place::new(&server, &store).await;
     let mut config = place.config();
@@ -276,4 +290,43 @@ async fn the_role_plays_paco_sako_by_the_rules() {
         assert_eq!(rules::check::<PacoSako>(game).first(), None);
         assert!(game.ending == "max-actions" || game.actions.len() < 150);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn records_of_go_tell_the_owners_of_the_points() {
+    let server = Server::good();
+    let of_three = Rules {
+        size: 3,
+        ..Rules::default()
+    };
+    *server.layout.lock() = Go::layout(Go::encoding(&of_three, 0).unwrap());
+    let (games, _) = first_games_of::<Go>(6, &server, |config| {
+        config.game.name = "go".into();
+        config.game.options = 0;
+        config.game.rules.insert("size".into(), 3.into());
+        config.search.max_actions = 30;
+    })
+    .await;
+    let mut ended = 0;
+    for game in games.values() {
+        assert_eq!(rules::check::<Go>(game).first(), None);
+        if game.ending == "max-actions" {
+            assert_eq!((game.territory.len(), game.territory_score), (0, 0.0));
+            continue;
+        }
+        ended += 1;
+        assert_eq!(game.territory.len(), 9);
+        let points: i32 = game
+            .territory
+            .iter()
+            .map(|owner| i32::from(owner.cast_signed()))
+            .sum();
+        assert_eq!(game.territory_score, points as f32 - of_three.komi);
+        assert_eq!(game.territory_score.signum(), game.score);
+        let mut altered = game.clone();
+        altered.territory_score += 1.0;
+        let problems = rules::check::<Go>(&altered);
+        assert_eq!(problems[0].field, "territory");
+    }
+    assert!(ended > 0);
 }

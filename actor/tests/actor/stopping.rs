@@ -76,7 +76,7 @@ async fn a_configuration_that_cannot_be_played_is_an_error_at_once() {
         start(config).end()
     };
     let error = wrong(|config| config.game.options = 3).await.to_string();
-    assert!(error.contains("must be 0, not 3"), "{error}");
+    assert!(error.contains("must be 0 or 1, not 3"), "{error}");
     let error = wrong(|config| {
         config.game.rules.insert("nothing".into(), true.into());
     })

@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::anyhow;
-use games::erased::Variant;
+use games::{erased::Variant, outside::Failures};
 use parking_lot::Mutex;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -53,6 +53,7 @@ struct Shared<'a> {
     kept: Mutex<Kept<'a>>,
     players: &'a [Player],
     variant: &'a dyn Variant,
+    failures: Failures,
 }
 
 struct Kept<'a> {
@@ -87,6 +88,7 @@ pub fn play(
         kept: Mutex::new(Kept { folder, told, tested }),
         players,
         variant: &*variant,
+        failures: Failures::default(),
     };
     let results: Vec<anyhow::Result<()>> = thread::scope(|scope| {
         let shared = &shared;
@@ -122,7 +124,14 @@ impl Shared<'_> {
     }
 
     fn play(&self, thread: usize) -> anyhow::Result<()> {
-        let mut table = Table::new(self.plan, self.variant, self.players, thread, self.conduct.games)?;
+        let mut table = Table::new(
+            self.plan,
+            self.variant,
+            self.players,
+            thread,
+            self.conduct.games,
+            &self.failures,
+        )?;
         loop {
             while table.has_room() && !self.is_over() {
                 let Some(game) = self.next_game() else { break };

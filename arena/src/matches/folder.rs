@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use super::{
     plan::{Plan, SCHEMA},
-    record::GameRecord,
+    record::{GameRecord, Result as GameResult},
 };
 use crate::files::{LineFile, cannot_use, lock};
 
@@ -36,8 +36,8 @@ pub struct MatchFolder {
 }
 
 impl MatchFolder {
-    /// Opens the folder of a match, or creates it. Reads and replays the games of an interrupted match. Removes an incomplete
-    /// last line, left by a process that was killed while writing it.
+    /// Opens the folder of a match, or creates it. Reads and replays the games of an interrupted match; those that do not count, because
+    /// the rules failed, are played again. Removes an incomplete last line, left by a process that was killed while writing it.
     ///
     /// # Errors
     /// The folder is locked, damaged, or holds another match.
@@ -145,6 +145,9 @@ fn read_games(
                 place(),
                 record.game
             );
+        }
+        if record.result == GameResult::Uncounted {
+            continue;
         }
         record.replay(variant).with_context(place)?;
         records.insert(record.game, record);

@@ -27,5 +27,5 @@ pub use folder::MatchFolder;
 pub use openings::Opening;
 pub use plan::{Plan, PlannedGame};
 pub use problems::{ClassStanding, ProblemClass};
-pub use record::{GameRecord, Result};
+pub use record::{GameRecord, RULES_FAILED, Result};
 pub use standing::Standing;

@@ -1,4 +1,4 @@
-//! Games as text: PGN where the game has it (chess), else a record of numbers that a person can read and a program can replay.
+//! Games as text: PGN or SGF where the game has it (chess, Go), else a record of numbers that a person can read and a program can replay.
 //!
 //! ```text
 //! [Game "connect-four"]
@@ -27,34 +27,47 @@ use super::{
 /// Columns of a line of moves, at most (PGN's export format requires fewer than 80).
 const WIDTH: usize = 79;
 
-/// Writes the planned games that are over into the match's folder: `games.pgn` for chess, else `games.txt`. Gives the file.
+/// Writes the planned games that are over into the match's folder: `games.pgn` for chess, `games.sgf` for Go, else `games.txt`.
+/// Gives the file.
 ///
 /// # Errors
 /// The folder cannot be written, or a game contradicts the rules.
 pub fn write(folder: &MatchFolder, plan: &Plan) -> anyhow::Result<PathBuf> {
     let variant = plan.variant()?;
     let records = || folder.records().range(..plan.games()).map(|(_, record)| record);
-    match variant.game().has_pgn {
-        true => folder.write("games.pgn", &pgn(plan, &*variant, records())?),
-        false => folder.write("games.txt", &text(plan, records())),
+    match variant.game() {
+        game if game.has_pgn => {
+            let push = |text: &mut String, record: &_, start: &_| push_pgn(text, plan, record, start);
+            folder.write("games.pgn", &all(&*variant, records(), push)?)
+        }
+        game if game.has_sgf => {
+            let push = |text: &mut String, record: &_, start: &_| push_sgf(text, plan, record, start);
+            folder.write("games.sgf", &all(&*variant, records(), push)?)
+        }
+        _ => folder.write("games.txt", &text(plan, records())),
     }
 }
 
-/// All games as PGN.
-///
-/// # Errors
-/// A game that contradicts the rules.
-pub fn pgn<'a>(
-    plan: &Plan,
+/// Returns all games as text, which `push` adds one after the other with the state that each begins in.
+fn all<'a>(
     variant: &dyn Variant,
     records: impl Iterator<Item = &'a GameRecord>,
+    push: impl Fn(&mut String, &GameRecord, &dyn AnyState) -> anyhow::Result<()>,
 ) -> anyhow::Result<String> {
     let mut text = String::new();
     for record in records {
-        let start = variant.start(record.start.as_deref())?;
-        push_pgn(&mut text, plan, record, &*start)?;
+        push(&mut text, record, &*variant.start(record.start.as_deref())?)?;
     }
     Ok(text)
+}
+
+fn push_sgf(text: &mut String, plan: &Plan, record: &GameRecord, start: &dyn AnyState) -> anyhow::Result<()> {
+    let names = record.players.map(|player| &*plan.players[player].name);
+    let game = start.write_sgf(&record.actions, names);
+    *text += &game
+        .context("the game has no SGF files")?
+        .with_context(|| format!("game {}", record.game))?;
+    Ok(())
 }
 
 fn push_pgn(text: &mut String, plan: &Plan, record: &GameRecord, start: &dyn AnyState) -> anyhow::Result<()> {
@@ -62,6 +75,7 @@ fn push_pgn(text: &mut String, plan: &Plan, record: &GameRecord, start: &dyn Any
         GameResult::First => "1-0",
         GameResult::Second => "0-1",
         GameResult::Draw => "1/2-1/2",
+        GameResult::Uncounted => "*",
     };
     let slot = plan.slot(record.game);
     let [white, black] = record.players.map(|player| plan.players[player].name.clone());
@@ -125,6 +139,7 @@ pub fn text<'a>(plan: &Plan, records: impl Iterator<Item = &'a GameRecord>) -> S
             GameResult::First => "first",
             GameResult::Second => "second",
             GameResult::Draw => "draw",
+            GameResult::Uncounted => "uncounted",
         };
         let tags = [
             ("Game", plan.game.clone()),

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use games::erased::{AnyState, Variant};
 use search::{Draws, GameKey, Purpose};
 use serde::{Deserialize, Serialize};
@@ -68,6 +68,11 @@ pub fn openings(variant: &dyn Variant, seed: u64, count: u64) -> anyhow::Result<
         .flat_map(|&level| kinds.iter().map(move |kind| (kind, level)))
         .filter(|(kind, _)| kind.share > 0)
         .collect();
+    let game = variant.game().name;
+    ensure!(
+        !classes.is_empty(),
+        "{game} is a game of one player without problems of several levels, so that there is nothing to compare its players on"
+    );
     let mut distinct = Distinct::new(seed, Purpose::Problem);
     let openings = (0..count)
         .zip(classes.iter().cycle())
@@ -78,10 +83,8 @@ pub fn openings(variant: &dyn Variant, seed: u64, count: u64) -> anyhow::Result<
                     .draw_start(level, true, &mut |below| draws.below(below))?;
                 Some((found.start.position(), ()))
             });
-            let (position, ()) = drawn.with_context(|| {
-                let game = variant.game().name;
-                format!("no held-out problem of level {level} of {game} was found")
-            })?;
+            let (position, ()) =
+                drawn.with_context(|| format!("no held-out problem of level {level} of {game} was found"))?;
             Ok(Opening {
                 start: Some(position),
                 actions: Vec::new(),
@@ -106,6 +109,12 @@ pub(super) fn standings(
         let (Some(one), Some(two)) = (records.get(&game), records.get(&(game + 1))) else {
             continue;
         };
+        if [one, two]
+            .iter()
+            .any(|record| record.result == GameResult::Uncounted)
+        {
+            continue;
+        }
         let Some(class) = &plan.opening(plan.slot(game).pair).problem else {
             continue;
         };

@@ -17,15 +17,21 @@ pub enum Result {
     Second,
     /// The game is a draw.
     Draw,
+    /// The game does not count, because the rules failed: code of a game from outside.
+    Uncounted,
 }
 
+/// Ending of a game that does not count.
+pub const RULES_FAILED: &str = "rules-failed";
+
 impl Result {
-    /// Half-points of the player who began.
-    pub fn half_points(self) -> u8 {
+    /// Half-points of the player who began. `None` if the game does not count.
+    pub fn half_points(self) -> Option<u8> {
         match self {
-            Self::First => 2,
-            Self::Draw => 1,
-            Self::Second => 0,
+            Self::First => Some(2),
+            Self::Draw => Some(1),
+            Self::Second => Some(0),
+            Self::Uncounted => None,
         }
     }
 
@@ -58,7 +64,8 @@ pub struct GameRecord {
     pub actions: Vec<Action>,
     /// Result of the game.
     pub result: Result,
-    /// Kind of ending: a name by the game's rules, or `max-actions`, `no-action` or `illegal-move`.
+    /// Kind of ending: a name by the game's rules, or `max-actions`, `no-action`, `illegal-move`, `resigned` or
+    /// [`RULES_FAILED`].
     pub ending: String,
     /// For each player, the number that keys its random draws together with the seed (see [`seat_key`](super::plan::seat_key)).
     pub keys: [u64; 2],
@@ -69,6 +76,12 @@ pub struct GameRecord {
 }
 
 impl GameRecord {
+    /// Half-points of a player. `None` if the game does not count.
+    pub fn half_points_of(&self, player: usize) -> Option<u8> {
+        let half = self.result.half_points()?;
+        Some(if self.players[0] == player { half } else { 2 - half })
+    }
+
     /// Replays the game and returns its last state.
     ///
     /// # Errors

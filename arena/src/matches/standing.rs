@@ -11,7 +11,8 @@ use super::{
 };
 use crate::statistics::{BradleyTerry, Encounter, Estimate, Pentanomial, Sprt, Verdict};
 
-/// The results of a match so far. Estimates use complete pairs only; the other numbers count all games.
+/// The results of a match so far. Estimates use complete pairs only; the other numbers count all games. Games in which the rules failed
+/// are finished, but count for nobody, nor do their pairs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Standing {
     /// Name of the game.
@@ -90,13 +91,15 @@ impl Standing {
         let mut games = vec![vec![0u64; count]; count];
         let mut endings = BTreeMap::new();
         for record in planned() {
+            *endings.entry(record.ending.clone()).or_default() += 1;
             let [first, second] = record.players;
-            let half = record.result.half_points();
+            let Some(half) = record.result.half_points() else {
+                continue;
+            };
             points[first][second] += f64::from(half) / 2.0;
             points[second][first] += f64::from(2 - half) / 2.0;
             games[first][second] += 1;
             games[second][first] += 1;
-            *endings.entry(record.ending.clone()).or_default() += 1;
         }
         let encounters: Vec<Encounter> = (0..count)
             .flat_map(|one| (0..one).map(move |other| [one, other]))
@@ -154,15 +157,17 @@ impl PairingStanding {
                 continue;
             };
             first_mover_wins += u64::from(record.result == GameResult::First);
-            match half_points(record, pairing[0]) {
-                2 => wins += 1,
-                1 => draws += 1,
-                _ => losses += 1,
+            match record.half_points_of(pairing[0]) {
+                Some(2) => wins += 1,
+                Some(1) => draws += 1,
+                Some(_) => losses += 1,
+                None => {}
             }
             if game % 2 == 0
                 && let Some(other) = records.get(&(game + 1))
+                && let Some(half) = of_pair(record, other, pairing[0])
             {
-                pentanomial.add(half_points(record, pairing[0]) + half_points(other, pairing[0]));
+                pentanomial.add(half);
             }
         }
         Self {
@@ -178,13 +183,9 @@ impl PairingStanding {
     }
 }
 
-fn half_points(record: &GameRecord, player: usize) -> u8 {
-    let half = record.result.half_points();
-    if record.players[0] == player {
-        half
-    } else {
-        2 - half
-    }
+/// Half-points of a player in a pair. `None` if one of the games does not count.
+fn of_pair(one: &GameRecord, other: &GameRecord, player: usize) -> Option<u8> {
+    Some(one.half_points_of(player)? + other.half_points_of(player)?)
 }
 
 /// The pairs of the first two players that a test counts: in the order of the plan, up to the deciding pair or to the first missing
@@ -221,11 +222,89 @@ impl<'a> Tested<'a> {
                 let (Some(one), Some(two)) = (records.get(&self.next), records.get(&(self.next + 1))) else {
                     break;
                 };
-                self.pairs.add(half_points(one, 0) + half_points(two, 0));
-                self.verdict = self.sprt.verdict(&self.pairs);
+                if let Some(half) = of_pair(one, two, 0) {
+                    self.pairs.add(half);
+                    self.verdict = self.sprt.verdict(&self.pairs);
+                }
             }
             self.next += 2;
         }
         self.verdict
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        matches::{openings::Opening, plan::Entrant, record::RULES_FAILED},
+        statistics::{EloModel, SprtSettings},
+    };
+
+    #[test]
+    fn a_game_in_which_the_rules_failed_counts_for_nobody_and_neither_does_its_pair() {
+        let entrant = |name: &str| Entrant {
+            name: name.into(),
+            written: name.into(),
+            version: None,
+            digest: None,
+            search: None,
+        };
+        let plan = Plan {
+            schema: super::super::plan::SCHEMA,
+            game: "noughts".into(),
+            rules: serde_json::json!({}),
+            players: ["one", "other"].map(entrant).into(),
+            pairs: 2,
+            seed: 1,
+            openings: vec![Opening::default()],
+            max_actions: 9,
+        };
+        let results = [
+            GameResult::First,
+            GameResult::Uncounted,
+            GameResult::First,
+            GameResult::Second,
+        ];
+        let records = (0..).zip(results).map(|(game, result)| {
+            let record = GameRecord {
+                game,
+                players: plan.slot(game).players,
+                start: None,
+                opening: 0,
+                actions: Vec::new(),
+                result,
+                ending: match result {
+                    GameResult::Uncounted => RULES_FAILED.into(),
+                    _ => "row".into(),
+                },
+                keys: [0; 2],
+                visits: [0; 2],
+                milliseconds: 0,
+            };
+            (game, record)
+        });
+        let settings = SprtSettings {
+            elo0: 0.0,
+            elo1: 10.0,
+            alpha: 0.05,
+            beta: 0.05,
+            model: EloModel::Logistic,
+        };
+        let sprt = Sprt::new(settings).unwrap();
+        let standing = Standing::of(&plan, &records.collect(), Some(&sprt));
+        assert_eq!((standing.games, standing.endings[RULES_FAILED]), ([4, 4], 1));
+        assert_eq!(
+            standing
+                .players
+                .iter()
+                .map(|player| (player.points, player.games))
+                .collect::<Vec<_>>(),
+            [(3.0, 3), (0.0, 3)]
+        );
+        let pairing = &standing.pairings[0];
+        assert_eq!((pairing.wins, pairing.draws, pairing.losses), (3, 0, 0));
+        assert_eq!(pairing.pentanomial.0, [0, 0, 0, 0, 1]);
+        assert_eq!(standing.sprt.unwrap().pairs, 1);
     }
 }

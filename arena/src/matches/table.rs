@@ -6,19 +6,21 @@
 use std::{sync::Arc, time::Instant};
 
 use anyhow::Context as _;
+use config::ConfigError;
 use games::{
     Action, Player as Side,
     erased::{AnyState, Variant},
+    outside::Failures,
 };
 
 use super::{
     plan::{Plan, PlannedGame, seat_key},
-    record::{GameRecord, Result as GameResult},
+    record::{GameRecord, RULES_FAILED, Result as GameResult},
 };
 use crate::players::{
     Player,
     chooser::{Chooser, GameSoFar},
-    engine::IllegalMove,
+    engine::Forfeit,
     searches::Searches,
 };
 
@@ -58,6 +60,7 @@ pub(super) struct Table<'a> {
     /// Index of each player's searches; `None` for a player that does not search.
     searches_of: Vec<Option<usize>>,
     places: Vec<Option<Playing>>,
+    failures: &'a Failures,
 }
 
 /// State of a game after it was continued.
@@ -75,6 +78,7 @@ impl<'a> Table<'a> {
         players: &'a [Player],
         thread: usize,
         places: usize,
+        failures: &'a Failures,
     ) -> anyhow::Result<Self> {
         let mut searches: Vec<Box<dyn Searches>> = Vec::new();
         let mut searches_of: Vec<Option<usize>> = Vec::new();
@@ -101,6 +105,7 @@ impl<'a> Table<'a> {
             searches,
             searches_of,
             places: (0..places.max(1)).map(|_| None).collect(),
+            failures,
         })
     }
 
@@ -183,7 +188,19 @@ impl<'a> Table<'a> {
         };
         let searches = &mut self.searches;
         loop {
+            if let Some(reason) = playing.fault(searches) {
+                let failed = self.failures.add(self.variant.game().name, &reason);
+                let reason = failed.map_err(|error| ConfigError::Invalid(error.to_string()))?;
+                tracing::warn!(
+                    game = playing.slot.game,
+                    reason,
+                    "a game does not count, because its rules failed"
+                );
+                let record = playing.record(GameResult::Uncounted, RULES_FAILED, self.plan, searches);
+                return Ok(Advanced::Over(record));
+            }
             if let Some((result, ending)) = playing.result(self.plan) {
+                self.failures.clear();
                 let record = playing.record(result, ending, self.plan, searches);
                 return Ok(Advanced::Over(record));
             }
@@ -192,16 +209,20 @@ impl<'a> Table<'a> {
             let action = match playing.think(side, searches) {
                 Ok(Some(action)) => action,
                 Ok(None) => return Ok(Advanced::Waiting),
-                Err(error) if error.is::<IllegalMove>() => {
-                    tracing::warn!(game = playing.slot.game, "{error}: the game is lost");
+                Err(error) => {
+                    let Some(forfeit) = error.downcast_ref::<Forfeit>() else {
+                        return Err(error.context(cannot_continue(player)));
+                    };
+                    if let Forfeit::IllegalMove { .. } = forfeit {
+                        tracing::warn!(game = playing.slot.game, "{forfeit}: the game is lost");
+                    }
                     let result = match side == Side::First.index() {
                         true => GameResult::Second,
                         false => GameResult::First,
                     };
-                    let record = playing.record(result, "illegal-move", self.plan, searches);
+                    let record = playing.record(result, forfeit.ending(), self.plan, searches);
                     return Ok(Advanced::Over(record));
                 }
-                Err(error) => return Err(error.context(cannot_continue(player))),
             };
             let played = playing.state.play(action);
             let told = played.and_then(|()| playing.tell(action, searches));
@@ -263,6 +284,16 @@ impl Playing {
             Seat::Search { network, slot, .. } => searches[network].search_mut(slot).advance(action),
             Seat::Chooser(_) => Ok(()),
         })
+    }
+
+    /// Why the rules failed in this game, or in a search of it. `None` if they did not.
+    fn fault(&self, searches: &[Box<dyn Searches>]) -> Option<String> {
+        let of_seat = |seat: &Seat| match *seat {
+            Seat::Search { network, slot, .. } => searches[network].search(slot).fault().map(String::from),
+            Seat::Chooser(_) => None,
+        };
+        let own = self.state.fault().map(String::from);
+        own.or_else(|| self.seats.iter().find_map(of_seat))
     }
 
     /// Result and ending of the game; `None` while it continues. Without an outcome the game is a draw, or a problem that is not solved.

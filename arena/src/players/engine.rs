@@ -25,22 +25,42 @@ const LINES: usize = 1024;
 /// Longest time for an engine to quit before it is killed.
 const QUIT: Duration = Duration::from_millis(500);
 
-/// Error: an engine answered with an illegal move, and loses the game.
+/// Error: an engine loses its game.
 #[derive(Debug, thiserror::Error)]
-#[error("the engine {program} answered `{answer}` in {position}, which is not a legal move")]
-pub struct IllegalMove {
-    program: String,
-    answer: String,
-    position: String,
+pub enum Forfeit {
+    /// The answer is not a legal move.
+    #[error("the engine {program} answered `{answer}` in {position}, which is not a legal move")]
+    IllegalMove {
+        /// Path of the engine's program.
+        program: String,
+        /// Answer of the engine.
+        answer: String,
+        /// Position as text, a FEN in chess.
+        position: String,
+    },
+    /// The engine gives up.
+    #[error("the engine {program} has resigned")]
+    Resigned {
+        /// Path of the engine's program.
+        program: String,
+    },
 }
 
-impl IllegalMove {
-    /// Returns the error of an answer in `position`, a FEN in chess.
-    pub fn new(engine: &Process, answer: String, position: String) -> Self {
-        Self {
+impl Forfeit {
+    /// Returns the error of an answer in `position` that is not a legal move.
+    pub fn illegal(engine: &Process, answer: String, position: String) -> Self {
+        Self::IllegalMove {
             program: engine.program.clone(),
             answer,
             position,
+        }
+    }
+
+    /// Returns the name of the game's ending in records.
+    pub const fn ending(&self) -> &'static str {
+        match self {
+            Self::IllegalMove { .. } => "illegal-move",
+            Self::Resigned { .. } => "resigned",
         }
     }
 }

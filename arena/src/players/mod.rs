@@ -10,6 +10,7 @@
 //! | [`solver`] | problems of the generator game, solved side by side |
 //! | [`perfect`] | perfect play in Connect Four |
 //! | [`engine`], [`uci`], [`gtp`] | programs of others |
+//! | [`vertex`] | points of a board and colours in the Go Text Protocol |
 
 pub mod chooser;
 pub mod engine;
@@ -21,6 +22,7 @@ pub mod solver;
 pub mod spec;
 pub mod thinker;
 pub mod uci;
+pub mod vertex;
 
 use std::sync::Arc;
 
@@ -30,7 +32,6 @@ use games::{
     chess::Chess,
     connect_four::ConnectFour,
     erased::{AnyGame, AnyState, Typed},
-    othello::Othello,
     paco_sako::PacoSako,
 };
 use network::batched::EvaluationSource;
@@ -41,9 +42,10 @@ pub use networks::{NetworkOptions, Networks, OpenedNetwork};
 
 use chooser::{Chooser, Random};
 use engine::Engines;
+use gtp::GtpEngine;
 use perfect::{Perfect, Solvers};
 use searches::{Searches, searches};
-use spec::{GtpSpec, Kind, SearchSpec, Spec, UciSpec};
+use spec::{Kind, SearchSpec, Spec, UciSpec};
 
 /// A player of a game that is ready to play. Threads may share one.
 #[derive(Debug)]
@@ -62,7 +64,7 @@ enum Method {
     Random,
     Perfect(Solvers),
     Uci(Arc<Engines<UciSpec>>),
-    Gtp(Arc<Engines<GtpSpec>>),
+    Gtp(Arc<Engines<GtpEngine>>),
 }
 
 /// A search as the way in which a player chooses its actions.
@@ -135,8 +137,8 @@ impl Player {
                 Method::Uci(Arc::new(Engines::start(engine.clone())?))
             }
             Kind::Gtp(engine) => {
-                only("a GTP engine", Othello::NAME)?;
-                Method::Gtp(Arc::new(Engines::start(engine.clone())?))
+                let engine = GtpEngine::new(game, engine.clone())?;
+                Method::Gtp(Arc::new(Engines::start(engine)?))
             }
         };
         Ok(Self {
@@ -252,5 +254,5 @@ pub fn usual_search(game: &AnyGame) -> Settings {
 /// Returns a state with its type.
 fn typed<G: Notation>(state: &dyn AnyState) -> anyhow::Result<&G> {
     let found = Typed::<G>::find(state).map(|typed| &typed.state);
-    found.with_context(|| format!("a player of {} cannot play {}", G::NAME, state.game().name))
+    found.with_context(|| format!("a player of {} cannot play {}", G::name(), state.game().name))
 }

@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use config::{Provider, SecurityConfig};
+use anyhow::Context as _;
+use config::{InferenceConfig, Provider, SecurityConfig};
 use network::batched::EvaluationSource;
 use network::{
     Description, ModelFile, ModelName, Network, RemoteNetwork,
     cache::Cache,
     loader::{self, Loader},
+    session::Contract,
+    trial::{self, Trial},
 };
 
 /// Settings for opening networks.
@@ -43,6 +46,8 @@ pub struct Networks {
     options: NetworkOptions,
     /// `None`: the `[security]` of the run that the environment names.
     security: Option<SecurityConfig>,
+    /// True if networks in stores and folders are those of the user's own runs.
+    trusts_stores: bool,
     loader: Option<Arc<Loader>>,
     opened: Vec<(ModelName, Arc<OpenedNetwork>)>,
 }
@@ -53,15 +58,23 @@ impl Networks {
         Self {
             options,
             security: None,
+            trusts_stores: false,
             loader: None,
             opened: Vec::new(),
         }
     }
 
-    /// Sets the `[security]` of a run.
+    /// Sets the `[security]` of a run, whose own networks are opened without a trial.
     #[must_use]
     pub fn of_run(mut self, security: SecurityConfig) -> Self {
         self.security = Some(security);
+        self.trusting_stores()
+    }
+
+    /// Opens networks in stores and folders without a trial, because the user's own runs made them.
+    #[must_use]
+    pub fn trusting_stores(mut self) -> Self {
+        self.trusts_stores = true;
         self
     }
 
@@ -76,10 +89,11 @@ impl Networks {
         });
     }
 
-    /// Opens the network called `name`. Equal names, and names for the same file, give the same network.
+    /// Opens the network called `name`. Equal names, and names for the same file, give the same network. A file that another program may
+    /// have made is first tried out in a process of its own, with limits of memory and time.
     ///
     /// # Errors
-    /// The network cannot be found or loaded, or its server cannot be used.
+    /// The network cannot be found or loaded, does not pass its trial, or its server cannot be used.
     pub fn open(&mut self, name: &ModelName) -> anyhow::Result<Arc<OpenedNetwork>> {
         if let Some((_, network)) = self.opened.iter().find(|(known, _)| known == name) {
             return Ok(Arc::clone(network));
@@ -98,13 +112,14 @@ impl Networks {
                     search: None,
                 })
             }
-            _ => self.open_file(ModelFile::find(name)?)?,
+            _ => self.open_file(name)?,
         };
         self.opened.push((name.clone(), Arc::clone(&network)));
         Ok(network)
     }
 
-    fn open_file(&mut self, file: ModelFile) -> anyhow::Result<Arc<OpenedNetwork>> {
+    fn open_file(&mut self, name: &ModelName) -> anyhow::Result<Arc<OpenedNetwork>> {
+        let file = ModelFile::find(name)?;
         let digest = checkpoints::version::sha256_hex(&file.bytes);
         if let Some((_, network)) = self
             .opened
@@ -112,6 +127,14 @@ impl Networks {
             .find(|(_, network)| network.digest == digest && network.search == file.search)
         {
             return Ok(Arc::clone(network));
+        }
+        let is_trusted = match name {
+            ModelName::Shipped(..) => true,
+            ModelName::File(_) => false,
+            _ => self.trusts_stores,
+        };
+        if !is_trusted {
+            try_out(&file).with_context(|| format!("{name} is not loaded"))?;
         }
         let loader = match &self.loader {
             Some(loader) => loader.clone(),
@@ -142,6 +165,21 @@ impl Networks {
     fn cache(&self) -> Option<Arc<Cache>> {
         Cache::new(self.options.cache_mib << 20).map(Arc::new)
     }
+}
+
+/// Tries a network out in a process of its own.
+fn try_out(file: &ModelFile) -> anyhow::Result<()> {
+    let trial = Trial {
+        layout: file.layout.clone(),
+        contract: Contract::default(),
+        memory: InferenceConfig::default().memory_mib << 20,
+        memory_setting: "",
+        time: trial::TIME,
+    };
+    let folder = loader::cache_folder();
+    trial
+        .run_once(&file.bytes, folder.as_deref())
+        .map_err(anyhow::Error::msg)
 }
 
 /// An open network.

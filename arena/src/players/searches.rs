@@ -3,6 +3,7 @@
 
 use std::{any::Any, fmt::Debug};
 
+use anyhow::ensure;
 use games::{
     Action, Game, IllegalAction, MoverValue, Notation,
     erased::{AnyGame, AnyState},
@@ -22,6 +23,7 @@ use super::Values;
 pub trait AnySearch: Debug + Send {
     fn copy(&self) -> Box<dyn AnySearch>;
     fn settings(&self) -> &Settings;
+    fn fault(&self) -> Option<&str>;
     fn is_decided(&self) -> bool;
     fn visits_done(&self) -> u32;
     fn set_visits(&mut self, visits: u32);
@@ -43,6 +45,10 @@ impl<G: Game> AnySearch for Search<G> {
 
     fn settings(&self) -> &Settings {
         self.settings()
+    }
+
+    fn fault(&self) -> Option<&str> {
+        self.fault()
     }
 
     fn is_decided(&self) -> bool {
@@ -193,12 +199,15 @@ impl Visitor for Making<'_> {
     type Output = anyhow::Result<Box<dyn Searches>>;
 
     fn visit<G: Notation>(self) -> Self::Output {
+        let mut plays = None;
         let encoding = match &self.source {
             EvaluationSource::Network { network, .. } => {
-                encoding_of::<G>(&network.description().layout, self.place)?
+                let layout = &network.description().layout;
+                plays = Some((layout.title(), self.place.into()));
+                encoding_of::<G>(layout, self.place)?
             }
             // Uniform evaluations ignore the representation.
-            EvaluationSource::Uniform => G::encoding(G::OPTIONS)?,
+            EvaluationSource::Uniform => G::encoding(&G::Rules::default(), G::OPTIONS)?,
         };
         let values: Option<fn(&G) -> MoverValue> = match self.values {
             Values::Network => None,
@@ -206,6 +215,7 @@ impl Visitor for Making<'_> {
         };
         Ok(Box::new(TypedSearches {
             evaluator: BatchedEvaluator::new(self.source, encoding).with_values(values),
+            plays,
             searches: Vec::new(),
             free: Vec::new(),
         }))
@@ -223,6 +233,8 @@ fn threat_value<G: Game>(state: &G) -> MoverValue {
 #[derive(Debug)]
 struct TypedSearches<G: Game> {
     evaluator: BatchedEvaluator<G>,
+    /// Title of the game that the network plays, with the size of the board, and the name of the network.
+    plays: Option<(String, String)>,
     searches: Vec<Search<G>>,
     /// Slots of searches that have ended.
     free: Vec<usize>,
@@ -240,6 +252,10 @@ impl<G: Game> TypedSearches<G> {
 
 impl<G: Notation> Searches for TypedSearches<G> {
     fn begin(&mut self, state: &dyn AnyState, settings: Settings, key: GameKey) -> anyhow::Result<usize> {
+        if let Some((plays, place)) = &self.plays {
+            let asked = state.game().title();
+            ensure!(*plays == asked, "{place} plays {plays}, not {asked}");
+        }
         let search = Search::new(super::typed::<G>(state)?.clone(), settings, key);
         Ok(match self.free.pop() {
             Some(slot) => {

@@ -11,7 +11,7 @@
 //! | `random` | random legal actions |
 //! | `perfect` | optimal play in Connect Four |
 //! | `uci:stockfish,nodes=1000,option.Skill Level=3` | a UCI engine, chess only |
-//! | `gtp:gtp-rhino --level=3` | a GTP engine, Othello only |
+//! | `gtp:gnugo --mode gtp --chinese-rules --capture-all-dead` | a GTP engine: Go, Gomoku, Hex, Othello |
 //!
 //! Keys: `name`, the player's name; for searches `visits` (default 100), `leaves` (default 1; more are faster in a single game
 //! but play a little worse), `exploration`, `first-play` (`parent`, `zero`, `mean` or a reduction), `symmetry` (`true`, `false`),

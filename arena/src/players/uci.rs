@@ -6,7 +6,7 @@ use games::{Action, Game as _, chess::Chess};
 
 use super::{
     chooser::{Chooser, GameSoFar},
-    engine::{Engines, IllegalMove, Loan, MOVE, Process, Protocol, READY},
+    engine::{Engines, Forfeit, Loan, MOVE, Process, Protocol, READY},
     spec::{Go, UciSpec},
     typed,
 };
@@ -78,7 +78,7 @@ fn ask(process: &mut Process, go: Go, game: GameSoFar<'_>) -> anyhow::Result<Act
     let chosen = answer.split_whitespace().next().unwrap_or_default();
     typed::<Chess>(game.state)?
         .action_of_uci(chosen)
-        .map_err(|_| IllegalMove::new(process, answer.clone(), game.state.position()).into())
+        .map_err(|_| Forfeit::illegal(process, answer.clone(), game.state.position()).into())
 }
 
 impl Chooser for UciPlayer {

@@ -17,7 +17,7 @@ pub fn variant(game: &str) -> Arc<dyn Variant> {
 
 /// The file of a network for `G`.
 pub fn file<G: Game>(seed: u64) -> Vec<u8> {
-    let layout = G::layout(G::encoding(0).unwrap());
+    let layout = G::layout(G::encoding(&Default::default(), 0).unwrap());
     let shape = TowerShape::new(&layout, 1, 8);
     let weights = TowerWeights::random(&shape, seed);
     onnx::build(&weights, &Metadata { layout, step: 7 }, Input::Rows).unwrap()
@@ -36,7 +36,7 @@ pub fn run<G: Game>(folder: &Path, seed: u64) -> Version {
 
 /// Publishes a network and moves `latest`.
 pub fn publish<G: Game>(store: &Path, seed: u64) -> Version {
-    let layout = G::layout(G::encoding(0).unwrap());
+    let layout = G::layout(G::encoding(&Default::default(), 0).unwrap());
     let draft = Draft {
         game: G::NAME.into(),
         actions: layout.actions,

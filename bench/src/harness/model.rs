@@ -10,10 +10,10 @@ use onnx::Metadata;
 const SEED: u64 = 1;
 
 /// Returns the network called `name` and its version. Without a name it makes a network of random weights for `game` with
-/// `options`, of (blocks, filters), which costs as much to run as a trained one.
+/// `options` (`None`: the usual ones), of (blocks, filters), which costs as much to run as a trained one.
 pub fn find(
     game: &str,
-    options: u32,
+    options: Option<u32>,
     name: Option<&ModelName>,
     (blocks, filters): (usize, usize),
 ) -> anyhow::Result<(ModelFile, String)> {
@@ -27,7 +27,8 @@ pub fn find(
         let called = file.version.clone();
         return Ok((file, called));
     }
-    let layout = registry::find(game)?.layout(options)?;
+    let own = registry::find(game)?;
+    let layout = own.variant(&own.rules(), options)?.layout();
     let metadata = Metadata {
         layout: layout.clone(),
         step: 1,

@@ -92,7 +92,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let positions = Positions::play("connect-four").unwrap();
         let file = folder.path().join("model.onnx");
-        let (network, _) = model::find("connect-four", 0, None, (1, 8)).unwrap();
+        let (network, _) = model::find("connect-four", None, None, (1, 8)).unwrap();
         std::fs::write(&file, network.bytes).unwrap();
         OnnxRuntime::start(python, &file, &positions, (4, NonZeroUsize::MIN), provider).unwrap()
     }

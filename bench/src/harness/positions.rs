@@ -43,7 +43,7 @@ impl Positions {
     /// Plays `game` at random.
     pub fn play(game: &str) -> anyhow::Result<Self> {
         let game = registry::find(game)?;
-        let variant = game.variant(&game.rules(), Some(0))?;
+        let variant = game.variant(&game.rules(), None)?;
         let mut random = ChaCha8Rng::seed_from_u64(1);
         let mut played = Self {
             layout: variant.layout(),

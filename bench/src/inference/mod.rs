@@ -254,7 +254,7 @@ fn bytes_per_position(
     positions: &Positions,
     folder: &Path,
 ) -> anyhow::Result<[f64; 2]> {
-    let (model, _) = model::find(&arguments.game, 0, None, (1, 8))?;
+    let (model, _) = model::find(&arguments.game, None, None, (1, 8))?;
     let runtime = runtime()?;
     let mut served = Served::start(arguments, "cpu", folder, model)?;
     served.wait(&runtime)?;
@@ -279,7 +279,7 @@ fn measure(
     folder: &Path,
     cores: &Cores,
 ) -> anyhow::Result<Vec<Figures>> {
-    let (model, _) = model::find(&arguments.game, 0, None, network)?;
+    let (model, _) = model::find(&arguments.game, None, None, network)?;
     cores.use_first()?;
     let mut served = Served::start(arguments, provider, folder, model.clone())?;
     cores.use_second()?;

@@ -50,7 +50,7 @@ pub fn run(
         control: (experiment.rating.control_games > 0 && folder != control).then_some(control),
         state,
     };
-    registry::visit(&experiment.game, cell)?
+    registry::visit(registry::find(&experiment.game)?.name, cell)?
 }
 
 struct Cell<'a> {

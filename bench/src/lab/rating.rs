@@ -46,7 +46,8 @@ pub fn measure(
     let mut networks = Networks::new(NetworkOptions {
         provider,
         ..NetworkOptions::default()
-    });
+    })
+    .trusting_stores();
     let mut matches = Vec::new();
     for (number, against) in rating.against.iter().enumerate() {
         let folder = folder.join("matches").join(format!("{version}-{number}"));

@@ -11,7 +11,7 @@ mod player;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, ensure};
-use games::{Game, registry};
+use games::{Notation, registry};
 use network::{ModelFile, ModelName, batched::EvaluationSource, cache::Cache, loader::Loader};
 use serde::Serialize;
 
@@ -124,12 +124,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 impl registry::Visitor for Arguments {
     type Output = anyhow::Result<Report>;
 
-    fn visit<G: Game>(self) -> anyhow::Result<Report> {
-        let (file, network) = model::find(G::NAME, 0, self.model.as_ref(), (self.blocks, self.filters))?;
+    fn visit<G: Notation>(self) -> anyhow::Result<Report> {
+        let (file, network) = model::find(G::name(), None, self.model.as_ref(), (self.blocks, self.filters))?;
         let options = file.layout.options;
         ensure!(
-            options == 0,
-            "{network} takes rows with options {options}; only those with options 0 are measured"
+            options == G::OPTIONS,
+            "{network} takes rows with options {options}; only those with options {} are measured",
+            G::OPTIONS
         );
         let mut measured = vec![self.measure::<G>(&file, self.provider)?];
         if measured[0].provider != config::Provider::Cpu.name() {
@@ -141,7 +142,7 @@ impl registry::Visitor for Arguments {
         }
         Ok(Report {
             bench: "playouts",
-            game: G::NAME,
+            game: G::name(),
             network,
             visits_per_move: self.visits,
             games_at_once: self.games,
@@ -154,7 +155,7 @@ impl registry::Visitor for Arguments {
 }
 
 impl Arguments {
-    fn measure<G: Game>(&self, file: &ModelFile, provider: config::Provider) -> anyhow::Result<Measured> {
+    fn measure<G: Notation>(&self, file: &ModelFile, provider: config::Provider) -> anyhow::Result<Measured> {
         let largest = self.games * self.leaves as usize;
         let network = Loader::new(1, largest, provider)?.open(file)?;
         let name = network::Network::description(&network).provider.clone();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use games::Game;
+use games::{Game, Notation};
 use network::batched::{BatchedEvaluator, EvaluationSource};
 use search::{Counters, GameKey, Search, Settings};
 use serde::Serialize;
@@ -74,7 +74,7 @@ pub struct Player<G: Game> {
     games: u64,
 }
 
-impl<G: Game> Player<G> {
+impl<G: Notation> Player<G> {
     pub fn new(arguments: &Arguments, source: EvaluationSource) -> anyhow::Result<Self> {
         let settings = Settings {
             visits: arguments.visits,
@@ -85,7 +85,7 @@ impl<G: Game> Player<G> {
         let mut player = Self {
             settings,
             slots: Vec::new(),
-            evaluator: BatchedEvaluator::new(source, G::encoding(0)?),
+            evaluator: BatchedEvaluator::new(source, G::encoding(&G::Rules::default(), G::OPTIONS)?),
             past: Totals::default(),
             games: 0,
         };

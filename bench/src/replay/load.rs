@@ -46,31 +46,31 @@ impl Load {
                     }
                 }
                 drop(sender);
-                anyhow::Ok(0)
+                anyhow::Ok(())
             };
             let receive = async {
                 let games = tokio_stream::wrappers::ReceiverStream::new(games);
                 let mut acks = client.clone().append(games).await?.into_inner();
-                let mut acknowledged = 0;
+                let mut positions = 0;
                 while let Some(ack) = acks.message().await? {
                     ensure!(
                         !ack.duplicate && ack.refused.is_empty(),
                         "a game is refused: {ack:?}"
                     );
-                    acknowledged += 1;
+                    positions += pool.positions(&ack.id);
                 }
-                Ok(acknowledged)
+                Ok(positions)
             };
-            let (_, acknowledged) = tokio::try_join!(send, receive)?;
-            anyhow::Ok(acknowledged)
+            let ((), positions) = tokio::try_join!(send, receive)?;
+            anyhow::Ok(positions)
         });
         let clock = async {
             tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
             is_over.store(true, Ordering::Relaxed);
             Ok(())
         };
-        let (games, ()) = tokio::try_join!(try_join_all(streams), clock)?;
-        Ok(games.into_iter().sum::<u64>() * pool.positions())
+        let (positions, ()) = tokio::try_join!(try_join_all(streams), clock)?;
+        Ok(positions.into_iter().sum())
     }
 
     /// Returns the size of a batch's message, in bytes for each of its positions.

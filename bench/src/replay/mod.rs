@@ -1,7 +1,7 @@
 //! `minuet bench replay`: positions per second that a replay store flushes to its folder, and that it sends in batches.
 //!
 //! The store is the role's process, pinned to one core; the client is this process, pinned to another. They are connected by gRPC
-//! on loopback. Games have 64 positions of real games, with a hundred visits over the legal actions. A position is counted as
+//! on loopback. Games are random games by the rules, cut off after 64 positions, with a hundred visits over the legal actions. A position is counted as
 //! appended when its game is acknowledged, so it is flushed then, and as sampled when its batch has been decoded. Figures are
 //! medians of the rounds, by wall clock and per second of the store's processor time, which other work on the machine disturbs
 //! less.
@@ -39,7 +39,7 @@ pub struct Arguments {
     /// Game whose positions are stored.
     #[arg(long, default_value = PacoSako::NAME, value_parser = PossibleValuesParser::new(registry::NAMES))]
     game: String,
-    /// Positions in each game.
+    /// Most positions in each game.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=2048))]
     positions: u16,
     /// Streams, each on a connection of its own.

@@ -1,10 +1,11 @@
-//! [`Pool`]: random games of equal length, with visit counts like those of a search of 100 visits.
+//! [`Pool`]: random games by the rules, with visit counts like those of a search of 100 visits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use games::{Symmetry, erased::AnyGame, registry};
+use actor::play::record::result_of;
+use games::{Outcome, Symmetry, erased::AnyGame, registry};
 use prost::Message as _;
-use proto::v1::{Game, GameResult};
+use proto::{endings, v1::Game};
 use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha8Rng;
 
@@ -22,8 +23,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Plays games of `positions` positions, in the representation of a new run of `game`; a random game that ends earlier
-    /// continues from the start position.
+    /// Plays games of at most `positions` positions, in the representation of a new run of `game`.
     pub fn play(game: &str, positions: usize) -> anyhow::Result<Self> {
         let options = launcher::new_run(Some(game), &[])?.game.options;
         let own = registry::find(game)?;
@@ -49,9 +49,11 @@ impl Pool {
         }
     }
 
-    /// Returns the number of positions of each game.
-    pub fn positions(&self) -> u64 {
-        self.games.first().map_or(0, |game| game.actions.len() as u64)
+    /// Returns the number of positions of the game that was sent under this id.
+    pub fn positions(&self, id: &[u8]) -> u64 {
+        let number = id.first_chunk().map_or(0, |number| u64::from_be_bytes(*number));
+        let game = self.games.get((number % self.games.len() as u64) as usize);
+        game.map_or(0, |game| game.actions.len() as u64)
     }
 
     /// Returns the size of a game's message per position, in bytes.
@@ -64,37 +66,29 @@ impl Pool {
 
 fn play(own: &AnyGame, seed: u64, options: u32, positions: usize) -> anyhow::Result<Game> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
-    let is_fixed = own.layout(options)?.row_len().is_some();
     let rules = own.rules();
     let variant = own.variant(&rules, Some(options))?;
+    let is_fixed = variant.layout().row_len().is_some();
     let mut state = variant.start(None)?;
-    // One-player games are scored, and their values are at least 0.
-    let (result, least) = match own.players {
-        1 => (GameResult::Scored, 0.0),
-        _ => (GameResult::Draw, -1.0),
-    };
+    // Values of one-player games are at least 0.
+    let least = if own.players == 1 { 0.0 } else { -1.0 };
     let mut legal = Vec::new();
     let mut movers = Vec::with_capacity(positions);
     let mut game = Game {
         game: own.name.into(),
         options,
         rules_json: rules.to_string(),
-        result: result.into(),
-        ending: "bench".into(),
         model_versions: vec!["000000000100-0123abcd".into()],
-        model_of_position: vec![0; positions],
         search_json: serde_json::to_string(&search::Settings::default())?,
         actor: "bench".into(),
         build: env!("CARGO_PKG_VERSION").into(),
         finished_at_ms: 1_800_000_000_000,
         ..Game::default()
     };
-    while movers.len() < positions {
+    while movers.len() < positions && state.outcome().is_none() {
         state.legal_actions(&mut legal);
-        let chosen = legal.choose(&mut random).filter(|_| state.outcome().is_none());
-        let Some(&action) = chosen else {
-            state = variant.start(None)?;
-            continue;
+        let Some(&action) = legal.choose(&mut random) else {
+            break;
         };
         let written = game.rows.len();
         state.write_row(Symmetry::IDENTITY, &mut game.rows);
@@ -118,6 +112,15 @@ fn play(own: &AnyGame, seed: u64, options: u32, positions: usize) -> anyhow::Res
         movers.push(state.to_move().index() as u8);
         state.play_legal(action);
     }
+    game.model_of_position = vec![0; movers.len()];
     game.movers = movers.into();
+    game.ending = state.ending().unwrap_or(endings::MAX_ACTIONS).into();
+    let undecided = match own.players {
+        1 => Outcome::Scored(0.0),
+        _ => Outcome::Draw,
+    };
+    let outcome = state.outcome().unwrap_or(undecided);
+    game.score = outcome.value().get();
+    game.result = result_of(outcome).into();
     Ok(game)
 }

@@ -55,7 +55,7 @@ impl System {
         let mut config = new_config(arguments, folder.path())?;
         let (game, options) = (&config.game.name, config.game.options);
         let shape = (config.model.blocks as usize, config.model.filters as usize);
-        let (file, network) = model::find(game, options, arguments.model.as_ref(), shape)?;
+        let (file, network) = model::find(game, Some(options), arguments.model.as_ref(), shape)?;
         config.game.options = file.layout.options;
         let (store, label) = (&config.checkpoints.store, &config.actor.model);
         runtime.block_on(model::publish(store, label, &file))?;

@@ -13,7 +13,12 @@ fn is_clean(tool: &str, arguments: &[&str], path: &Path) {
 
 #[test]
 fn compose_files_fit_the_compose_specification() {
-    for file in ["docker-compose.yml", "docker-compose.gpu.yml", "swarm/stack.yml"] {
+    for file in [
+        "docker-compose.yml",
+        "docker-compose.gpu.yml",
+        "docker-compose.own-game.yml",
+        "swarm/stack.yml",
+    ] {
         let schema = ["--builtin-schema", "vendor.compose-spec"];
         is_clean("check-jsonschema", &schema, &folder().join(file));
     }

@@ -7,7 +7,7 @@ use std::{
 
 use clap::Parser as _;
 use config::{self, Override, RunConfig};
-use games::{Game as _, Notation as _, paco_sako::PacoSako};
+use games::{Game as _, paco_sako::PacoSako};
 use regex::Regex;
 use service::role::{Arguments, Role};
 
@@ -127,7 +127,8 @@ fn configurations_load_and_listen_at_the_ports_that_others_use() {
 /// A cluster trains with the settings that `minuet up` gives a new run of the same game.
 #[test]
 fn configurations_have_the_settings_of_their_game() {
-    let sections: toml::Table = toml::from_str(PacoSako::RUN_SETTINGS).unwrap();
+    let new = launcher::new_run(Some(PacoSako::NAME), &[]).unwrap();
+    let sections: toml::Table = toml::from_str(&launcher::differences(&new).unwrap()).unwrap();
     let mut settings = Vec::new();
     for (section, keys) in &sections {
         for (key, value) in keys.as_table().unwrap() {

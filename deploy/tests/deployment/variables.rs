@@ -13,13 +13,15 @@ use crate::{
 };
 
 /// Variables read by a library, a loader or a driver.
-const FOREIGN: [&str; 6] = [
+const FOREIGN: [&str; 8] = [
     "GOMP_SPINCOUNT",
     "LD_LIBRARY_PATH",
     "MALLOC_ARENA_MAX",
     "NVIDIA_DRIVER_CAPABILITIES",
     "NVIDIA_VISIBLE_DEVICES",
     "OMP_WAIT_POLICY",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONPATH",
 ];
 
 /// Returns the variables that the roles' command lines read.

@@ -43,6 +43,21 @@ pub(super) fn mate_in_one(state: &Chess) -> Option<KnownOutcome> {
     is_mate.then(|| KnownOutcome::win_at_once(state.to_move()))
 }
 
+/// True if an action ends the game as a draw by the third occurrence of a position or by the fifty-move rule. The game is not over.
+pub(super) fn draw_in_one(state: &Chess) -> bool {
+    if state.clock + 1 < FIFTY_MOVES && !state.history.has_pair() {
+        return false;
+    }
+    let mut actions = Vec::new();
+    state.legal_actions(&mut actions);
+    let mut next = state.clone();
+    actions.into_iter().any(|action| {
+        next.clone_from(state);
+        next.play_legal(action);
+        next.outcome() == Some(Outcome::Draw)
+    })
+}
+
 /// True if a rule makes the position a draw, unless it is mate. There may be moves left. Stalemate is not included.
 pub(super) fn is_drawn(state: &Chess) -> bool {
     state.clock >= FIFTY_MOVES || lacks_material(state) || state.earlier_occurrences() >= 2

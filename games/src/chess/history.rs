@@ -54,6 +54,17 @@ impl History {
             .count() as u32
     }
 
+    /// True if a position with the other player to move, which the next move can recreate, occurred twice.
+    pub(super) fn has_pair(&self) -> bool {
+        let mut earlier = self.keys.iter().rev().skip(2).step_by(2);
+        while let Some(key) = earlier.next() {
+            if earlier.clone().any(|other| other == key) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Returns the places of the present position in `keys`. Only every second position has the same player to move, and
     /// at least two moves of each side are needed to repeat a position.
     fn matches(&self, board: &Board) -> impl Iterator<Item = usize> {

@@ -63,8 +63,6 @@ impl Game for Chess {
 
     const NAME: &'static str = "chess";
     const PLAYERS: u8 = 2;
-    const ACTIONS: u32 = moves::ACTIONS;
-    const SYMMETRIES: u8 = 2;
 
     fn start(rules: &Rules, position: Option<&str>) -> Result<Self, StartError> {
         let (board, clock) = match position {
@@ -81,6 +79,14 @@ impl Game for Chess {
 
     fn layout(_: SingleEncoding) -> RowLayout {
         row::layout()
+    }
+
+    fn actions(&self) -> u32 {
+        moves::ACTIONS
+    }
+
+    fn symmetries(&self) -> u8 {
+        row::SYMMETRIES
     }
 
     fn to_move(&self) -> Player {
@@ -139,6 +145,10 @@ impl Game for Chess {
 
     fn known(&self) -> Option<KnownOutcome> {
         ending::mate_in_one(self)
+    }
+
+    fn can_draw(&self) -> bool {
+        ending::draw_in_one(self)
     }
 
     fn row_symmetries(_: SingleEncoding) -> RowSymmetries {

@@ -9,7 +9,7 @@ use crate::{
     notation::JsonFields,
     perft::KnownPerft,
     probes::ProbeLine,
-    scene::{Board, Cell, Clicks, Piece, Scene, cell_of, read_square},
+    scene::{Board, CHESS_BOARD, Cell, Clicks, Piece, Scene},
 };
 
 impl Notation for Chess {
@@ -58,11 +58,11 @@ impl Notation for Chess {
             .iter()
             .flat_map(|&action| {
                 let uci = self.uci(action);
-                [uci.get(..2), uci.get(2..4)].map(|square| square.and_then(read_square))
+                [uci.get(..2), uci.get(2..4)].map(|square| square.and_then(|name| CHESS_BOARD.read(name)))
             })
             .flatten()
             .collect();
-        self.scene_of(vec![Board::of_squares(|square| Cell {
+        self.scene_of(vec![Board::of_squares(CHESS_BOARD, |square| Cell {
             pieces: self
                 .piece_letter(square)
                 .and_then(Piece::chessman)
@@ -82,7 +82,13 @@ impl Notation for Chess {
         });
         Clicks {
             piece: letter.and_then(Piece::chessman),
-            ..Clicks::on(squares.into_iter().flatten().filter_map(read_square).map(cell_of))
+            ..Clicks::on(
+                squares
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|name| CHESS_BOARD.read(name))
+                    .map(|square| CHESS_BOARD.cell(square)),
+            )
         }
     }
 
@@ -156,7 +162,7 @@ fn explain_illegal(state: &Chess, squares: &str) -> String {
     if squares.len() == 4 && state.action_of_uci(&promoted).is_ok() {
         return format!("{squares} promotes: add the piece, e.g. {promoted}");
     }
-    let from = squares.get(..2).and_then(read_square);
+    let from = squares.get(..2).and_then(|name| CHESS_BOARD.read(name));
     let reason = match from.and_then(|square| state.piece_letter(square)) {
         None => "the square is empty",
         Some(letter) if letter.is_uppercase() != (state.to_move() == Player::First) => {

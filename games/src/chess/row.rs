@@ -39,11 +39,16 @@ const CONSTANTS: [(&str, u32, u32, u32); 8] = [
     ("half-moves without progress", 20, 100, LARGEST_CLOCK as u32),
 ];
 
+/// Number of symmetries: the identity and the mirror of the files.
+pub(super) const SYMMETRIES: u8 = 2;
+
 pub(super) fn layout() -> RowLayout {
     RowLayout {
         game: Chess::NAME.into(),
         options: 0,
         form: RowForm::Planes(PlaneStack {
+            height: 8,
+            width: 8,
             entries: PIECES as u32 + 1,
             planes: 22,
             sparse: (0..PIECE_PLANES).chain([EN_PASSANT_PLANE]).collect(),
@@ -57,7 +62,7 @@ pub(super) fn layout() -> RowLayout {
                 .into(),
             ones: vec![ONES_PLANE],
         }),
-        actions: Chess::ACTIONS,
+        actions: moves::ACTIONS,
         mirrored_actions: true,
         policy_head: crate::PolicyHead::Planes,
     }
@@ -70,7 +75,7 @@ pub(super) fn symmetries() -> RowSymmetries {
     let mirrored = moves::mirrored_entries();
     planes::symmetries(
         &layout(),
-        Chess::SYMMETRIES,
+        SYMMETRIES,
         &RIGHTS,
         |_, square| MIRROR.square(square),
         |_, entry| mirrored.get(entry as usize).copied().unwrap_or(entry),

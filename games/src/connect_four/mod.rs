@@ -1,32 +1,31 @@
-//! Connect Four on 7 columns of 6 cells, which lie in ranks 0–5 and files 0–6 of an 8×8 board.
+//! Connect Four on 7 columns of 6 cells.
 //!
 //! | module | content |
 //! |---|---|
 //! | `board` | discs as bits: legal landings, four in a line |
+//! | [`row`] | positions as rows |
 //! | `text` | positions as text, checked when read |
 //! | `notation` | drawing and notation |
 //! | [`solver`] | exact values of positions |
-//!
-//! A row has one entry for each of the 42 cells, bottom row first, set in one of three planes (own disc, other disc, empty), then
-//! the player to move. So no entry is absent, even on the empty board.
 //!
 //! Action `c` drops a disc into column `c`, 0 to 6. There is one symmetry besides the identity: the left-right mirror.
 
 mod board;
 mod notation;
+pub mod row;
 pub mod solver;
 mod text;
 
 use crate::{
     bits,
-    codec::PolicyHead,
-    discs::{self, Discs},
-    game::{Action, Game, IllegalAction, KnownOutcome, NoRules, Outcome, SingleEncoding, StartError},
+    discs::Discs,
+    game::{Action, Game, IllegalAction, KnownOutcome, NoRules, Outcome, StartError},
     layout::RowLayout,
-    planes,
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
 };
+
+pub use self::row::Encoding;
 
 /// Number of columns.
 pub const COLUMNS: u32 = 7;
@@ -67,23 +66,15 @@ impl ConnectFour {
     }
 }
 
-/// Returns the image of a column, which is also a policy entry. The file next to the board stays where it is.
-const fn turn_column(symmetry: Symmetry, column: u32) -> u32 {
-    match symmetry {
-        Symmetry::IDENTITY => column,
-        _ if column >= COLUMNS => column,
-        _ => COLUMNS - 1 - column,
-    }
-}
+/// Number of symmetries: the identity and the mirror of left and right.
+const SYMMETRIES: u8 = 2;
 
 impl Game for ConnectFour {
     type Rules = NoRules;
-    type Encoding = SingleEncoding;
+    type Encoding = Encoding;
 
     const NAME: &'static str = "connect-four";
     const PLAYERS: u8 = 2;
-    const ACTIONS: u32 = COLUMNS;
-    const SYMMETRIES: u8 = 2;
 
     fn start(_: &NoRules, position: Option<&str>) -> Result<Self, StartError> {
         position.map_or(Ok(Self::EMPTY), |text| {
@@ -91,8 +82,26 @@ impl Game for ConnectFour {
         })
     }
 
-    fn layout(_: SingleEncoding) -> RowLayout {
-        discs::layout::<Self>(ROWS * COLUMNS, true, PolicyHead::Dense)
+    fn encoding(_: &NoRules, options: u32) -> Result<Encoding, StartError> {
+        match options {
+            0 => Ok(Encoding::Padded),
+            1 => Ok(Encoding::Cells),
+            _ => Err(StartError::of::<Self>(format!(
+                "the representation options must be 0 or 1, not {options}"
+            ))),
+        }
+    }
+
+    fn layout(encoding: Encoding) -> RowLayout {
+        encoding.layout()
+    }
+
+    fn actions(&self) -> u32 {
+        COLUMNS
+    }
+
+    fn symmetries(&self) -> u8 {
+        SYMMETRIES
     }
 
     fn to_move(&self) -> Player {
@@ -142,28 +151,16 @@ impl Game for ConnectFour {
         text::write(self.discs)
     }
 
-    fn write_row(&self, _: SingleEncoding, symmetry: Symmetry, row: &mut Vec<u32>) {
-        let seen = match symmetry {
-            Symmetry::IDENTITY => self.discs,
-            _ => self.discs.map(board::mirror),
-        };
-        let squares = (0..ROWS).flat_map(|rank| 8 * rank..8 * rank + COLUMNS);
-        seen.write_cells(squares, row);
+    fn write_row(&self, encoding: Encoding, symmetry: Symmetry, row: &mut Vec<u32>) {
+        encoding.write(self, symmetry, row);
     }
 
-    fn policy_index(&self, _: SingleEncoding, symmetry: Symmetry, action: Action) -> u32 {
-        turn_column(symmetry, action)
+    fn policy_index(&self, _: Encoding, symmetry: Symmetry, action: Action) -> u32 {
+        row::turn_column(symmetry, action)
     }
 
-    fn row_symmetries(_: SingleEncoding) -> RowSymmetries {
-        let turn_square = |symmetry, square: u32| square / 8 * 8 + turn_column(symmetry, square % 8);
-        planes::symmetries(
-            &Self::layout(SingleEncoding),
-            Self::SYMMETRIES,
-            &[],
-            turn_square,
-            turn_column,
-        )
+    fn row_symmetries(encoding: Encoding) -> RowSymmetries {
+        encoding.symmetries()
     }
 
     fn known(&self) -> Option<KnownOutcome> {

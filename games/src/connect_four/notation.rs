@@ -25,6 +25,8 @@ impl Notation for ConnectFour {
 
     const OPENING_PLIES: u32 = 4;
 
+    const OPTIONS: u32 = 1;
+
     const HAS_SOLVER: bool = true;
 
     const RUN_SETTINGS: &'static str = include_str!("run.toml");
@@ -53,8 +55,8 @@ impl Notation for ConnectFour {
         self.scene_of(vec![Board {
             title: "",
             surface: Surface::Holes,
-            columns: &["1", "2", "3", "4", "5", "6", "7"],
-            rows: &[""; ROWS as usize],
+            columns: (1..=COLUMNS).map(|column| column.to_string()).collect(),
+            rows: vec![String::new(); ROWS as usize],
             cells: (0..ROWS)
                 .rev()
                 .flat_map(|row| (0..COLUMNS).map(move |column| cell(row, column)))

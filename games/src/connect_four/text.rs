@@ -2,7 +2,10 @@
 //! digits for runs of empty cells; then the player to move. The empty board is `7/7/7/7/7/7 x`.
 
 use super::{COLUMNS, ConnectFour, ROWS, board};
-use crate::{discs::Discs, value::Player};
+use crate::{
+    discs::{self, Discs},
+    value::Player,
+};
 
 pub(super) fn write(discs: Discs) -> String {
     let [first, second] = discs.by_player();
@@ -51,7 +54,10 @@ pub(super) fn read(text: &str) -> Result<ConnectFour, String> {
     if occupied & !(occupied << 8 | board::landings(0)) != 0 {
         return Err("a disc floats above an empty cell".into());
     }
-    let is_lost = discs.check_turns(board::has_four)?;
+    let players = discs.by_player();
+    let is_lost = discs::check_turns(players.map(u64::count_ones), to_move, |player| {
+        board::has_four(players[player.index()])
+    })?;
     Ok(ConnectFour { discs, is_lost })
 }
 

@@ -269,7 +269,7 @@ mod tests {
             expander.push(row).unwrap();
             candidates.push(expander.candidates().unwrap());
         }
-        let actions = GeneratorGame::ACTIONS as usize;
+        let actions = state.actions() as usize;
         let logits: Vec<f32> = (0..expander.logit_count(actions))
             .map(|logit| logit as f32)
             .collect();

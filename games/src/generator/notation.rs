@@ -248,8 +248,8 @@ fn board(title: &'static str, grid: &Grid) -> Board {
     Board {
         title,
         surface: Surface::Painted,
-        columns: &[""; SIDE],
-        rows: &[""; SIDE],
+        columns: vec![String::new(); SIDE],
+        rows: vec![String::new(); SIDE],
         cells: grid.cells().iter().map(cell).collect(),
         colors: ["", ""],
         pieces_per_cell: 0,

@@ -1,12 +1,20 @@
 //! Gomoku for people: the drawing of the board, and moves as squares.
 
-use super::Gomoku;
+use documented::DocumentedFields as _;
+
+use super::{Gomoku, Rules};
 use crate::{
     Action, Notation,
     perft::KnownPerft,
     probes::ProbeLine,
-    scene::{Board, Cell, Clicks, Scene, Surface, cell_of, read_square, square_name},
+    scene::{Board, Cell, Clicks, Scene, Squares, Surface},
 };
+
+impl Gomoku {
+    fn squares(&self) -> Squares {
+        Squares::new(self.stones.side(), self.stones.side())
+    }
+}
 
 impl Notation for Gomoku {
     const PLAYER_NAMES: [&'static str; 2] = ["Black", "White"];
@@ -35,30 +43,38 @@ impl Notation for Gomoku {
         ),
     ];
 
+    fn rule_comment(key: &str) -> Option<&'static str> {
+        Rules::get_field_docs(key).ok()
+    }
+
     fn scene(&self, last_turn: &[Action]) -> Scene {
-        let stones = self.discs.by_player();
+        let squares = self.squares();
         self.scene_of(vec![Board {
-            surface: Surface::Plain,
+            surface: Surface::Lines,
             colors: ["black", "white"],
             is_turned_for_second: false,
-            ..Board::of_squares(|square| Cell {
+            ..Board::of_squares(squares, |square| Cell {
                 is_last: last_turn.contains(&square),
-                ..Cell::of_discs(stones, square)
+                is_star: squares.is_star(square),
+                ..Cell::of_disc(self.stones.owner(square))
             })
         }])
     }
 
     fn clicks(&self, action: Action) -> Clicks {
-        Clicks::on([cell_of(action)])
+        Clicks::on([self.squares().cell(action)])
     }
 
     fn read_turn(&self, text: &str) -> Result<Vec<Action>, String> {
         let text = text.trim().to_lowercase();
-        let action = read_square(&text).ok_or_else(|| format!("{text:?} is not a square, e.g. d4"))?;
+        let action = self
+            .squares()
+            .read(&text)
+            .ok_or_else(|| format!("{text:?} is not a square, e.g. d4"))?;
         self.turn_of(&text, action)
     }
 
     fn write_action(&self, square: Action) -> String {
-        square_name(square)
+        self.squares().name(square)
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     discs::{self, Discs},
     game::{Action, Game, IllegalAction, KnownOutcome, NoRules, Outcome, SingleEncoding, StartError},
     layout::RowLayout,
-    planes::{self, SQUARES},
+    planes,
     symmetries::{RowSymmetries, Symmetry},
     value::Player,
 };
@@ -86,6 +86,9 @@ fn turn_entry(symmetry: Symmetry, entry: u32) -> u32 {
     }
 }
 
+const ACTIONS: u32 = 65;
+const SYMMETRIES: u8 = 8;
+
 fn turn_square(symmetry: Symmetry, square: u32) -> u32 {
     bits::turn_square(square, symmetry.0)
 }
@@ -96,8 +99,6 @@ impl Game for Othello {
 
     const NAME: &'static str = "othello";
     const PLAYERS: u8 = 2;
-    const ACTIONS: u32 = 65;
-    const SYMMETRIES: u8 = 8;
 
     fn start(_: &NoRules, position: Option<&str>) -> Result<Self, StartError> {
         position.map_or(Ok(Self::initial()), |text| {
@@ -106,7 +107,15 @@ impl Game for Othello {
     }
 
     fn layout(_: SingleEncoding) -> RowLayout {
-        discs::layout::<Self>(SQUARES as u32, false, PolicyHead::Dense)
+        discs::layout::<Self>((8, 8), ACTIONS, PolicyHead::Dense, false)
+    }
+
+    fn actions(&self) -> u32 {
+        ACTIONS
+    }
+
+    fn symmetries(&self) -> u8 {
+        SYMMETRIES
     }
 
     fn to_move(&self) -> Player {
@@ -177,7 +186,7 @@ impl Game for Othello {
     fn row_symmetries(_: SingleEncoding) -> RowSymmetries {
         planes::symmetries(
             &Self::layout(SingleEncoding),
-            Self::SYMMETRIES,
+            SYMMETRIES,
             &[],
             turn_square,
             turn_entry,

@@ -5,7 +5,7 @@ use crate::{
     Action, Notation,
     perft::KnownPerft,
     probes::ProbeLine,
-    scene::{Board, Cell, Clicks, RANKS_FROM_TOP, Scene, Surface, read_square, square_name},
+    scene::{Board, CHESS_BOARD, Cell, Clicks, Scene, Surface},
 };
 
 impl Notation for Othello {
@@ -51,11 +51,11 @@ impl Notation for Othello {
         };
         self.scene_of(vec![Board {
             surface: Surface::Plain,
-            rows: RANKS_FROM_TOP,
+            rows: CHESS_BOARD.ranks().into_iter().rev().collect(),
             cells: (0..64).map(cell).collect(),
             colors: ["black", "white"],
             is_turned_for_second: false,
-            ..Board::of_squares(|_| Cell::default())
+            ..Board::of_squares(CHESS_BOARD, |_| Cell::default())
         }])
     }
 
@@ -78,7 +78,9 @@ impl Notation for Othello {
         let text = text.trim().to_lowercase();
         let action = match text.as_str() {
             "pass" | "--" | "ps" => PASS,
-            _ => read_square(&text).ok_or_else(|| format!("{text:?} is not a square, e.g. d3"))?,
+            _ => CHESS_BOARD
+                .read(&text)
+                .ok_or_else(|| format!("{text:?} is not a square, e.g. d3"))?,
         };
         self.turn_of(&text, action)
     }
@@ -86,7 +88,7 @@ impl Notation for Othello {
     fn write_action(&self, action: Action) -> String {
         match action {
             PASS => "pass".into(),
-            square => square_name(square),
+            square => CHESS_BOARD.name(square),
         }
     }
 }

@@ -165,8 +165,6 @@ impl Game for PacoSako {
 
     const NAME: &'static str = row::NAME;
     const PLAYERS: u8 = 2;
-    const ACTIONS: u32 = ACTIONS;
-    const SYMMETRIES: u8 = row::SYMMETRIES;
 
     fn start(rules: &Rules, position: Option<&str>) -> Result<Self, StartError> {
         let position = fen::read(position.unwrap_or(fen::START)).map_err(StartError::of::<Self>)?;
@@ -182,12 +180,20 @@ impl Game for PacoSako {
         Ok(game)
     }
 
-    fn encoding(options: u32) -> Result<Encoding, StartError> {
+    fn encoding(_: &Rules, options: u32) -> Result<Encoding, StartError> {
         Encoding::new(options)
     }
 
     fn layout(encoding: Encoding) -> RowLayout {
         row::layout(encoding)
+    }
+
+    fn actions(&self) -> u32 {
+        ACTIONS
+    }
+
+    fn symmetries(&self) -> u8 {
+        row::SYMMETRIES
     }
 
     fn to_move(&self) -> Player {

@@ -6,13 +6,13 @@
 use documented::DocumentedFields as _;
 use serde_json::{Value, json};
 
-use super::{DeadEnd, Encoding, Kind, PacoSako, RequiredAction, Rules, TurnCycles, Victory};
+use super::{DeadEnd, Encoding, Kind, PacoSako, RequiredAction, Rules, TurnCycles, Victory, action::ACTIONS};
 use crate::{
     Action, Game, Notation, Player,
     notation::JsonFields,
     perft::KnownPerft,
     probes::ProbeLine,
-    scene::{Board, Cell, Clicks, Hand, Piece, Scene, cell_of, read_square, square_name},
+    scene::{Board, CHESS_BOARD, Cell, Clicks, Hand, Piece, Scene},
 };
 
 /// First action that places. Actions below it lift.
@@ -99,7 +99,7 @@ A turn may be entered in parts; undo takes back the last part.";
     }
 
     fn scene(&self, last_turn: &[Action]) -> Scene {
-        let board = Board::of_squares(|square| {
+        let board = Board::of_squares(CHESS_BOARD, |square| {
             let (white, black) = self.pieces_on(square as u8);
             Cell {
                 pieces: [chessman(Player::First, white), chessman(Player::Second, black)]
@@ -114,8 +114,8 @@ A turn may be entered in parts; undo takes back the last part.";
         });
         let mover = self.to_move();
         let hand = self.in_hand().map(|(square, own, partner)| Hand {
-            square: square_name(square.into()),
-            cell: cell_of(square.into()),
+            square: CHESS_BOARD.name(square.into()),
+            cell: CHESS_BOARD.cell(square.into()),
             pieces: [chessman(mover, Some(own)), chessman(mover.other(), partner)]
                 .into_iter()
                 .flatten()
@@ -133,11 +133,11 @@ A turn may be entered in parts; undo takes back the last part.";
     /// Returns one click to lift, and one to place. A promotion is picked on the pawn's square.
     fn clicks(&self, action: Action) -> Clicks {
         if action < PROMOTE {
-            return Clicks::on([cell_of(action % PLACE)]);
+            return Clicks::on([CHESS_BOARD.cell(action % PLACE)]);
         }
         Clicks {
             piece: chessman(self.to_move(), promoted(action)),
-            ..Clicks::on(self.promotion().map(|square| cell_of(square.into())))
+            ..Clicks::on(self.promotion().map(|square| CHESS_BOARD.cell(square.into())))
         }
     }
 
@@ -185,7 +185,7 @@ A turn may be entered in parts; undo takes back the last part.";
 
     fn write_action(&self, action: Action) -> String {
         match action {
-            0..PROMOTE => square_name(action % PLACE),
+            0..PROMOTE => CHESS_BOARD.name(action % PLACE),
             _ => promoted(action).map_or_else(String::new, |kind| kind.letter(Player::Second).into()),
         }
     }
@@ -206,8 +206,8 @@ A turn may be entered in parts; undo takes back the last part.";
     /// Reads an action code of the original engine, 1 to 132, which is one more than the action id.
     fn action_from_json(&self, value: &Value) -> Result<Action, String> {
         match value.as_u64().and_then(|code| Action::try_from(code).ok()) {
-            Some(code @ 1..=Self::ACTIONS) => Ok(code - 1),
-            _ => Err(format!("{value} is not an action code (1 to {})", Self::ACTIONS)),
+            Some(code @ 1..=ACTIONS) => Ok(code - 1),
+            _ => Err(format!("{value} is not an action code (1 to {ACTIONS})")),
         }
     }
 
@@ -278,7 +278,7 @@ fn split_words(text: &str) -> Result<Vec<Word>, String> {
         // Squares may be written without spaces, and a promotion's letter directly after its square.
         let mut rest = part;
         while !rest.is_empty() {
-            let (word, length) = match rest.get(..2).and_then(read_square) {
+            let (word, length) = match rest.get(..2).and_then(|name| CHESS_BOARD.read(name)) {
                 Some(square) => (Word::Square(square), 2),
                 None => (promotion(rest).ok_or_else(fault)?, rest.len()),
             };
@@ -302,7 +302,7 @@ fn promotion(text: &str) -> Option<Word> {
 
 fn word_text(word: Word) -> String {
     match word {
-        Word::Square(square) => square_name(square),
+        Word::Square(square) => CHESS_BOARD.name(square),
         Word::Promotion(action) => promoted(action).map_or("", Kind::name).into(),
         Word::Castle(6) => "O-O".into(),
         Word::Castle(_) => "O-O-O".into(),
@@ -351,12 +351,15 @@ fn hand_remark(state: &PacoSako) -> String {
     };
     let mut actions = Vec::new();
     state.legal_actions(&mut actions);
-    let places: Vec<String> = actions.iter().map(|action| square_name(action % PLACE)).collect();
+    let places: Vec<String> = actions
+        .iter()
+        .map(|action| CHESS_BOARD.name(action % PLACE))
+        .collect();
     let contents = match partner {
         Some(partner) => format!("union of {} and {}", own.name(), partner.name()),
         None => own.name().into(),
     };
-    let square = square_name(square.into());
+    let square = CHESS_BOARD.name(square.into());
     let places = match places.split_last() {
         Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
         _ => places.concat(),
@@ -367,7 +370,7 @@ fn hand_remark(state: &PacoSako) -> String {
 /// Returns a sentence that asks for a promotion.
 fn promotion_remark(state: &PacoSako) -> String {
     let square = state.promotion().map_or_else(String::new, |square| {
-        format!(" on {}", square_name(square.into()))
+        format!(" on {}", CHESS_BOARD.name(square.into()))
     });
     format!("Promote the pawn{square}: r, n, b or q.")
 }
@@ -377,7 +380,7 @@ fn explain_illegal(state: &PacoSako, action: Action, reason: &str) -> String {
     if action >= PROMOTE {
         return reason.into();
     }
-    let square = square_name(action % PLACE);
+    let square = CHESS_BOARD.name(action % PLACE);
     // The position under rules that allow turns which cannot be completed. A FEN has no form for a pending promotion.
     let unrestricted = PacoSako::start(&Rules::compatibility(), Some(&state.position()));
     let is_legal_without_switches = unrestricted.is_ok_and(|mut state| state.play(action).is_ok());
@@ -397,8 +400,8 @@ fn explain_illegal(state: &PacoSako, action: Action, reason: &str) -> String {
     let in_hand = state
         .in_hand()
         .map_or_else(String::new, |(at, own, partner)| match partner {
-            Some(_) => format!("the union from {}", square_name(at.into())),
-            None => format!("the {} from {}", own.name(), square_name(at.into())),
+            Some(_) => format!("the union from {}", CHESS_BOARD.name(at.into())),
+            None => format!("the {} from {}", own.name(), CHESS_BOARD.name(at.into())),
         });
     if !is_legal_without_switches {
         return format!("{in_hand} cannot be placed on {square}");

@@ -99,6 +99,8 @@ pub(super) fn layout(encoding: Encoding) -> RowLayout {
         game: NAME.into(),
         options: encoding.options(),
         form: RowForm::Planes(PlaneStack {
+            height: 8,
+            width: 8,
             entries: PIECES as u32 + 1,
             planes: EN_PASSANT_PLANE + 1 + constants.len() as u32,
             sparse: (0..=EN_PASSANT_PLANE).collect(),

@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, ops::RangeInclusive};
 
-use super::{INDICES, PlaneStack, SQUARES};
+use super::{INDICES, PlaneStack};
 use crate::codec::{Candidates, Codec, Expander, Input, PolicyHead, RowError};
 
 impl Codec for PlaneStack {
@@ -23,14 +23,18 @@ impl Codec for PlaneStack {
     }
 
     fn check(&self, actions: u32, head: PolicyHead) -> Result<(), RowError> {
+        self.check()?;
         match head {
-            PolicyHead::Planes if !actions.is_multiple_of(SQUARES as u32) => Err(RowError::of_layout(
-                format_args!("a policy head of planes for {actions} actions"),
-            )),
+            PolicyHead::Planes if (actions as usize) < self.squares() => {
+                Err(RowError::of_layout(format_args!(
+                    "a policy head of planes of {} squares for {actions} actions",
+                    self.squares()
+                )))
+            }
             PolicyHead::PerPart => Err(RowError::of_layout(
                 "a policy head for each part, but planes have no parts",
             )),
-            PolicyHead::Planes | PolicyHead::Dense => self.check(),
+            PolicyHead::Planes | PolicyHead::Dense => Ok(()),
         }
     }
 

@@ -1,7 +1,7 @@
 //! Rows of board games: a fixed number of `u32` that expand to a stack of planes.
 //!
-//! A row begins with `entries` flat indices (`64·plane + 8·rank + file`) into the `[planes][rank][file]` tensor, all of
-//! which are set to 1.0. One value for each constant plane follows. The row repeats the first index for an absent piece, so
+//! A row begins with `entries` flat indices (`height·width·plane + width·rank + file`) into the `[planes][rank][file]` tensor,
+//! all of which are set to 1.0. One value for each constant plane follows. The row repeats the first index for an absent piece, so
 //! that expansion needs no branch. The form is Paco Ŝako's index representation, generalised to other board games.
 //!
 //! | module | content |
@@ -21,8 +21,12 @@ pub(crate) use symmetries::symmetries;
 /// Name of the input of an exported network that takes rows of planes. The graph itself expands them.
 pub const INDICES: &str = "indices";
 
-/// Number of squares of a plane.
-pub const SQUARES: usize = 64;
+/// Largest height and width of a plane.
+pub const MAX_SIDE: u32 = 32;
+/// Largest number of planes.
+const MAX_PLANES: u32 = 64;
+/// Largest number of leading indices of a row.
+const MAX_ENTRIES: u32 = 4096;
 
 /// A plane that is filled with one value of the row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +45,10 @@ pub struct ConstantPlane {
 /// Meaning of the values of rows that are planes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaneStack {
+    /// Number of ranks of a plane, 1 to 32.
+    pub height: u32,
+    /// Number of files of a plane, 1 to 32.
+    pub width: u32,
     /// Number of leading flat indices, all of which are set to 1.0.
     pub entries: u32,
     /// Number of planes of the expanded tensor, at most 64.
@@ -54,14 +62,24 @@ pub struct PlaneStack {
 }
 
 impl PlaneStack {
+    /// Returns the number of squares of a plane.
+    pub const fn squares(&self) -> usize {
+        self.height as usize * self.width as usize
+    }
+
+    /// Returns the sizes of the expanded tensor of one position: planes, ranks, files.
+    pub const fn shape(&self) -> [usize; 3] {
+        [self.planes as usize, self.height as usize, self.width as usize]
+    }
+
     /// Returns the number of values in a row.
     pub fn row_len(&self) -> usize {
         self.entries as usize + self.constants.len()
     }
 
-    /// Returns the number of values in the expanded tensor of one position: `planes · 64`.
+    /// Returns the number of values in the expanded tensor of one position: `planes · height · width`.
     pub fn tensor_len(&self) -> usize {
-        self.planes as usize * SQUARES
+        self.planes as usize * self.squares()
     }
 
     /// Checks that every plane is filled in exactly one way.
@@ -70,11 +88,15 @@ impl PlaneStack {
     /// [`RowError`] with the first contradiction.
     pub fn check(&self) -> Result<(), RowError> {
         let fault = |text: String| Err(RowError::of_layout(text));
-        if self.planes == 0 || self.planes > 64 {
-            return fault(format!("{} planes (1 to 64 are possible)", self.planes));
-        }
-        if self.entries == 0 || self.entries > 4096 {
-            return fault(format!("{} entries (1 to 4096 are possible)", self.entries));
+        for (what, count, most) in [
+            ("ranks", self.height, MAX_SIDE),
+            ("files", self.width, MAX_SIDE),
+            ("planes", self.planes, MAX_PLANES),
+            ("entries", self.entries, MAX_ENTRIES),
+        ] {
+            if count == 0 || count > most {
+                return fault(format!("{count} {what} (1 to {most} are possible)"));
+            }
         }
         let mut seen = vec![false; self.planes as usize];
         let filled = self
@@ -106,11 +128,11 @@ impl PlaneStack {
         if row.len() != self.row_len() {
             return Err(RowError::of_length(self.row_len(), row.len()));
         }
-        let sparse = self.sparse_mask();
+        let (sparse, squares) = (self.sparse_mask(), self.squares() as u32);
         let (indices, values) = row.split_at(self.entries as usize);
         for (at, &index) in indices.iter().enumerate() {
-            let plane = index as usize / SQUARES;
-            if plane >= 64 || sparse & (1 << plane) == 0 {
+            let plane = index / squares;
+            if plane >= MAX_PLANES || sparse & (1 << plane) == 0 {
                 return Err(RowError::new(format!(
                     "value {at}: index {index} points to none of the piece planes of the {}-plane tensor",
                     self.planes
@@ -138,13 +160,14 @@ impl PlaneStack {
             return Err(RowError::of_length(self.tensor_len(), tensor.len()));
         }
         tensor.fill(0.0);
+        let squares = self.squares();
         let (indices, values) = row.split_at(self.entries as usize);
         for &index in indices {
             tensor[index as usize] = 1.0;
         }
         let mut fill = |plane: u32, value: f32| {
-            let start = plane as usize * SQUARES;
-            tensor[start..start + SQUARES].fill(value);
+            let start = plane as usize * squares;
+            tensor[start..start + squares].fill(value);
         };
         for (constant, &value) in self.constants.iter().zip(values) {
             fill(constant.plane, value as f32 / constant.divisor as f32);
@@ -158,7 +181,7 @@ impl PlaneStack {
     fn sparse_mask(&self) -> u64 {
         self.sparse
             .iter()
-            .filter(|&&plane| plane < 64)
+            .filter(|&&plane| plane < MAX_PLANES)
             .fold(0, |mask, &plane| mask | 1 << plane)
     }
 }
@@ -169,6 +192,8 @@ mod tests {
 
     fn layout() -> PlaneStack {
         PlaneStack {
+            height: 8,
+            width: 8,
             entries: 2,
             planes: 4,
             sparse: vec![0, 2],
@@ -194,6 +219,22 @@ mod tests {
     }
 
     #[test]
+    fn planes_have_the_sides_of_the_board() {
+        let stack = PlaneStack {
+            height: 5,
+            width: 7,
+            ..layout()
+        };
+        let mut tensor = vec![9.0; stack.tensor_len()];
+        stack.expand(&[34, 70, 100], &mut tensor).unwrap();
+        assert_eq!((stack.shape(), tensor.len()), ([4, 5, 7], 140));
+        assert_eq!((tensor[34], tensor[70]), (1.0, 1.0));
+        assert_eq!(tensor.iter().sum::<f32>(), 2.0 + 35.0 + 35.0);
+        let said = stack.validate(&[34, 35, 0]).unwrap_err().to_string();
+        assert!(said.contains("index 35"), "{said}");
+    }
+
+    #[test]
     fn an_invalid_row_is_refused_with_the_place_of_the_wrong_value() {
         for (row, reason) in [
             (&[5, 130][..], "the row has 2 values instead of 3"),
@@ -209,7 +250,9 @@ mod tests {
     #[test]
     fn a_layout_that_contradicts_itself_is_refused() {
         assert_eq!(layout().check(), Ok(()));
-        let changes: [fn(&mut PlaneStack); 3] = [
+        let changes: [fn(&mut PlaneStack); 5] = [
+            |stack| stack.height = 0,
+            |stack| stack.width = 33,
             |stack| stack.ones = vec![2],
             |stack| stack.ones.clear(),
             |stack| stack.sparse.push(9),

@@ -1,6 +1,5 @@
 //! Symmetries of rows of planes, as tables of squares and policy entries.
 
-use super::SQUARES;
 use crate::{
     RowLayout,
     symmetries::{RowMaps, RowSymmetries, Symmetry},
@@ -13,13 +12,15 @@ struct PlaneMaps {
     tables: Vec<Tables>,
     /// Number of leading values of a row that are indices.
     entries: usize,
+    /// Number of squares of a plane.
+    area: usize,
     /// Places of the values that must all be 0 for a symmetry to apply.
     barriers: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
 struct Tables {
-    squares: [u32; SQUARES],
+    squares: Vec<u32>,
     actions: Vec<u32>,
 }
 
@@ -36,14 +37,16 @@ pub(crate) fn symmetries(
     let Ok(stack) = layout.stack() else {
         return RowSymmetries::none();
     };
+    let area = stack.squares();
     let tables = |symmetry| Tables {
-        squares: std::array::from_fn(|from| square(symmetry, from as u32)),
+        squares: (0..area as u32).map(|from| square(symmetry, from)).collect(),
         actions: (0..layout.actions).map(|from| action(symmetry, from)).collect(),
     };
     let entries = stack.entries as usize;
     RowSymmetries::new(PlaneMaps {
         tables: (1..count).map(Symmetry).map(tables).collect(),
         entries,
+        area,
         barriers: (entries..)
             .zip(&stack.constants)
             .filter(|(_, constant)| barriers.contains(&constant.plane))
@@ -72,7 +75,7 @@ impl RowMaps for PlaneMaps {
             return;
         };
         for index in row.iter_mut().take(self.entries) {
-            let square = *index as usize % SQUARES;
+            let square = *index as usize % self.area;
             *index = *index - square as u32 + tables.squares[square];
         }
     }
@@ -82,5 +85,12 @@ impl RowMaps for PlaneMaps {
             .and_then(|tables| tables.actions.get(entry as usize))
             .copied()
             .unwrap_or(entry)
+    }
+
+    fn turn_square(&self, symmetry: Symmetry, square: u32) -> u32 {
+        self.tables(symmetry)
+            .and_then(|tables| tables.squares.get(square as usize))
+            .copied()
+            .unwrap_or(square)
     }
 }

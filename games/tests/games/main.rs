@@ -5,5 +5,6 @@
 
 mod boards;
 mod generator;
+mod go;
 mod paco_sako;
 mod shared;

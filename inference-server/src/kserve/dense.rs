@@ -3,17 +3,18 @@
 //! Planes that no row expands to are refused. So a number that is not finite or denormal (which slows a CPU's convolutions down
 //! by a factor of seventy) cannot reach a model, dense and compact requests share batches, and the device gets few bytes.
 
-use games::{PlaneStack, planes::SQUARES};
+use games::PlaneStack;
 
 /// Tolerance for a constant plane's value, because clients divide in different precisions.
 const TOLERANCE: f32 = 1e-6;
 
-/// Appends the row of one position's `planes` (`[planes][8][8]`) to `rows`.
+/// Appends the row of one position's `planes` (`[planes][height][width]`) to `rows`.
 ///
 /// # Errors
 /// A message with plane and square, if no row of `stack` expands to the planes.
 pub fn collapse(stack: &PlaneStack, planes: &[f32], rows: &mut Vec<u32>) -> Result<(), String> {
-    let place = |at: usize| format!("plane {}, square {}", at / SQUARES, at % SQUARES);
+    let squares = stack.squares();
+    let place = |at: usize| format!("plane {}, square {}", at / squares, at % squares);
     let is_invalid = |value: &f32| !value.is_finite() || value.is_subnormal();
     if let Some(at) = planes.iter().position(is_invalid) {
         let kind = if planes[at].is_finite() {
@@ -24,14 +25,14 @@ pub fn collapse(stack: &PlaneStack, planes: &[f32], rows: &mut Vec<u32>) -> Resu
         return Err(format!("{}: {:e} is {kind}", place(at), planes[at]));
     }
     let plane = |number: u32| {
-        let start = number as usize * SQUARES;
-        planes.get(start..start + SQUARES).unwrap_or_default()
+        let start = number as usize * squares;
+        planes.get(start..start + squares).unwrap_or_default()
     };
     let start = rows.len();
     let entries = stack.entries as usize;
     for &number in &stack.sparse {
         for (square, &value) in plane(number).iter().enumerate() {
-            let at = number as usize * SQUARES + square;
+            let at = number as usize * squares + square;
             if value == 1.0 {
                 rows.push(at as u32);
             } else if value != 0.0 {
@@ -51,13 +52,13 @@ pub fn collapse(stack: &PlaneStack, planes: &[f32], rows: &mut Vec<u32>) -> Resu
     };
     rows.resize(start + entries, first);
     for constant in &stack.constants {
-        let squares = plane(constant.plane);
-        let value = squares.first().copied().unwrap_or_default();
+        let filled = plane(constant.plane);
+        let value = filled.first().copied().unwrap_or_default();
         let number = (value * constant.divisor as f32).round();
         let is_valid = number >= 0.0
             && number <= constant.max as f32
             && (number / constant.divisor as f32 - value).abs() <= TOLERANCE
-            && squares.iter().all(|&other| other == value);
+            && filled.iter().all(|&other| other == value);
         if !is_valid {
             return Err(format!(
                 "plane {} ({}) must be filled with one number k/{}, k from 0 to {}",

@@ -63,8 +63,8 @@ impl FoundModel {
     fn input(&self) -> (&'static str, &'static str, DataType, Vec<i64>) {
         match self.model.info.layout.stack() {
             Ok(stack) if self.is_dense => {
-                let dims = vec![i64::from(stack.planes), 8, 8];
-                (PLANES, "FP32", DataType::TypeFp32, dims)
+                let dims = stack.shape().map(|side| side as i64);
+                (PLANES, "FP32", DataType::TypeFp32, dims.to_vec())
             }
             Ok(stack) => (ROWS, "UINT32", DataType::TypeUint32, vec![stack.row_len() as i64]),
             // Rows of different lengths are padded with -1.
@@ -89,7 +89,7 @@ impl FoundModel {
             (
                 "also",
                 "input legal_actions INT32 [-1,k], padded with -1: output priors FP32 [-1,k] in place of policy_logits; \
-                 indices may be INT32; planes FP32 [-1,planes,8,8] may replace indices",
+                 indices may be INT32; planes FP32 [-1,planes,height,width] may replace indices",
             ),
         ];
         ModelMetadataResponse {

@@ -14,6 +14,7 @@ use network::{
     loader::{LoadError, Loader},
     model::Model,
     sidecar::SidecarError,
+    trial::{self, Trial},
 };
 use service::chain;
 use tokio::{
@@ -28,7 +29,6 @@ use crate::{
         names::Pointer,
         source::{Found, Source},
         table::{ModelSlot, Models},
-        trial::{self, Trial},
     },
 };
 
@@ -284,6 +284,7 @@ impl Library {
                 layout: found.layout.clone(),
                 contract: found.contract.clone(),
                 memory: self.memory,
+                memory_setting: "inference.memory_mib",
                 time: trial::TIME,
             };
             let more = trial.run(&bytes).await.map_err(LibraryError::Unsuitable)?;

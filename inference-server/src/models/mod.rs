@@ -6,10 +6,8 @@
 //! | [`table`] | the served names, and the model that each one points at |
 //! | [`library`] | loads the model of each served name, and each later one of its label |
 //! | [`source`] | the stores and files that models are read from |
-//! | [`trial`] | tries models of other sources out, in a process of their own |
 
 pub mod library;
 pub mod names;
 pub mod source;
 pub mod table;
-pub mod trial;

@@ -10,7 +10,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use checkpoints::{Draft, LATEST, MODEL, Repository, Version};
 use config::{Provider, RunConfig};
-use games::{ConstantPlane, Game as _, PlaneStack, RowForm, RowLayout, chess::Chess, othello::Othello};
+use games::{
+    ConstantPlane, Game as _, PlaneStack, PolicyHead, RowForm, RowLayout, chess::Chess, othello::Othello,
+};
 use onnx::{
     Input, Metadata, TowerShape, TowerWeights,
     graph::Graph,
@@ -90,32 +92,57 @@ fn constant(plane: u32, divisor: u32, max: u32) -> ConstantPlane {
     }
 }
 
-/// Returns a small layout with constant planes and a plane of ones between the sparse ones. Its game is `paco-sako`, the server's
-/// default.
+/// Returns a small layout with a dense policy of nine actions.
 pub fn small() -> RowLayout {
+    sized([4, 16], 0, 0)
+}
+
+/// Heights and widths of boards, up to the largest.
+pub const SIDES: [[u32; 2]; 6] = [[1, 9], [5, 7], [7, 6], [9, 9], [19, 19], [32, 32]];
+
+/// Returns layouts over boards of all [`SIDES`], each with a dense policy, a policy of two planes, and one of a plane and two actions of
+/// the whole board.
+pub fn of_any_size() -> impl Iterator<Item = RowLayout> {
+    let heads = [(0, 0), (2, 0), (1, 2)];
+    SIDES
+        .into_iter()
+        .flat_map(move |sides| heads.map(|(planes, globals)| sized(sides, planes, globals)))
+}
+
+/// Returns a layout with constant planes and a plane of ones between the sparse ones. Its game is `paco-sako`, the server's default. The
+/// policy has this many planes, and actions of the whole board; without planes it is dense, with nine actions.
+fn sized([height, width]: [u32; 2], planes: u32, globals: u32) -> RowLayout {
+    let stack = PlaneStack {
+        height,
+        width,
+        entries: 6,
+        planes: 7,
+        sparse: vec![0, 2, 5],
+        constants: vec![constant(6, 100, 100), constant(1, 1, 1), constant(4, 1, 1)],
+        ones: vec![3],
+    };
+    let squares = height * width;
+    let (policy_head, actions) = match planes {
+        0 => (PolicyHead::Dense, 9),
+        _ => (PolicyHead::Planes, planes * squares + globals),
+    };
     RowLayout {
         game: "paco-sako".into(),
         options: 0,
-        form: RowForm::Planes(PlaneStack {
-            entries: 6,
-            planes: 7,
-            sparse: vec![0, 2, 5],
-            constants: vec![constant(6, 100, 100), constant(1, 1, 1), constant(4, 1, 1)],
-            ones: vec![3],
-        }),
-        actions: 9,
+        form: RowForm::Planes(stack),
+        actions,
         mirrored_actions: true,
-        policy_head: games::PolicyHead::Dense,
+        policy_head,
     }
 }
 
 pub fn chess() -> RowLayout {
-    Chess::encoding(0).map(Chess::layout).unwrap()
+    Chess::layout(Default::default())
 }
 
 /// Returns the layout of Othello, which has no constant planes.
 pub fn othello() -> RowLayout {
-    Othello::encoding(0).map(Othello::layout).unwrap()
+    Othello::layout(Default::default())
 }
 
 /// Returns a network of random weights.

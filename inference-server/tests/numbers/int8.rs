@@ -10,7 +10,7 @@ use games::{
 };
 use network::{ModelFile, softmax::softmax};
 use onnx::{
-    Kind, Layer, LayerShape,
+    Input, Kind, Layer, LayerShape,
     graph::{Attribute, Graph, Side},
     int8::{LARGEST, Range, to_int8, with_ranges},
     proto::tensor_proto::DataType,
@@ -19,7 +19,10 @@ use ort::value::Tensor;
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use crate::{common::model_of, load_file, run, session};
+use crate::{
+    common::{file, model_of, of_any_size, tower},
+    largest_difference, load, load_file, run, session,
+};
 
 const INPUTS: usize = 3;
 const OUTPUTS: usize = 5;
@@ -127,6 +130,28 @@ fn a_converted_layer_equals_its_evaluation_in_integers() {
             (found - steps).abs() < 0.51,
             "{found} steps, {steps} before rounding"
         );
+    }
+}
+
+#[test]
+fn networks_over_boards_of_any_size_are_converted() {
+    for layout in of_any_size() {
+        let file = file(&tower(&layout, 2), &layout, Input::Rows);
+        let rows = onnx::random::rows(&layout, 32, 0.8, 5);
+        let [plain, bytes] = [Provider::Cpu, Provider::CpuInt8]
+            .map(|provider| run(&load(provider, &file, &layout).unwrap(), &rows));
+        let mean = |numbers: Vec<f32>| numbers.iter().sum::<f32>() / numbers.len() as f32;
+        let differences = plain
+            .0
+            .iter()
+            .zip(&bytes.0)
+            .map(|(plain, bytes)| (plain - bytes).abs());
+        let of_logits = mean(differences.collect()) / mean(plain.0.iter().map(|logit| logit.abs()).collect());
+        let of_values = largest_difference(&plain.1, &bytes.1);
+        let board = layout.stack().unwrap().shape();
+        println!("{board:?}, {} actions: {of_logits} {of_values}", layout.actions);
+        assert!(of_logits > 0.0, "nothing was converted");
+        assert!(of_logits < 0.1 && of_values < 0.1);
     }
 }
 

@@ -25,8 +25,8 @@ compared = {"numbers": 0, "largest": 0.0, "refusals": 0}
 
 def expand(layout, rows):
     """Expand rows to planes: a second implementation."""
-    planes = np.zeros((len(rows), layout["planes"], 8, 8), np.float32)
-    flat = planes.reshape(len(rows), layout["planes"] * 64)
+    planes = np.zeros((len(rows), layout["planes"], layout["height"], layout["width"]), np.float32)
+    flat = planes.reshape(len(rows), -1)
     for position, row in enumerate(rows):
         flat[position, row[: layout["entries"]]] = 1
         for constant, value in zip(layout["constants"], row[layout["entries"] :]):
@@ -72,7 +72,7 @@ def check_description(client, layout):
     row_length = layout["entries"] + len(layout["constants"])
     for name, given, datatype, shape in [
         ("latest", "indices", "UINT32", [-1, row_length]),
-        ("latest_dense", "planes", "FP32", [-1, layout["planes"], 8, 8]),
+        ("latest_dense", "planes", "FP32", [-1, layout["planes"], layout["height"], layout["width"]]),
     ]:
         metadata = client.get_model_metadata(name)
         assert metadata.name == name and len(metadata.versions) == 1, metadata
@@ -206,7 +206,7 @@ def check_refusals(client, stub, layout, rows):
     for value, words in [(np.nan, "not finite"), (np.inf, "not finite"), (1e-40, "denormal"), (0.3, "expected 1")]:
         planes = expand(layout, rows)
         planes[1, layout["sparse"][0], 3, 4] = value
-        refused(invalid, ["'planes'", "position 1", "square 28", words], infer(tensor("planes", planes, "FP32"), name="latest_dense"))
+        refused(invalid, ["'planes'", "position 1", "square 52", words], infer(tensor("planes", planes, "FP32"), name="latest_dense"))
     short = service_pb2.ModelInferRequest(model_name="latest", raw_input_contents=[b"123"])
     short.inputs.add(name="indices", datatype="UINT32", shape=rows.shape)
     refused(invalid, ["3 bytes", f"needs {rows.size * 4}"], lambda: stub.ModelInfer(short))

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use games::{Game as _, RowLayout, Symmetry, othello::Othello};
-use inference_server::models::trial::{self, Trial};
 use network::{
     Network as _, NetworkError, PositionBatch, Predictions, RemoteNetwork,
     session::{Contract, ValueKind},
+    trial::{self, Trial},
 };
 use onnx::{
     Input,
@@ -132,13 +132,8 @@ fn made_elsewhere(layout: &RowLayout, opset: i64) -> Vec<u8> {
     };
     let batch = Side::Free("N");
     let mut graph = Graph::new("elsewhere");
-    let board = [
-        batch,
-        Side::Fixed(stack.planes as usize),
-        Side::Fixed(8),
-        Side::Fixed(8),
-    ];
-    let board = graph.input("board", DataType::Float, &board);
+    let [planes, ranks, files] = stack.shape().map(Side::Fixed);
+    let board = graph.input("board", DataType::Float, &[batch, planes, ranks, files]);
     let flat = graph.node("Flatten", "flat", &[&board], &[]);
     let mut gemm = |name: &str, columns: usize, bias: &[f32]| {
         let weights = graph.floats(&format!("{name}_w"), &[width, columns], &matrix(columns));
@@ -420,6 +415,7 @@ async fn a_foreign_model_that_reads_files_or_takes_too_much_is_refused() {
         layout: layout.clone(),
         contract,
         memory: 64 << 20,
+        memory_setting: "inference.memory_mib",
         time: trial::TIME,
     };
     // Memory of the tensors that a graph makes, in bytes, beyond that of a usual network: none for a constant of 4 MiB.

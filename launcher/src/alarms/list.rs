@@ -1,4 +1,4 @@
-//! [`ALARMS`]: the alarms that metrics pages tell, with their alerts for Prometheus.
+//! [`ALARMS`]: the alarms that metrics pages tell, with their alerts for Prometheus, and that of full disks on this machine.
 //!
 //! `deploy/prometheus/alerts.yml`, the Kubernetes rule and the section "Alerts" of `deploy/README.md` are written from this list by
 //! `make pages`.
@@ -9,7 +9,7 @@ use indicatif::BinaryBytes;
 use service::role::Role;
 
 use super::{Alert, Definition, Evidence, Severity::*, look::Seen};
-use crate::watch::names;
+use crate::watch::{disks::LEAST_FREE, names};
 
 /// Time for which no game may come in: the alert counts over 15 minutes and holds for 15 more.
 const NO_GAME: Duration = Duration::from_secs(30 * 60);
@@ -59,7 +59,8 @@ pub const ALARMS: &[Definition] = &[
                 store.",
         }),
         check: |evidence, _| {
-            let age = evidence.now.newest_game_age.filter(|&age| age > NO_GAME);
+            let age = evidence.now.newest_game_age;
+            let age = age.filter(|&age| age > NO_GAME && evidence.now.has_actors());
             Vec::from_iter(age.map(|age| format!("no game was stored for {}", minutes(age))))
         },
     },
@@ -173,6 +174,22 @@ pub const ALARMS: &[Definition] = &[
         },
     },
     Definition {
+        name: "MinuetDiskFull",
+        severity: Critical,
+        limit: LEAST_FREE as f64,
+        fix: "free some space on the named disk, or stop the run, move the named folder to a larger disk, and set its new place",
+        setting: None,
+        alert: None,
+        check: |evidence, limit| {
+            let full = evidence
+                .now
+                .disks
+                .iter()
+                .filter(|disk| disk.is_full(limit as u64));
+            full.map(ToString::to_string).collect()
+        },
+    },
+    Definition {
         name: "MinuetArchiveBehind",
         severity: Warning,
         limit: 1.0,
@@ -276,6 +293,21 @@ pub const ALARMS: &[Definition] = &[
                     format!("{} has paused: {games} games wait in its spool", seen.name)
                 })
                 .collect()
+        },
+    },
+    Definition {
+        name: "MinuetRulesFail",
+        severity: Warning,
+        limit: 0.0,
+        fix: "logs/actor-1.log has the exceptions of your game, with the actions that lead there; these games are not recorded",
+        setting: None,
+        // A game of one's own is trained by its author, who looks at the run.
+        alert: None,
+        check: |evidence, limit| {
+            let failed = |seen: Seen<'_>| seen.increase("minuet_actor_games_failed_total");
+            above(evidence, Role::Actor, limit, failed, |games| {
+                format!("the rules failed in {games} games")
+            })
         },
     },
     Definition {

@@ -13,6 +13,7 @@ use crate::{
     moment::age,
     page::{Page, TIMEOUT},
     run::addresses::{Addresses, Member},
+    watch::disks::{self, Disk},
 };
 
 /// Time after the start of a run in which a process may not answer yet.
@@ -108,6 +109,8 @@ pub struct Look {
     pub newest_checkpoint: Option<NewestCheckpoint>,
     /// Execution provider that the run's configuration names; `None` if it leaves the choice to a measurement.
     pub provider: Option<&'static str>,
+    /// Disks of the run besides that of the stored games, if they are on this machine.
+    pub disks: Vec<Disk>,
     /// Figures of the run's learning.
     pub learned: Learned,
     /// True in the first minute of the run.
@@ -140,6 +143,7 @@ impl Look {
                 Provider::Auto => None,
                 named => Some(named.name()),
             },
+            disks: disks::disks(config),
             learned,
             is_starting: age(addresses.started_at_ms) < START,
         }
@@ -149,6 +153,13 @@ impl Look {
     pub fn answers(&self) -> (usize, usize) {
         let answers = self.processes.iter().filter(|(_, page)| page.is_some());
         (answers.count(), self.processes.len())
+    }
+
+    /// True if games are expected: the run has actors.
+    pub fn has_actors(&self) -> bool {
+        self.processes
+            .iter()
+            .any(|(member, _)| member.role == Role::Actor)
     }
 
     fn page(&self, name: &str) -> Option<&Page> {

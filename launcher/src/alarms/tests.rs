@@ -3,7 +3,7 @@ use std::time::Duration;
 use service::role::Role;
 
 use super::*;
-use crate::{page::Page, run::addresses::Member};
+use crate::{page::Page, run::addresses::Member, watch::Disk};
 
 const RECORDINGS: &str = "\
 groups:
@@ -168,7 +168,7 @@ fn nothing_is_raised_without_figures_and_by_a_healthy_run() {
 fn each_fault_raises_its_alarm_and_critical_ones_come_first() {
     let store = "minuet_replay_disk_bytes 9\nminuet_replay_disk_limit_bytes 10\nminuet_replay_unarchived_volumes 2\n\
                  minuet_replay_games_refused_total 3\nminuet_replay_damaged_games_total 1\nminuet_server_tokens 0";
-    let actor = "minuet_actor_paused 1\nminuet_actor_spool_games 4";
+    let actor = "minuet_actor_paused 1\nminuet_actor_spool_games 4\nminuet_actor_games_failed_total 2";
     let pages = [
         (Role::ReplayStore, Some(store)),
         (Role::Learner, None),
@@ -185,6 +185,7 @@ fn each_fault_raises_its_alarm_and_critical_ones_come_first() {
             "MinuetArchiveBehind",
             "MinuetGamesDamaged",
             "MinuetActorPaused",
+            "MinuetRulesFail",
         ]
     );
 }
@@ -199,6 +200,30 @@ fn a_refused_checkpoint_is_told_at_once() {
         )
     };
     assert_eq!((of(0), of(1)), (vec![], vec!["MinuetModelOld"]));
+}
+
+#[test]
+fn a_full_disk_is_named_with_its_free_bytes() {
+    let of = |free_bytes| {
+        let disk = Disk {
+            content: "checkpoints".into(),
+            setting: "checkpoints.store".into(),
+            folder: "/big".into(),
+            free_bytes,
+        };
+        let look = Look {
+            disks: vec![disk],
+            ..Look::default()
+        };
+        raised(&look, None)
+    };
+    assert_eq!(of(64 << 20), []);
+    let found = of(5 << 20);
+    assert_eq!((found.len(), found[0].name), (1, "MinuetDiskFull"));
+    assert!(
+        found[0].text.contains("5.00 MiB are free on the disk of /big"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -241,15 +266,30 @@ fn a_slow_queue_is_found_in_what_a_histogram_has_gained() {
 fn ages_of_games_and_checkpoints_raise_alarms() {
     let old = |game: u64, checkpoint: u64, step| {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
-        let look = Look {
+        let mut look = Look {
             newest_game_age: Some(minutes(game)),
             newest_checkpoint: Some(NewestCheckpoint {
                 step,
                 age: minutes(checkpoint),
             }),
-            ..look([(Role::InferenceServer, Some("minuet_inference_model_step 100"))])
+            ..look([
+                (Role::InferenceServer, Some("minuet_inference_model_step 100")),
+                (Role::Actor, Some("minuet_actor_paused 0")),
+            ])
         };
-        names(&look, None)
+        let alarms = names(&look, None);
+        // A run without actors expects no games.
+        look.processes.pop();
+        let is_game = |name: &&str| *name == "MinuetNoNewGame";
+        assert_eq!(
+            names(&look, None),
+            alarms
+                .iter()
+                .filter(|name| !is_game(name))
+                .copied()
+                .collect::<Vec<_>>()
+        );
+        alarms
     };
     assert!(old(29, 89, 100).is_empty());
     assert_eq!(old(31, 0, 200), ["MinuetNoNewGame"]);

@@ -12,11 +12,15 @@ pub mod ports;
 
 use std::{io, net::SocketAddr, time::Duration};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use config::{ConfigError, Override, RunConfig};
 use service::role::Role;
 
-use crate::run::{addresses::Member, choices::Choices, folder::RunFolder};
+use crate::{
+    BadUsage,
+    processes::host,
+    run::{addresses::Member, choices::Choices, folder::RunFolder},
+};
 
 /// Niceness of the inference server and of the actors.
 const SELF_PLAY_NICE: &str = "5";
@@ -30,6 +34,8 @@ pub struct PlannedProcess {
     pub name: String,
     /// Role.
     pub role: Role,
+    /// True if an interpreter with the game's rules is started in place of the role's binary ([`host`]).
+    pub is_hosted: bool,
     /// Arguments of the binary.
     pub arguments: Vec<String>,
     /// Variables added to the environment.
@@ -49,15 +55,27 @@ pub struct Plan {
     pub processes: Vec<PlannedProcess>,
     /// Choices of an earlier start, which the processes use.
     pub choices: Option<Choices>,
+    /// Reason why the choices of an earlier start cannot be read.
+    pub choices_fault: Option<String>,
 }
 
 impl Plan {
     /// Plans one replay store, one inference server, one learner, `actors` actors, and the rating if it is enabled.
     ///
     /// # Errors
-    /// [`ConfigError`] for the configuration or a value of the plan; or there are no free ports.
+    /// [`ConfigError`] for the configuration or a value of the plan; [`BadUsage`] if the rules are in Python and this process is no
+    /// interpreter; or there are no free ports.
     pub fn new(folder: &RunFolder, overrides: &[Override], actors: usize) -> anyhow::Result<Self> {
         let written = folder.load(overrides)?;
+        let is_from_outside = written.game.is_from_outside();
+        ensure!(
+            !is_from_outside || host::command().is_some(),
+            BadUsage(format!(
+                "the rules of {} are in Python: start the run with `python -m minuet up --run {}`",
+                written.game.name,
+                folder.path().display()
+            ))
+        );
         // Two services, four metrics pages, and one page for each actor.
         let mut free = ports::free(folder.path(), 2 + 4 + actors)
             .context("cannot find free ports")?
@@ -69,14 +87,20 @@ impl Plan {
             Override::text("replay.address", &next())?,
         ];
         if written.actor.threads == 0 {
-            shared.push(Override::new(
-                "actor.threads",
-                actor_threads(service::process::cores(), actors),
-            )?);
+            let threads = match is_from_outside {
+                // An interpreter runs one thread at a time.
+                true => 1,
+                false => actor_threads(service::process::cores(), actors),
+            };
+            shared.push(Override::new("actor.threads", threads)?);
         }
-        let choices = match written.inference.threads {
+        let kept = match written.inference.threads {
             0 => Choices::kept(folder.path(), &written),
-            _ => None,
+            _ => Ok(None),
+        };
+        let (choices, choices_fault) = match kept {
+            Ok(choices) => (choices, None),
+            Err(error) => (None, Some(error.to_string())),
         };
         if let Some(kept) = &choices {
             shared.push(Override::new("inference.threads", kept.threads)?);
@@ -118,6 +142,7 @@ impl Plan {
             config: folder.load(&shared)?,
             processes,
             choices,
+            choices_fault,
         })
     }
 
@@ -154,6 +179,7 @@ impl Plan {
         self.processes.push(PlannedProcess {
             name: Role::Studio.name().into(),
             role: Role::Studio,
+            is_hosted: self.config.game.is_from_outside(),
             arguments: words.map(str::to_owned).into(),
             environment: environment(Role::Studio),
             metrics: None,
@@ -175,7 +201,9 @@ fn process(
     let metrics = metrics
         .parse()
         .map_err(|_| ConfigError::of_value(role.metrics_key(), reason))?;
-    let mut arguments: Vec<String> = role.subcommand().map(str::to_owned).into_iter().collect();
+    let is_hosted = config.game.is_from_outside() && host::needs_rules(role);
+    let subcommand = role.subcommand().or_else(|| is_hosted.then(|| role.name()));
+    let mut arguments: Vec<String> = subcommand.map(str::to_owned).into_iter().collect();
     arguments.extend([
         "--config".to_owned(),
         folder.config_file().display().to_string(),
@@ -203,6 +231,7 @@ fn process(
     Ok(PlannedProcess {
         name,
         role,
+        is_hosted,
         arguments,
         environment: environment(role),
         metrics: Some(metrics),
@@ -305,6 +334,10 @@ mod tests {
             assert_eq!(plan.config.inference.threads, threads);
             assert_eq!(plan.choices.is_some(), threads == 2);
         }
+        std::fs::write(parent.path().join("choices.json"), "{").unwrap();
+        let plan = Plan::new(&folder, &[], 1).unwrap();
+        assert_eq!((plan.config.inference.threads, plan.choices), (0, None));
+        assert!(plan.choices_fault.unwrap().contains("EOF"));
     }
 
     #[test]

@@ -45,11 +45,12 @@ impl ProcessGroups {
         binaries: &Path,
         list: ProcessList,
     ) -> anyhow::Result<(Self, mpsc::Receiver<Event>)> {
-        for process in processes {
+        for process in processes.iter().filter(|process| !process.is_hosted) {
             let binary = process.role.binary();
             ensure!(
                 binaries.join(binary).is_file(),
-                "there is no {binary} in {}; build all binaries with `make build`, or name their folder with --binaries",
+                "there is no {binary} in {}; build all binaries with `make build`, or name their folder with --binaries or the \
+                 environment variable MINUET_PROGRAMS",
                 binaries.display()
             );
         }

@@ -19,7 +19,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{list::ProcessList, logs};
+use super::{host, list::ProcessList, logs};
 use crate::{event::Event, plan::PlannedProcess};
 
 /// A process that runs for less than this time has failed at once.
@@ -139,13 +139,17 @@ fn is_full(file: &Path) -> bool {
 }
 
 async fn start(planned: &PlannedProcess, context: &ProcessContext) -> Result<Running, Failure> {
-    let binary = context.binaries.join(planned.role.binary());
+    let (binary, first) = match host::command().filter(|_| planned.is_hosted) {
+        Some((program, first)) => (program.into(), first),
+        None => (context.binaries.join(planned.role.binary()), &[][..]),
+    };
     let log = logs::open(&context.log).and_then(|log| Ok((log.try_clone()?, log)));
     let (log_too, log) = log.map_err(|error| Failure {
         status: format!("cannot open its log: {error}"),
         is_hopeless: false,
     })?;
     let mut child = Command::new(&binary)
+        .args(first)
         .args(&planned.arguments)
         .envs(
             planned

@@ -8,7 +8,8 @@ use proto::v1::ModelDescription;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-const FILE: &str = "choices.json";
+/// Name of the file in a run's folder.
+pub const FILE: &str = "choices.json";
 
 /// Settings chosen for a run on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -49,9 +50,16 @@ impl Choices {
     }
 
     /// Reads the choices kept in the folder of a run; `None` if there are none for this machine and this configuration.
-    pub fn kept(run: &Path, config: &RunConfig) -> Option<Self> {
-        let kept: Self = serde_json::from_slice(&fs::read(run.join(FILE)).ok()?).ok()?;
-        (kept.conditions == conditions(config)).then_some(kept)
+    ///
+    /// # Errors
+    /// The file cannot be read, or does not hold choices.
+    pub fn kept(run: &Path, config: &RunConfig) -> io::Result<Option<Self>> {
+        let text = match fs::read(run.join(FILE)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            text => text?,
+        };
+        let kept: Self = serde_json::from_slice(&text)?;
+        Ok((kept.conditions == conditions(config)).then_some(kept))
     }
 
     /// Keeps the choices in the folder of a run. Choices that were measured while other programs used the cores are not kept, so
@@ -110,7 +118,7 @@ mod tests {
     fn choices_are_kept_for_the_same_network() {
         let run = tempfile::tempdir().unwrap();
         let mut config = RunConfig::default();
-        assert_eq!(Choices::kept(run.path(), &config), None);
+        assert_eq!(Choices::kept(run.path(), &config).unwrap(), None);
         assert_eq!(
             Choices::of(&ModelDescription::default(), &config),
             None,
@@ -122,12 +130,11 @@ mod tests {
             (2, "1: 8,020, 2: 14,800 positions/s, cpu")
         );
         choices.keep(run.path()).unwrap();
-        assert_eq!(Choices::kept(run.path(), &config), Some(choices.clone()));
+        assert_eq!(Choices::kept(run.path(), &config).unwrap(), Some(choices));
 
         config.model.blocks += 1;
-        assert_eq!(Choices::kept(run.path(), &config), None, "another network");
-        fs::write(run.path().join(FILE), "{").unwrap();
-        assert_eq!(Choices::kept(run.path(), &RunConfig::default()), None, "damaged");
+        let other = Choices::kept(run.path(), &config).unwrap();
+        assert_eq!(other, None, "another network");
     }
 
     #[test]
@@ -144,6 +151,15 @@ mod tests {
                 .starts_with("1: 7,900, 2: 7,900 positions per second of processor time")
         );
         choices.keep(run.path()).unwrap();
-        assert_eq!(Choices::kept(run.path(), &RunConfig::default()), None);
+        assert_eq!(Choices::kept(run.path(), &RunConfig::default()).unwrap(), None);
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_error() {
+        let run = tempfile::tempdir().unwrap();
+        for text in ["", "{", r#"{"threads":"two"}"#] {
+            fs::write(run.path().join(FILE), text).unwrap();
+            Choices::kept(run.path(), &RunConfig::default()).unwrap_err();
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! | path | contents | owner |
 //! |---|---|---|
 //! | `run.toml` | the run's configuration, commented | yours |
+//! | `game.json` | the description of a game from outside | `minuet up` |
 //! | `lock` | locked by the one `minuet up` that works here | `minuet up` |
 //! | `processes.json` | the role processes that were started last | `minuet up` |
 //! | `choices.json` | settings that were chosen by measurement on this machine | `minuet up` |
@@ -26,7 +27,7 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use config::{self, ConfigError, Override, RunConfig};
 
-use super::game;
+use super::{description, game};
 
 /// Name of the configuration file in a run's folder.
 pub const CONFIG: &str = "run.toml";
@@ -43,6 +44,8 @@ const FOLLOWED: &str =
 pub struct RunFolder {
     path: PathBuf,
     created: bool,
+    /// Sentence about the game that is to be told.
+    note: Option<String>,
     /// The operating system releases the lock when the process ends, in whatever way.
     _lock: File,
 }
@@ -83,22 +86,28 @@ impl RunFolder {
             );
         }
         if created {
-            let config = new().with_context(cannot_use(&file))?;
+            let mut config = new().with_context(cannot_use(&file))?;
+            description::add(&path, &mut config.game)?;
             durable::write(&file, game::template(&config).as_bytes()).with_context(cannot_use(&file))?;
         }
+        let text = fs::read_to_string(&file).with_context(cannot_use(&file))?;
+        let mut found = config::parse(&text).with_context(cannot_use(&file))?;
+        if let Some(wanted) = game.filter(|wanted| !game::is_of(&found.game, wanted)) {
+            bail!(
+                "{} is a run of {}, not of {wanted}; name another folder with --run",
+                path.display(),
+                found.game.title()
+            );
+        }
+        found.resolve_paths(&path);
         let folder = Self {
+            note: description::renew(&found.game)?,
             path,
             created,
             _lock: lock,
         };
-        let found = folder.load(&[])?.game.name;
-        match game {
-            Some(wanted) if wanted != found => bail!(
-                "{} is a run of {found}, not of {wanted}; name another folder with --run",
-                folder.path.display()
-            ),
-            _ => Ok(folder),
-        }
+        folder.load(&[])?;
+        Ok(folder)
     }
 
     /// Locks the folder in which the figures of a run elsewhere are kept, which is made if there is none. Its `run.toml` has the settings
@@ -127,8 +136,14 @@ impl RunFolder {
         Ok(Self {
             path,
             created,
+            note: None,
             _lock: lock,
         })
+    }
+
+    /// Returns a sentence that is to be told: that the text of the game's rules is not that of the last start.
+    pub fn note(&self) -> Option<&str> {
+        self.note.as_deref()
     }
 
     /// Absolute path of the folder.
@@ -166,15 +181,22 @@ fn load(file: &Path, overrides: &[Override]) -> anyhow::Result<RunConfig> {
     Ok(config)
 }
 
-/// Returns the configuration of a new run: the defaults of `game`, with `overrides`.
+/// Returns the configuration of a new run: the settings of `game`, with `overrides`.
 ///
 /// # Errors
 /// [`ConfigError`] naming the game or the key.
 pub fn new_run(game: Option<&str>, overrides: &[Override]) -> Result<RunConfig, ConfigError> {
     let mut config = RunConfig::default();
     config.game = game::defaults(game.unwrap_or(&config.game.name))?;
-    let settings = [&game::settings(&config.game.name)?, overrides].concat();
-    config::parse_with(&config::template(&config), &settings)
+    let written = config::template(&config);
+    // The size of the board is one of the rules, which may be among the overrides.
+    let of_game = |single: &&Override| single.key().starts_with("game.");
+    let of_game: Vec<Override> = overrides.iter().filter(of_game).cloned().collect();
+    let game = config::parse_with(&written, &of_game)?.game;
+    let settings = [&game::settings(&game)?, overrides].concat();
+    let config = config::parse_with(&written, &settings)?;
+    game::check(&config.game)?;
+    Ok(config)
 }
 
 /// True if a file has nothing but white space.
@@ -198,6 +220,12 @@ fn locked(path: &Path) -> anyhow::Result<(PathBuf, File)> {
         fs::create_dir_all(&folder).with_context(cannot_use(&folder))?;
     }
     let path = fs::canonicalize(path).with_context(cannot_use(path))?;
+    // The settings of the roles hold the path as text.
+    ensure!(
+        path.to_str().is_some(),
+        "the path of the folder {} is not UTF-8; name another one",
+        path.display()
+    );
     let lock = lock(&path)?;
     Ok((path, lock))
 }
@@ -296,6 +324,19 @@ mod tests {
         let error = RunFolder::open(parent.path(), None, &[]).unwrap_err();
         let error = format!("{error:#}");
         assert!(error.contains("run.toml: unknown key `search.visit`"), "{error}");
+    }
+
+    #[test]
+    fn rules_that_are_not_possible_make_no_new_run() {
+        let parent = tempfile::tempdir().unwrap();
+        for rule in ["komi=7.25", "komi=nan", "komi=\"7\"", "size=1", "comi=7.5"] {
+            let rule = overrides(&[&format!("game.rules.{rule}")]);
+            let error = RunFolder::open(parent.path(), Some("go:5"), &rule).unwrap_err();
+            let error = format!("{error:#}");
+            assert!(error.contains("`game.rules`"), "{error}");
+            assert!(!parent.path().join(CONFIG).exists());
+        }
+        drop(RunFolder::open(parent.path(), Some("go:5"), &[]).unwrap());
     }
 
     #[test]

@@ -4,11 +4,21 @@
 use config::{ConfigError, GameConfig, Override, RunConfig};
 use games::{
     erased::{AnyGame, VariantError},
-    registry,
+    outside, registry,
 };
+
+use super::{description, recipe};
 
 fn find(name: &str) -> Result<&'static AnyGame, ConfigError> {
     registry::find(name).map_err(|error| ConfigError::Invalid(format!("`game.name`: {error}")))
+}
+
+/// True if a run of this configuration is one of the game that a person names, with or without the size of its board.
+pub fn is_of(config: &GameConfig, named: &str) -> bool {
+    match named.contains(':') {
+        true => registry::find(&config.title()).is_ok_and(|game| game.title() == named),
+        false => config.name == named,
+    }
 }
 
 /// Returns the section `[game]` of a new run of the game `name`, with the default of every rule.
@@ -22,19 +32,30 @@ pub fn defaults(name: &str) -> Result<GameConfig, ConfigError> {
         name: game.name.into(),
         // The usual options are those of the usual game.
         options: if usual.name == game.name { usual.options } else { 0 },
+        description: match outside::description() {
+            Some(described) if described.name == game.name => description::FILE.into(),
+            _ => usual.description,
+        },
         // Rules that have no TOML form keep their defaults unwritten.
         rules: toml::Table::try_from(game.rules()).unwrap_or_default(),
     })
 }
 
-/// Settings in which a new run of the game called `name` differs from the usual ones.
+/// Settings in which a new run of this game differs from the usual ones, those of all games first ([`recipe`]).
 ///
 /// # Errors
 /// [`ConfigError`] if there is no such game, or if its settings are not TOML.
-pub fn settings(name: &str) -> Result<Vec<Override>, ConfigError> {
-    let game = find(name)?;
-    let sections: toml::Table = toml::from_str(game.run_settings)
-        .map_err(|error| ConfigError::Invalid(format!("the settings of {}: {error}", game.name)))?;
+pub fn settings(config: &GameConfig) -> Result<Vec<Override>, ConfigError> {
+    let game = find(&config.name)?;
+    let mut settings = recipe::settings(game, config)?;
+    settings.extend(overrides(game.run_settings, game.name)?);
+    Ok(settings)
+}
+
+/// Returns the values of a `run.toml`, the settings of `what`.
+pub(super) fn overrides(text: &str, what: &str) -> Result<Vec<Override>, ConfigError> {
+    let sections: toml::Table = toml::from_str(text)
+        .map_err(|error| ConfigError::Invalid(format!("the settings of {what}: {error}")))?;
     let mut found = Vec::new();
     for (section, keys) in sections {
         collect(&section, keys, &mut found)?;
@@ -55,10 +76,15 @@ fn collect(path: &str, value: toml::Value, found: &mut Vec<Override>) -> Result<
     }
 }
 
-/// Returns `config` as a `run.toml` with a comment on every key, those of the game's rules included.
+/// Returns `config` as a `run.toml` with a comment on every key, those of the game's rules included. The first line says where the
+/// settings of a game that nobody tuned are from.
 pub fn template(config: &RunConfig) -> String {
     let game = registry::find(&config.game.name);
-    config::template_with_rules(config, |key| game.as_ref().ok()?.rule_comment(key))
+    let text = config::template_with_rules(config, |key| game.as_ref().ok()?.rule_comment(key));
+    match recipe::reason(config) {
+        Some(reason) => format!("# {reason}.\n{text}"),
+        None => text,
+    }
 }
 
 /// Returns the values of `config` that differ from the defaults, those of the game's rules included, as a `run.toml` without comments.
@@ -89,15 +115,27 @@ pub fn differences(config: &RunConfig) -> Result<String, ConfigError> {
 /// [`ConfigError`] naming the key.
 pub fn check(config: &GameConfig) -> Result<(), ConfigError> {
     let game = find(&config.name)?;
+    if game.name != config.name {
+        let reason = format!(
+            "`game.name`: write {:?}, and the size as `size` in [game.rules]",
+            game.name
+        );
+        return Err(ConfigError::Invalid(reason));
+    }
     let refused =
         |key: &str, reason: String| ConfigError::Invalid(format!("`{key}` of {}: {reason}", game.name));
     let rules = serde_json::to_value(&config.rules);
     let rules = rules.map_err(|error| refused("game.rules", error.to_string()))?;
+    // Rules that are not possible are so in any representation.
+    let start = match game.variant(&rules, None) {
+        Ok(_) => "game.options",
+        Err(_) => "game.rules",
+    };
     let variant = game.variant(&rules, Some(config.options));
     let checked = variant.and_then(|variant| Ok(variant.check()?));
     checked.map_err(|error| match error {
         VariantError::Rules { source, .. } => refused("game.rules", source.to_string()),
-        VariantError::Options(error) => refused("game.options", error.to_string()),
+        VariantError::Options(error) => refused(start, error.to_string()),
     })
 }
 
@@ -170,7 +208,7 @@ mod tests {
         let mut game = defaults("paco-sako").unwrap();
         game.options = 99;
         assert!(
-            said(&game).starts_with("`game.options` of paco-sako: "),
+            said(&game).contains("`game.options` of paco-sako: "),
             "{}",
             said(&game)
         );
@@ -185,7 +223,7 @@ mod tests {
         assert_eq!(tasks.options, 0);
         tasks.rules.insert("tasks".into(), 20.into());
         assert!(
-            said(&tasks).starts_with("`game.options` of generator: "),
+            said(&tasks).contains("`game.options` of generator: "),
             "{}",
             said(&tasks)
         );
@@ -193,6 +231,25 @@ mod tests {
         check(&tasks).unwrap();
         game.name = "paco-saco".into();
         assert!(said(&game).contains("did you mean paco-sako?"), "{}", said(&game));
-        assert!(defaults("go").is_err());
+        assert!(defaults("shogi").is_err());
+    }
+
+    #[test]
+    fn a_size_is_a_rule_of_a_new_run_and_part_of_its_name() {
+        let game = defaults("gomoku:15").unwrap();
+        assert_eq!(
+            (game.name.as_str(), game.rules["size"].as_integer()),
+            ("gomoku", Some(15))
+        );
+        check(&game).unwrap();
+        assert!(is_of(&game, "gomoku") && is_of(&game, "gomoku:15"));
+        assert!(!is_of(&game, "gomoku:8") && !is_of(&game, "go"));
+        assert!(defaults("gomoku:99").unwrap_err().to_string().contains("5 to 19"));
+        assert!(defaults("chess:9").unwrap_err().to_string().contains("one size"));
+        let named = GameConfig {
+            name: "gomoku:15".into(),
+            ..game
+        };
+        assert!(check(&named).unwrap_err().to_string().contains("[game.rules]"));
     }
 }

@@ -2,5 +2,7 @@
 
 pub mod addresses;
 pub mod choices;
+mod description;
 pub mod folder;
 pub mod game;
+pub(crate) mod recipe;

@@ -19,13 +19,16 @@ fn stages(summary: &Summary) -> Vec<Stage> {
     let known = |value: Option<f64>| or_dash(value, rate);
     let whole = |value: Option<u64>| or_dash(value, |value| count(value as f64));
     let cores: f64 = summary.processes.iter().filter_map(|process| process.cores).sum();
-    let self_play = format!(
-        "{} visits/s   {} fresh/s   {} cached   {} games in spool",
-        known(actor.visits_per_second),
-        known(actor.fresh_evaluations_per_second),
-        or_dash(actor.cache_hit_ratio, percent),
-        whole(actor.spooled_games)
-    );
+    let self_play = match actor.off {
+        true => "off (--actors 0)".into(),
+        false => format!(
+            "{} visits/s   {} fresh/s   {} cached   {} games in spool",
+            known(actor.visits_per_second),
+            known(actor.fresh_evaluations_per_second),
+            or_dash(actor.cache_hit_ratio, percent),
+            whole(actor.spooled_games)
+        ),
+    };
     let evaluation = format!(
         "{} positions/s   batch {} ({} full)   wait {}   {}",
         known(inference.positions_per_second),
@@ -165,6 +168,9 @@ mod tests {
     fn unknown_figures_are_dashes_and_known_ones_are_shown() {
         let mut summary = Summary::default();
         assert!(line(&summary).starts_with("self-play – visits/s, – fresh/s"));
+        summary.actor.off = true;
+        assert!(line(&summary).starts_with("self-play off (--actors 0) | inference"));
+        summary.actor.off = false;
         assert!(rows(&summary).iter().any(|row| row.contains("none yet")));
 
         summary.replay.games_inserted = Some(1_204);

@@ -7,12 +7,20 @@ use crate::event::{Event, StoppedRun};
 pub fn lines(event: &Event) -> Vec<String> {
     match event {
         Event::Studio { url } => vec![format!("studio: {url}")],
-        Event::Started { run, game, new, .. } => {
+        Event::Started {
+            run,
+            game,
+            new,
+            settings,
+            ..
+        } => {
             let begins = if *new { "a new run" } else { "the run continues" };
-            vec![
-                format!("{game}: {begins} in {run}"),
-                format!("settings: {run}/run.toml   logs: {run}/logs/   Ctrl-C stops without loss"),
-            ]
+            let mut lines = vec![format!("{game}: {begins} in {run}")];
+            lines.extend(settings.clone());
+            lines.push(format!(
+                "settings: {run}/run.toml   logs: {run}/logs/   Ctrl-C stops without loss"
+            ));
+            lines
         }
         Event::LeftOver { name, pid } => {
             vec![format!(
@@ -99,21 +107,25 @@ fn quoted(first: String, log: &[String]) -> Vec<String> {
 
 fn stopped(kept: &StoppedRun) -> Vec<String> {
     let number = |value: Option<u64>| or_dash(value, |value| count(value as f64));
-    vec![
-        format!(
-            "kept in {}: {} games, {} positions, checkpoint {}",
-            kept.run,
-            number(kept.games),
-            number(kept.positions),
-            kept.checkpoint.as_deref().unwrap_or("none")
-        ),
-        match kept.moved {
-            false => "the same command continues the run".into(),
-            true => {
-                "the folder was moved meanwhile; minuet up --run with its new name continues the run".into()
-            }
-        },
-    ]
+    let counts = format!(
+        "{} games, {} positions, checkpoint {}",
+        number(kept.games),
+        number(kept.positions),
+        kept.checkpoint.as_deref().unwrap_or("none")
+    );
+    match kept.moved {
+        false => vec![
+            format!("kept in {}: {counts}", kept.run),
+            "the same command continues the run".into(),
+        ],
+        true => vec![
+            format!("{counts} were stored"),
+            format!(
+                "{} was moved or deleted meanwhile; if it was moved, minuet up --run with its new name continues the run",
+                kept.run
+            ),
+        ],
+    }
 }
 
 #[cfg(test)]

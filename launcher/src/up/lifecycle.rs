@@ -16,7 +16,7 @@ use crate::{
     event::{Event, Process},
     plan::Plan,
     processes::{groups::ProcessGroups, list::ProcessList, logs},
-    run::{addresses::Addresses, folder::RunFolder},
+    run::{addresses::Addresses, choices::FILE, folder::RunFolder, recipe},
     screen::Screen,
     signals::{Signals, sleep},
     watch::{Observation, Observer, Summary},
@@ -33,7 +33,20 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut screen = Screen::new(arguments.json).context("cannot start a thread")?;
     let overrides = arguments.overrides()?;
     let folder = RunFolder::open(&arguments.folder(), arguments.game.as_deref(), &overrides)?;
-    let mut plan = Plan::new(&folder, &overrides, usize::from(arguments.actors))?;
+    let game = folder.load(&overrides)?.game;
+    let (stored, wanted) = (folder.load(&[])?.game.title(), game.title());
+    anyhow::ensure!(
+        wanted == stored,
+        "{} is a run of {stored}, and the settings of this command are of {wanted}; name another folder with --run",
+        folder.path().display()
+    );
+    let actors = match arguments.actors {
+        Some(count) => usize::from(count),
+        // An interpreter runs one thread at a time, so that each core has a process.
+        None if game.is_from_outside() => (service::process::cores() - 1).max(1),
+        None => 1,
+    };
+    let mut plan = Plan::new(&folder, &overrides, actors)?;
     let mut journal = Journal::open(folder.path()).context("cannot record the run's figures")?;
     if !arguments.no_studio {
         let address = plan
@@ -42,6 +55,11 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         screen.event(&Event::Studio {
             url: format!("http://{address}/"),
         });
+    }
+    if let Some(text) = folder.note().map(str::to_owned) {
+        let warning = Event::Warning { text };
+        screen.event(&warning);
+        journal.event(&warning);
     }
     let repository = Repository::open(&plan.config.checkpoints.store)?;
     let observer = Observer::new(&plan.config, plan.members())?;
@@ -56,6 +74,14 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
         let chosen = Event::chosen(kept, true);
         screen.event(&chosen);
         journal.event(&chosen);
+    }
+    if let Some(fault) = &plan.choices_fault {
+        let text = format!(
+            "{FILE} cannot be read ({fault}): its settings are measured again, and it is written anew"
+        );
+        let warning = Event::Warning { text };
+        screen.event(&warning);
+        journal.event(&warning);
     }
 
     let waiting = async {
@@ -106,6 +132,7 @@ fn started(plan: &Plan, folder: &RunFolder) -> Event {
         run: folder.path().display().to_string(),
         game: plan.config.game.name.clone(),
         new: folder.is_new(),
+        settings: recipe::reason(&plan.config).filter(|_| folder.is_new()),
         inference: plan.config.inference.address.clone(),
         replay: plan.config.replay.address.clone(),
         processes: plan

@@ -120,7 +120,7 @@ impl Session {
             events.push(Event::Warning { text });
         }
         self.refused = refused;
-        summary.limit = limit::sentence(&summary, &self.config.replay);
+        summary.limit = limit::sentence(&summary, &self.config);
         let version = summary.inference.version.clone();
         if let Some(version) = version.filter(|version| self.serving.as_ref() != Some(version)) {
             self.serving = Some(version.clone());

@@ -1,9 +1,9 @@
 //! The stage that limits the run, as a sentence with the number that shows it.
 
-use config::ReplayConfig;
+use config::{ReplayConfig, RunConfig};
 use indicatif::BinaryBytes;
 
-use super::{Summary, summary::Replay};
+use super::{Summary, disks::LEAST_FREE, summary::Replay};
 
 /// Busy ratio from which a stage limits the others.
 const FULL: f64 = 0.85;
@@ -12,7 +12,7 @@ const FULL: f64 = 0.85;
 const BEGINNING: f64 = 20.0;
 
 /// Returns a sentence that names the stage that limits the run now.
-pub fn sentence(summary: &Summary, replay: &ReplayConfig) -> String {
+pub fn sentence(summary: &Summary, config: &RunConfig) -> String {
     let percent = |ratio: f64| format!("{:.0} %", 100.0 * ratio);
     let actor = &summary.actor;
     let inference = &summary.inference;
@@ -20,8 +20,11 @@ pub fn sentence(summary: &Summary, replay: &ReplayConfig) -> String {
         (true, games) => format!("self-play is paused, {games} finished games wait for the store"),
         (false, games) => format!("{games} finished games wait for the store"),
     };
-    if let Some(shortage) = shortage(&summary.replay, replay) {
+    if let Some(shortage) = shortage(&summary.replay, &config.replay) {
         return format!("{shortage}; {meanwhile}");
+    }
+    if let Some(full) = summary.disks.iter().find(|disk| disk.is_full(LEAST_FREE)) {
+        return format!("the disk limits: {full}");
     }
     if actor.paused {
         return format!("the replay store limits: {meanwhile}");
@@ -31,6 +34,9 @@ pub fn sentence(summary: &Summary, replay: &ReplayConfig) -> String {
             return format!("the inference server refuses the network: {reason}");
         }
         return "waiting for the first network".into();
+    }
+    if actor.off {
+        return without_self_play(summary, config);
     }
     let Some(visits) = actor.visits_per_second else {
         return "waiting for self-play to begin".into();
@@ -88,6 +94,28 @@ pub fn sentence(summary: &Summary, replay: &ReplayConfig) -> String {
     }
 }
 
+/// Says how far training on the stored games is in a run without actors.
+fn without_self_play(summary: &Summary, config: &RunConfig) -> String {
+    let stored = summary.replay.window_positions.unwrap_or_default();
+    let least = config.learner.min_positions;
+    let samples = summary.learner.samples_per_position.unwrap_or_default();
+    if stored < least {
+        return format!(
+            "no self-play: training begins with {least} positions (learner.min_positions), {stored} are stored; `minuet games import` \
+             adds games"
+        );
+    }
+    match summary.learner.waiting {
+        false => {
+            format!("no self-play: training on the stored games, {samples:.2} samples a position so far")
+        }
+        true => format!(
+            "no self-play: the stored games are used up, {samples:.2} samples a position (learner.samples_per_position); import more \
+             games, or start without --actors 0"
+        ),
+    }
+}
+
 /// Says why the store takes no games because of its disk, and what to do; `None` if there is room.
 fn shortage(replay: &Replay, config: &ReplayConfig) -> Option<String> {
     let bytes = |mib: u64| mib.saturating_mul(1 << 20);
@@ -110,7 +138,10 @@ fn shortage(replay: &Replay, config: &ReplayConfig) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::summary::{Actor, Inference, Process};
+    use super::super::{
+        Disk,
+        summary::{Actor, Inference, Process},
+    };
     use super::*;
 
     fn summary(device: f64, workers: f64, cores: f64) -> Summary {
@@ -137,7 +168,7 @@ mod tests {
     }
 
     fn sentence_of(summary: &Summary) -> String {
-        sentence(summary, &ReplayConfig::default())
+        sentence(summary, &RunConfig::default())
     }
 
     #[test]
@@ -159,6 +190,21 @@ mod tests {
     }
 
     #[test]
+    fn without_actors_the_progress_on_the_stored_games_is_named() {
+        let mut summary = summary(0.0, 0.0, 0.1);
+        (summary.actor.off, summary.actor.visits_per_second) = (true, None);
+        assert!(
+            sentence_of(&summary)
+                .contains("begins with 1500 positions (learner.min_positions), 0 are stored")
+        );
+        summary.replay.window_positions = Some(1_500);
+        assert!(sentence_of(&summary).contains("training on the stored games, 0.00 samples a position"));
+        summary.learner.samples_per_position = Some(2.0);
+        summary.learner.waiting = true;
+        assert!(sentence_of(&summary).contains("are used up, 2.00 samples a position"));
+    }
+
+    #[test]
     fn a_stage_that_is_missing_or_makes_no_progress_is_named_first() {
         let mut nothing = summary(0.93, 0.4, 0.1);
         nothing.actor.visits_per_second = Some(0.0);
@@ -177,6 +223,19 @@ mod tests {
         nothing.actor.paused = true;
         nothing.actor.spooled_games = Some(17);
         assert!(sentence_of(&nothing).contains("17 finished games wait for the store"));
+        nothing.disks = vec![Disk {
+            content: "checkpoints".into(),
+            setting: "checkpoints.store".into(),
+            folder: "/big/checkpoints".into(),
+            free_bytes: 63 << 20,
+        }];
+        assert_eq!(
+            sentence_of(&nothing),
+            "the disk limits: 63.00 MiB are free on the disk of /big/checkpoints (checkpoints); free some space there, or move \
+             checkpoints.store"
+        );
+        nothing.disks[0].free_bytes = 64 << 20;
+        assert!(sentence_of(&nothing).starts_with("the replay store limits"));
         nothing.replay.free_bytes = Some(12 << 20);
         assert_eq!(
             sentence_of(&nothing),

@@ -1,5 +1,6 @@
 //! Observes the processes of a run: observations ([`observe`]) form a [`history`], from which a [`Summary`] is computed.
 
+pub mod disks;
 mod history;
 pub mod limit;
 pub(crate) mod names;
@@ -7,6 +8,7 @@ pub(crate) mod observe;
 mod problems;
 mod summary;
 
+pub use disks::Disk;
 pub use history::History;
 pub use observe::{Observation, Observer};
 pub use problems::Problems;

@@ -1,9 +1,6 @@
 //! Observes all processes once: metrics pages, health, memory, and the replay store's counts.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
 
 use config::RunConfig;
 use futures::{StreamExt, stream::FuturesUnordered};
@@ -24,7 +21,10 @@ use tonic_health::pb::{
 use crate::{
     page::{Page, TIMEOUT},
     run::addresses::Member,
-    watch::names,
+    watch::{
+        disks::{self, Disk},
+        names,
+    },
 };
 
 /// State of all processes at one moment.
@@ -42,6 +42,8 @@ pub struct Observation {
     pub own_usage: Option<Usage>,
     /// Free bytes of the disk of the stored games; `None` if they are not known.
     pub free_bytes: Option<u64>,
+    /// Other disks of the run; none if the processes run elsewhere.
+    pub disks: Vec<Disk>,
 }
 
 /// One process at one moment.
@@ -83,8 +85,7 @@ pub struct Observer {
     members: Vec<Member>,
     inference: Link,
     store: Link,
-    /// Folder of the stored games.
-    folder: PathBuf,
+    config: RunConfig,
     /// Label or version that actors request.
     label: String,
 }
@@ -108,7 +109,7 @@ impl Observer {
             members,
             inference: connect::link(&config.inference.address, &config.security)?,
             store: connect::link(&config.replay.address, &config.security)?,
-            folder: config.replay.folder.clone(),
+            config: config.clone(),
             label: config.actor.model.clone(),
         })
     }
@@ -124,7 +125,8 @@ impl Observer {
         Observation {
             own_usage: process::usage(std::process::id()),
             // A store that cannot start on a full disk has no metrics page.
-            free_bytes: free_bytes(&self.folder),
+            free_bytes: disks::free_bytes(&self.config.replay.folder),
+            disks: disks::disks(&self.config),
             ..self.look(place).await
         }
     }
@@ -158,6 +160,7 @@ impl Observer {
             model,
             own_usage: None,
             free_bytes: None,
+            disks: Vec::new(),
         }
     }
 
@@ -212,14 +215,6 @@ impl Observer {
     }
 }
 
-/// Free bytes of the disk of a folder, which a role may not have made yet.
-fn free_bytes(folder: &Path) -> Option<u64> {
-    let disk = folder
-        .ancestors()
-        .find_map(|folder| rustix::fs::statvfs(folder).ok())?;
-    Some(disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
 /// Memory and processor time of a process, as its metrics page says.
 fn usage(page: &Page) -> Option<Usage> {
     Some(Usage {
@@ -265,6 +260,7 @@ pub(crate) mod tests {
             model: None,
             own_usage: None,
             free_bytes: None,
+            disks: Vec::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use service::role::Role;
 
 use super::{
+    disks::Disk,
     history::History,
     names,
     observe::Observation,
@@ -27,6 +28,9 @@ pub struct Summary {
     pub inference: Inference,
     /// The stored games.
     pub replay: Replay,
+    /// Disks of the run besides that of the stored games. Empty if the run is on one disk.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<Disk>,
     /// Training.
     pub learner: Learner,
     /// The newest checkpoint.
@@ -58,6 +62,8 @@ pub struct Actor {
     pub spooled_games: Option<u64>,
     /// True if self-play is paused because there is no space for finished games.
     pub paused: bool,
+    /// True if the run has no actors (`minuet up --actors 0`).
+    pub off: bool,
 }
 
 /// The inference server.
@@ -203,6 +209,7 @@ impl Summary {
             problems: problems::problems(observation),
             inference: inference(observation, history, config),
             replay: replay(after_seconds, observation, beginning),
+            disks: observation.disks.clone(),
             learner: learner(observation, history),
             checkpoint,
             rating: rating(observation),
@@ -236,6 +243,11 @@ fn actor(observation: &Observation, history: &History) -> Actor {
         paused: observation
             .sum(Role::Actor, names::ACTOR_PAUSED)
             .is_some_and(|paused| paused > 0.0),
+        off: !observation.processes.is_empty()
+            && observation
+                .processes
+                .values()
+                .all(|process| process.role != Role::Actor),
     }
 }
 

@@ -8,6 +8,7 @@ use proto::columns::ColumnError;
 use crate::data::{
     expanded::{HostCandidates, HostInput},
     policies::Policies,
+    territories::Territories,
 };
 
 /// A checked batch in host memory.
@@ -34,6 +35,8 @@ pub struct HostBatch {
     pub results: Vec<f32>,
     /// Value targets as probabilities of win, draw and loss, for networks with such a head: `[positions, 3]`.
     pub outcomes: Option<Vec<f32>>,
+    /// Owners of the squares and scores, for networks with such a head.
+    pub territories: Option<Territories>,
     /// Positions ever inserted into the store when the batch was drawn, as the store counts them.
     pub positions_inserted: u64,
     /// Positions ever inserted, including those in earlier stores of the run. Samples are counted against this number.

@@ -1,10 +1,15 @@
 //! The run's game: layout of its rows, symmetries, and random positions for the check of the first export.
 
 use anyhow::Context as _;
-use config::GameConfig;
-use games::{RowLayout, RowSymmetries, erased::VariantError, registry};
+use config::{GameConfig, ModelConfig};
+use games::{RowLayout, RowSymmetries, erased::VariantError, outside, registry};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha20Rng;
+
+use crate::network::NetworkShape;
+
+/// Share of the entries of a random row that point at distinct squares.
+const FILLED: f32 = 0.8;
 
 /// The game of a run.
 #[derive(Clone, Debug)]
@@ -13,7 +18,9 @@ pub struct TrainingGame {
     pub layout: RowLayout,
     /// Symmetries of its rows and policies.
     pub symmetries: RowSymmetries,
-    /// Concatenated rows of the start position and of random play.
+    /// True if its records tell who owns the squares at the end.
+    pub has_territory: bool,
+    /// Concatenated rows of the start position and of random play, or random rows if this program does not know the rules.
     pub rows: Vec<u32>,
 }
 
@@ -39,13 +46,30 @@ impl TrainingGame {
             .check()
             .with_context(|| format!("the layout of {}", game.name))?;
         let mut draw = ChaCha20Rng::seed_from_u64(seed);
-        let rows = variant
-            .random_rows(positions, &mut |below| draw.random_range(0..below.max(1)))
-            .context(no_options)?;
+        let rows = match config.is_from_outside() && !outside::has_rules() {
+            // The description of the game says what rows may hold, and not which positions there are.
+            true => onnx::random::rows(&layout, positions, FILLED, seed),
+            false => variant
+                .random_rows(positions, &mut |below| draw.random_range(0..below.max(1)))
+                .context(no_options)?,
+        };
         Ok(TrainingGame {
             layout,
             symmetries: variant.row_symmetries(),
+            has_territory: game.has_territory,
             rows,
+        })
+    }
+
+    /// Returns the network that `[model]` describes for this game.
+    ///
+    /// # Errors
+    /// As [`NetworkShape::new`].
+    pub fn network(&self, model: &ModelConfig) -> anyhow::Result<NetworkShape> {
+        let shape = NetworkShape::new(model, &self.layout)?;
+        Ok(match self.has_territory && model.territory {
+            true => shape.with_territory(),
+            false => shape,
         })
     }
 }
@@ -73,6 +97,31 @@ mod tests {
                 game.layout.validate(row).unwrap();
             }
         }
+    }
+
+    #[test]
+    fn networks_of_games_with_a_territory_have_its_head_unless_it_is_switched_off() {
+        let network = |name: &str, territory| {
+            let config = GameConfig {
+                name: name.into(),
+                options: 0,
+                ..GameConfig::default()
+            };
+            let model = ModelConfig {
+                territory,
+                ..ModelConfig::default()
+            };
+            TrainingGame::new(&config, 1, 1).unwrap().network(&model).unwrap()
+        };
+        for (name, territory, expected) in
+            [("go", true, true), ("go", false, false), ("othello", true, false)]
+        {
+            assert_eq!(network(name, territory).has_territory(), expected, "{name}");
+        }
+        let differences = network("go", true).differences(&network("go", false));
+        assert_eq!(differences, ["territory is true, there was none"]);
+        let differences = network("go", false).differences(&network("go", true));
+        assert_eq!(differences, ["there is no territory, was true"]);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! | [`batches`] | a checked batch on the host, and the store's last counts and validation batches |
 //! | [`packer`] | checks a batch from the wire and packs it |
 //! | [`expanded`] | rows as inputs of the network |
-//! | [`policies`], [`outcomes`] | policy and value targets |
+//! | [`policies`], [`outcomes`], [`territories`] | policy and value targets, owners of squares |
 //! | [`targets`] | training targets on the device |
 
 pub mod batches;
@@ -20,3 +20,4 @@ pub mod packer;
 pub mod policies;
 pub mod source;
 pub mod targets;
+pub mod territories;

@@ -4,7 +4,7 @@
 //! (Silver et al., 2018) to each sample's row and policy indices. The symmetry is drawn from the run's seed, the batch's number
 //! and the sample's index, so that a batch drawn again gets equal symmetries.
 
-use games::{RowLayout, RowSymmetries, Symmetry, codec::Candidates};
+use games::{PlaneStack, RowLayout, RowSymmetries, Symmetry, codec::Candidates};
 use proto::{
     columns::{Ragged, SparsePolicies, check_length},
     decisions::{Decision, DecisionColumns},
@@ -19,6 +19,7 @@ use crate::data::{
     expanded::BatchExpander,
     outcomes,
     policies::{self, Policies},
+    territories::{Territories, Territory, TerritoryColumns},
 };
 
 /// Amount by which rounding may move a value out of its range. The replay store accepts it too.
@@ -44,6 +45,8 @@ pub struct Packer {
     pub root_value_share: f32,
     /// True if value targets are the probabilities of a win, a draw and a loss.
     pub has_outcomes: bool,
+    /// True if there are targets for the owners of the squares and for the score.
+    pub has_territory: bool,
 }
 
 impl Packer {
@@ -56,6 +59,7 @@ impl Packer {
             completed_q: None,
             root_value_share: 0.0,
             has_outcomes: false,
+            has_territory: false,
         }
     }
 
@@ -133,6 +137,8 @@ struct Packing<'a> {
     policy: SparsePolicies<'a>,
     /// Search results, if policy targets are computed from them.
     decisions: Option<DecisionColumns<'a>>,
+    /// Territories of the games, if there are targets for them.
+    territories: Option<TerritoryColumns<'a>>,
     /// Places of the samples without a result that have not been reached yet.
     undecided: std::slice::Iter<'a, u32>,
     expander: BatchExpander,
@@ -151,6 +157,7 @@ struct Sample<'a> {
     result: f32,
     root_value: f32,
     is_undecided: bool,
+    territory: Option<Territory<'a>>,
 }
 
 impl<'a> Packing<'a> {
@@ -166,6 +173,11 @@ impl<'a> Packing<'a> {
         check_length("results", batch.results.len(), positions)?;
         check_length("root_values", batch.root_values.len(), positions)?;
         let decisions = rules.completed_q.map(|_| batch.decision_columns()).transpose()?;
+        let squares = layout.stack().map_or(0, PlaneStack::squares);
+        let territories = rules
+            .has_territory
+            .then(|| TerritoryColumns::new(batch, squares))
+            .transpose()?;
         let targets = policy.entries();
         Ok(Self {
             rules,
@@ -181,6 +193,7 @@ impl<'a> Packing<'a> {
                 policy: Policies::with_capacity(targets),
                 results: Vec::with_capacity(positions),
                 outcomes: rules.has_outcomes.then(|| Vec::with_capacity(3 * positions)),
+                territories: rules.has_territory.then(|| Territories::new(squares)),
                 positions_inserted: batch.positions_inserted,
                 inserted: batch.positions_inserted,
                 forgone: 0,
@@ -189,6 +202,7 @@ impl<'a> Packing<'a> {
             rows,
             policy,
             decisions,
+            territories,
             undecided: batch.undecided.iter(),
             expander: BatchExpander::new(layout),
             samples: Vec::with_capacity(targets),
@@ -209,6 +223,7 @@ impl<'a> Packing<'a> {
             result: self.batch.results[sample],
             root_value: self.batch.root_values[sample],
             is_undecided,
+            territory: self.territories.as_mut().and_then(|columns| columns.next(sample)),
         }
     }
 
@@ -242,6 +257,11 @@ impl<'a> Packing<'a> {
                 packed.policy.push_shares(actions.zip(shares), own_place)?;
             }
             _ => packed.policy.push(sample.visited, own_place)?,
+        }
+        if let (Some(targets), Some(territory)) = (&mut packed.territories, sample.territory) {
+            targets.push(packed.positions, territory, |square| {
+                symmetries.turn_square(symmetry, square)
+            })?;
         }
         self.samples.resize(packed.policy.at.len(), packed.positions);
         packed.positions += 1;

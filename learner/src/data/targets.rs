@@ -3,7 +3,7 @@
 use tch::{Device, Tensor};
 
 use crate::{
-    data::batches::HostBatch,
+    data::{batches::HostBatch, territories::Territories},
     torch::{TorchError, from_host},
 };
 
@@ -18,6 +18,19 @@ pub struct Targets {
     pub results: Tensor,
     /// Value targets as probabilities of a win, a draw and a loss, f32 `[batch, 3]`, for networks with such a head.
     pub outcomes: Option<Tensor>,
+    /// Owners of the squares and scores, for networks with such a head.
+    pub territories: Option<TerritoryTargets>,
+}
+
+/// Targets of the samples whose games have a territory ([`Territories`]).
+#[derive(Debug)]
+pub struct TerritoryTargets {
+    /// Places of the samples in the batch, i64 `[samples]`.
+    pub samples: Tensor,
+    /// Shares of the player to act in each square, f32 `[samples, squares]`.
+    pub owners: Tensor,
+    /// Scores, f32 `[samples]`.
+    pub scores: Tensor,
 }
 
 /// Sparse distributions over the entries of a matrix of logits.
@@ -58,6 +71,8 @@ impl Targets {
         });
         let outcomes = batch.outcomes.as_ref();
         let outcomes = outcomes.map(|numbers| from_host(numbers, &[count, 3], device));
+        let territories = batch.territories.as_ref();
+        let territories = territories.map(|found| TerritoryTargets::new(found, device));
         Ok(Self {
             policy: PolicyTargets {
                 at: list(&batch.policy.at, device)?,
@@ -67,6 +82,18 @@ impl Targets {
             candidates: candidates.transpose()?,
             results: list(&batch.results, device)?,
             outcomes: outcomes.transpose()?,
+            territories: territories.transpose()?,
+        })
+    }
+}
+
+impl TerritoryTargets {
+    fn new(found: &Territories, device: Device) -> Result<Self, TorchError> {
+        let dims = [found.samples.len() as i64, found.squares as i64];
+        Ok(Self {
+            samples: list(&found.samples, device)?,
+            owners: from_host(&found.owners, &dims, device)?,
+            scores: list(&found.scores, device)?,
         })
     }
 }

@@ -57,7 +57,7 @@ pub fn declarations(shape: &NetworkShape, seed: u64) -> Vec<Declaration> {
 }
 
 fn tower(list: &mut Declarations, shape: &TowerShape) {
-    for layer in shape.layers() {
+    for layer in shape.layers().into_iter().chain(shape.training_layers()) {
         let (name, outputs) = (&layer.variable, layer.shape.outputs);
         if layer.has_norm {
             list.he(
@@ -77,7 +77,8 @@ fn tower(list: &mut Declarations, shape: &TowerShape) {
             }
         } else {
             let scale = match name.as_str() {
-                "policy.output" | "value.output" => SERVED_LAYER,
+                "policy.output" | "policy.globals" | "value.output" | "territory.owners"
+                | "territory.score" => SERVED_LAYER,
                 _ => 1.0,
             };
             list.layer(name, &layer.shape, layer.shape.taps(), scale);

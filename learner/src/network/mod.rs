@@ -4,8 +4,9 @@
 //! ```text
 //! planes ─ conv3×3 ─ BN ─ ReLU ─ B × [ conv3×3 ─ BN ─ (GP) ─ ReLU ─ conv3×3 ─ BN ─ + skip ─ ReLU ]
 //!   ├ policy, dense:  conv1×1 to 32 ─ BN ─ ReLU ─ linear to the actions
-//!   ├ policy, planes: conv3×3 ─ BN ─ (GP) ─ ReLU ─ conv3×3 to actions/64 planes
-//!   └ value:          conv1×1 to 4 ─ BN ─ ReLU ─ linear ─ ReLU ─ linear to 1 ─ tanh, or linear to 3 ─ softmax
+//!   ├ policy, planes: conv3×3 ─ BN ─ (GP) ─ ReLU ─ conv3×3 to the planes; means and maxima ─ linear to the actions of the board
+//!   ├ value:          conv1×1 to 4 ─ BN ─ ReLU ─ linear ─ ReLU ─ linear to 1 ─ tanh, or linear to 3 ─ softmax
+//!   └ territory, in training only: conv1×1 to 1, the owners of the squares; means and maxima ─ linear to 1, the score
 //!
 //! fish-eye, policy network ─ subtrees rolled up level by level ─ context, path and view of each part, grids of each position, its examples
 //!   └ linear ─ ReLU ─ linear to the moves, for every part
@@ -37,6 +38,6 @@ mod tower;
 pub mod variables;
 
 pub use layers::{Mode, Pass};
-pub use model::{Folded, Network, Outputs, POLICY, VALUE, ValueForm};
+pub use model::{Folded, Network, Outputs, POLICY, TERRITORY, VALUE, ValueForm};
 pub use shape::NetworkShape;
 pub use variables::Variables;

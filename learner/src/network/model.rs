@@ -17,11 +17,15 @@ pub const POLICY: &str = "policy";
 /// Name of the value head.
 pub const VALUE: &str = "value";
 
+/// Name of the head for the territory, which only training uses.
+pub const TERRITORY: &str = "territory";
+
 /// Outputs of a forward pass.
 #[derive(Debug)]
 pub struct Outputs {
     /// Output of each head by its name, f32. The policy's are logits: `[batch, actions]` of a tower; `[parts, moves]` of the fish-eye
-    /// network, the parts of all positions back to back. The value's are the numbers from which [`Outputs::values`] are computed.
+    /// network, the parts of all positions back to back. The territory's are `[batch, squares + 1]`: logits of the probability that the
+    /// player to act owns each square at the end, and the score divided by the number of squares. The value's are the numbers from which [`Outputs::values`] are computed.
     pub heads: HashMap<&'static str, Tensor>,
     /// Values from the view of the player to act, f32 `[batch]`: in [-1, 1], or in [0, 1] in the fish-eye network.
     pub values: Tensor,
@@ -120,7 +124,11 @@ impl Network {
                 "only a tower can begin with the weights of a file, and this game has the fish-eye network"
             );
         };
-        let differences = NetworkShape::Tower(weights.shape).differences(&self.shape);
+        let served = match &self.shape {
+            NetworkShape::Tower(shape) => NetworkShape::Tower(shape.served()),
+            NetworkShape::FishEye(_) => self.shape.clone(),
+        };
+        let differences = NetworkShape::Tower(weights.shape).differences(&served);
         ensure!(
             differences.is_empty(),
             "[model] must have the sizes of that network: {}",

@@ -4,14 +4,12 @@ use std::fmt;
 
 use anyhow::{bail, ensure};
 use config::{ModelConfig, ValueHead};
-use games::{PolicyHead, RowLayout};
-use onnx::{FishEyeShape, PolicyShape, TowerShape};
+use games::RowLayout;
+use onnx::{FishEyeShape, TowerShape};
 use serde::{Deserialize, Serialize};
 
-/// Channels between the tower and a dense policy's linear layer.
-const POLICY_CHANNELS: usize = 32;
 /// Channels between the tower and the value head's linear layers. AlphaZero and dlchess have 1, which must represent the whole position
-/// in 64 numbers; more channels cost little (Leela Chess Zero has 32).
+/// in one number for each square; more channels cost little (Leela Chess Zero has 32).
 const VALUE_CHANNELS: usize = 4;
 
 /// Everything that determines which variables a network has.
@@ -62,6 +60,23 @@ impl NetworkShape {
         matches!(self, Self::Tower(tower) if tower.outcomes)
     }
 
+    /// Returns the network with a head for the territory. The fish-eye network has none and stays as it is.
+    #[must_use]
+    pub fn with_territory(self) -> Self {
+        match self {
+            Self::Tower(tower) => Self::Tower(TowerShape {
+                territory: true,
+                ..tower
+            }),
+            Self::FishEye(_) => self,
+        }
+    }
+
+    /// True if the network predicts the owners of the squares and the score.
+    pub fn has_territory(&self) -> bool {
+        matches!(self, Self::Tower(tower) if tower.territory)
+    }
+
     /// Returns the differences from another shape, as `filters is 64, was 128`.
     pub fn differences(&self, was: &Self) -> Vec<String> {
         let (Ok(serde_json::Value::Object(now)), Ok(serde_json::Value::Object(was))) =
@@ -69,12 +84,13 @@ impl NetworkShape {
         else {
             return Vec::new();
         };
-        now.iter()
-            .filter_map(|(key, now)| match was.get(key) {
-                Some(was) => (now != was).then(|| format!("{key} is {now}, was {was}")),
-                None => Some(format!("{key} is {now}, there was none")),
-            })
-            .collect()
+        let present = now.iter().filter_map(|(key, now)| match was.get(key) {
+            Some(was) => (now != was).then(|| format!("{key} is {now}, was {was}")),
+            None => Some(format!("{key} is {now}, there was none")),
+        });
+        let gone = was.iter().filter(|(key, _)| !now.contains_key(*key));
+        let gone = gone.map(|(key, was)| format!("there is no {key}, was {was}"));
+        present.chain(gone).collect()
     }
 }
 
@@ -83,14 +99,6 @@ fn tower(model: &ModelConfig, layout: &RowLayout) -> TowerShape {
     let shape = TowerShape::new(layout, model.blocks as usize, model.filters as usize);
     TowerShape {
         pooling: model.global_pooling as usize,
-        policy: match layout.policy_head {
-            PolicyHead::Planes => PolicyShape::Planes {
-                planes: shape.actions / shape.squares(),
-            },
-            PolicyHead::Dense | PolicyHead::PerPart => PolicyShape::Dense {
-                channels: POLICY_CHANNELS,
-            },
-        },
         value_channels: VALUE_CHANNELS,
         value_hidden: model.value_hidden as usize,
         outcomes: model.value_head == ValueHead::Wdl,
@@ -122,14 +130,18 @@ impl fmt::Display for NetworkShape {
 #[cfg(test)]
 mod tests {
     use games::{
-        Game as _, PlaneStack, RowForm,
+        Game as _, PlaneStack, PolicyHead, RowForm,
         generator::{Encoding, GeneratorGame},
     };
+
+    use onnx::PolicyShape;
 
     use super::*;
 
     fn layout(actions: u32) -> RowLayout {
         let form = RowForm::Planes(PlaneStack {
+            height: 5,
+            width: 7,
             entries: 1,
             planes: 2,
             sparse: vec![0, 1],
@@ -152,16 +164,15 @@ mod tests {
             Ok(NetworkShape::Tower(tower)) => tower.policy,
             other => panic!("{other:?}"),
         };
-        for actions in [7, 64, 65, 132] {
+        for actions in [7, 35, 64, 132] {
             assert_eq!(policy(&layout(actions)), PolicyShape::Dense { channels: 32 });
         }
-        for planes in [1, 73] {
+        for (planes, globals) in [(1, 0), (1, 1), (73, 5)] {
             let squares = RowLayout {
                 policy_head: PolicyHead::Planes,
-                ..layout(64 * planes)
+                ..layout(35 * planes as u32 + globals as u32)
             };
-            let planes = planes as usize;
-            assert_eq!(policy(&squares), PolicyShape::Planes { planes });
+            assert_eq!(policy(&squares), PolicyShape::Planes { planes, globals });
         }
     }
 

@@ -11,7 +11,7 @@ use onnx::{
 use tch::{Kind, Tensor};
 
 use super::{
-    Outputs, POLICY, Pass, VALUE, ValueForm,
+    Outputs, POLICY, Pass, TERRITORY, VALUE, ValueForm,
     layers::{Affine, ConvNorm, NamedTensors},
 };
 use crate::torch::TorchError;
@@ -23,6 +23,8 @@ pub(super) struct Tower {
     trunk: Vec<Op>,
     /// The heads by name, in the order of the file.
     heads: Vec<(&'static str, Vec<Op>)>,
+    /// The head that only training uses, if there is one.
+    territory: Option<Vec<Op>>,
 }
 
 /// A step with its variables.
@@ -32,6 +34,7 @@ enum Op {
     Flatten,
     Keep,
     Add,
+    Append(Box<Layer>),
 }
 
 #[derive(Debug)]
@@ -58,6 +61,7 @@ impl Tower {
             shape: *shape,
             trunk: build(shape.trunk())?,
             heads: vec![(POLICY, build(shape.policy())?), (VALUE, build(shape.value())?)],
+            territory: shape.territory.then(|| build(shape.territory())).transpose()?,
         })
     }
 
@@ -65,7 +69,8 @@ impl Tower {
     pub(super) fn forward(&self, planes: &Tensor, pass: Pass) -> Result<Outputs, TorchError> {
         let board = walk(&self.trunk, planes.f_to_kind(pass.kind)?, pass)?;
         let mut heads = HashMap::new();
-        for (name, ops) in &self.heads {
+        let territory = self.territory.iter().map(|ops| (&TERRITORY, ops));
+        for (name, ops) in self.heads.iter().map(|(name, ops)| (name, ops)).chain(territory) {
             let output = walk(ops, board.shallow_clone(), pass)?;
             heads.insert(*name, output.f_to_kind(Kind::Float)?);
         }
@@ -88,7 +93,7 @@ impl Tower {
         let heads = self.heads.iter().flat_map(|(_, ops)| ops);
         let ops = self.trunk.iter().chain(heads);
         ops.filter_map(|op| match op {
-            Op::Layer(layer) => Some(&**layer),
+            Op::Layer(layer) | Op::Append(layer) => Some(&**layer),
             Op::Flatten | Op::Keep | Op::Add => None,
         })
     }
@@ -105,7 +110,7 @@ impl Tower {
             layers.extend(layer.fold()?);
         }
         Ok(TowerWeights {
-            shape: self.shape,
+            shape: self.shape.served(),
             layers,
         })
     }
@@ -121,19 +126,39 @@ fn walk(ops: &[Op], board: Tensor, pass: Pass) -> Result<Tensor, TorchError> {
             Op::Flatten => now = now.f_flatten(1, -1)?,
             Op::Keep => kept = now.shallow_clone(),
             Op::Add => now = now.f_add(&kept)?.f_relu_()?,
+            Op::Append(layer) => {
+                let more = layer.forward(&means_and_maxima(&kept)?, pass)?;
+                now = Tensor::f_cat(&[now.f_to_kind(more.kind())?, more], 1)?;
+            }
         }
     }
     Ok(now)
 }
 
+/// Returns the means of a board's channels over its squares, then the maxima, `[batch, 2 · channels]`.
+fn means_and_maxima(board: &Tensor) -> Result<Tensor, TorchError> {
+    let squares = [2i64, 3];
+    let both = [
+        board.f_mean_dim(squares.as_slice(), false, None)?,
+        board.f_amax(squares.as_slice(), false)?,
+    ];
+    Ok(Tensor::f_cat(&both, 1)?)
+}
+
 impl Op {
     fn new(step: Step, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
-        let step = match step {
-            Step::Layer(layer) => layer,
-            Step::Flatten(..) => return Ok(Self::Flatten),
-            Step::Keep => return Ok(Self::Keep),
-            Step::Add(_) => return Ok(Self::Add),
-        };
+        Ok(match step {
+            Step::Layer(layer) => Self::Layer(Box::new(Layer::new(layer, from)?)),
+            Step::Flatten(..) => Self::Flatten,
+            Step::Keep => Self::Keep,
+            Step::Add(_) => Self::Add,
+            Step::Append(layer) => Self::Append(Box::new(Layer::new(layer, from)?)),
+        })
+    }
+}
+
+impl Layer {
+    fn new(step: TowerLayer, from: &mut NamedTensors<'_>) -> Result<Self, TorchError> {
         let name = step.variable.as_str();
         let variables = match step.has_norm {
             true => LayerVariables::ConvNorm(ConvNorm::new(from, name)?),
@@ -143,15 +168,13 @@ impl Op {
             0 => None,
             _ => Some(Affine::new(from, &step.pooling_variable)?),
         };
-        Ok(Self::Layer(Box::new(Layer {
+        Ok(Self {
             step,
             variables,
             pooling,
-        })))
+        })
     }
-}
 
-impl Layer {
     fn forward(&self, values: &Tensor, pass: Pass) -> Result<Tensor, TorchError> {
         let mut own = match &self.variables {
             LayerVariables::ConvNorm(conv) => conv.forward(values, pass)?,
@@ -176,12 +199,7 @@ impl Layer {
             return Err(TorchError::new("a split into two gave another number"));
         };
         let pooled = pooled.f_relu()?;
-        let squares = [2i64, 3];
-        let seen = [
-            pooled.f_mean_dim(squares.as_slice(), false, None)?,
-            pooled.f_amax(squares.as_slice(), false)?,
-        ];
-        let bias = linear.forward(&Tensor::f_cat(&seen, 1)?, pass.kind)?;
+        let bias = linear.forward(&means_and_maxima(&pooled)?, pass.kind)?;
         Ok(own.f_add(&bias.f_unsqueeze(-1)?.f_unsqueeze(-1)?)?.f_relu_()?)
     }
 

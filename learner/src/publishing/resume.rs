@@ -3,6 +3,7 @@
 use anyhow::{Context as _, ensure};
 use checkpoints::{LATEST, Lease, MODEL, Manifest, OPTIMIZER, WEIGHTS};
 use games::RowLayout;
+use network::file::check_layout;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -89,12 +90,10 @@ fn check(manifest: &Manifest, layout: &RowLayout, shape: &NetworkShape) -> anyho
         draft.game,
         layout.game
     );
-    let found: Option<RowLayout> = serde_json::from_value(draft.layout.clone()).ok();
-    ensure!(
-        found.as_ref() == Some(layout),
-        "checkpoint {version} was trained on rows of another layout of {}; begin a new run folder",
-        layout.game
-    );
+    let found: RowLayout = serde_json::from_value(draft.layout.clone())
+        .with_context(|| format!("the row layout of checkpoint {version} cannot be read"))?;
+    check_layout(&found, layout, &format!("checkpoint {version}"))
+        .context("cannot resume; begin a new run folder")?;
     let found: NetworkShape = serde_json::from_value(draft.network.clone())
         .with_context(|| format!("the network of checkpoint {version} cannot be read"))?;
     let differences = shape.differences(&found);

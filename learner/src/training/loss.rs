@@ -2,6 +2,9 @@
 //! squared error of the value. A network that predicts the probabilities of win, draw and loss is trained by their cross-entropy
 //! instead. The optimiser applies the weight decay.
 //!
+//! A network with a head for the territory is also trained towards the owners of the squares at the end of the game, by cross-entropy, and
+//! towards the score, by squared error (Wu 2019, section 4.1). Both are means over the samples whose games have a territory.
+//!
 //! In the fish-eye network the softmax is over the candidates of each position, and the value, a sigmoid, is trained by binary
 //! cross-entropy. Cross-entropy and squared error have the same minimum, the mean. But most positions of unsolved problems
 //! have the value 0, where the sigmoid is flat: with squared error, a network that always predicts 0 would get almost no
@@ -10,13 +13,21 @@
 use tch::{Kind, Reduction, Tensor};
 
 use crate::{
-    data::targets::{CandidateTensors, PolicyTargets, Targets},
-    network::{Outputs, POLICY, VALUE, ValueForm},
+    data::targets::{CandidateTensors, PolicyTargets, Targets, TerritoryTargets},
+    network::{Outputs, POLICY, TERRITORY, VALUE, ValueForm},
     torch::TorchError,
 };
 
 /// Name of the value's squared error, if the value is trained by a cross-entropy.
 const SQUARED_ERROR: &str = "value_squared_error";
+
+/// Name of the loss of the score.
+const SCORE: &str = "score";
+
+/// Weight of the cross-entropy of a square's owner, averaged over the squares, as in KataGo (Wu 2019, appendix A).
+const TERRITORY_WEIGHT: f64 = 1.5;
+/// Weight of the squared error of the score, which is in units of the number of squares, where it is at most 4.
+const SCORE_WEIGHT: f64 = 0.5;
 
 /// One term of the loss.
 #[derive(Debug)]
@@ -30,10 +41,11 @@ pub struct Term {
 }
 
 /// Computes the terms of a batch's loss: the mean cross-entropy of the policy over the samples that have a policy target, in nats; the
-/// mean loss of the value over all samples; and of a head of outcomes the squared error of the value too, which is not trained.
+/// mean loss of the value over all samples; of a head of outcomes the squared error of the value too, which is not trained; and of a
+/// head for the territory its cross-entropy and the squared error of the score.
 ///
 /// # Errors
-/// [`TorchError`], also if the batch has no outcomes and the network predicts them.
+/// [`TorchError`], also if the batch lacks outcomes or territories and the network predicts them.
 pub fn terms(outputs: &Outputs, targets: &Targets) -> Result<Vec<Term>, TorchError> {
     let logits = outputs.head(POLICY)?;
     let log_probabilities = match &targets.candidates {
@@ -74,7 +86,36 @@ pub fn terms(outputs: &Outputs, targets: &Targets) -> Result<Vec<Term>, TorchErr
     if outputs.value_form == ValueForm::Outcomes {
         terms.push(term(SQUARED_ERROR, None, squared_error()?.f_detach()?));
     }
+    if let Some(output) = outputs.heads.get(TERRITORY) {
+        let targets = targets
+            .territories
+            .as_ref()
+            .ok_or_else(|| TorchError::new("the batch has no territories, which the network's head needs"))?;
+        let [owners, score] = territory(output, targets)?;
+        terms.push(term(TERRITORY, Some(TERRITORY_WEIGHT), owners));
+        terms.push(term(SCORE, Some(SCORE_WEIGHT), score));
+    }
     Ok(terms)
+}
+
+/// Returns the losses of the owners and of the score; 0 if no sample has a territory.
+fn territory(output: &Tensor, targets: &TerritoryTargets) -> Result<[Tensor; 2], TorchError> {
+    let (samples, squares) = targets.owners.size2()?;
+    let parts = output
+        .f_index_select(0, &targets.samples)?
+        .f_split_with_sizes([squares, 1].as_slice(), 1)?;
+    let [owners, score] = parts.as_slice() else {
+        return Err(TorchError::new("a split into two gave another number"));
+    };
+    let none = None::<&Tensor>;
+    let owners = owners.f_binary_cross_entropy_with_logits(&targets.owners, none, none, Reduction::Sum)?;
+    let score = score
+        .f_flatten(0, -1)?
+        .f_mse_loss(&targets.scores, Reduction::Sum)?;
+    Ok([
+        owners.f_div_scalar((samples * squares).max(1))?,
+        score.f_div_scalar(samples.max(1))?,
+    ])
 }
 
 /// Returns the weighted sum of the terms.

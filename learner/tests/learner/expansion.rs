@@ -1,6 +1,6 @@
 //! The vectorised expansion equals the reference, and packing refuses invalid samples.
 
-use crate::common::{Change, assert_refused, layout, packer, row, stack, wire_batch};
+use crate::common::{Change, SIDES, assert_refused, layout, packer, row, sized, stack, wire_batch};
 use config::GameConfig;
 use games::{PlaneStack, RowForm, RowLayout};
 use learner::{
@@ -21,7 +21,8 @@ fn check(layout: &RowLayout, rows: &[u32]) {
         .unwrap()
         .expand(&tensor)
         .unwrap();
-    assert_eq!(expanded.size(), [batch as i64, i64::from(stack.planes), 8, 8]);
+    let [planes, height, width] = stack.shape().map(|side| side as i64);
+    assert_eq!(expanded.size(), [batch as i64, planes, height, width]);
     let expanded = to_host(&expanded).unwrap();
     let mut reference = vec![0.0; stack.tensor_len()];
     for (row, expanded) in rows
@@ -46,7 +47,8 @@ fn expansion_equals_the_reference_bit_for_bit() {
         }),
         ..layout(9)
     };
-    for layout in [layout(9), bare] {
+    let of_all_sides = SIDES.map(|sides| sized(sides, 0, 0));
+    for layout in of_all_sides.into_iter().chain([layout(9), bare]) {
         let rows: Vec<u32> = (0..200).flat_map(|_| row(&layout, &mut draw)).collect();
         check(&layout, &rows);
     }

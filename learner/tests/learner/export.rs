@@ -1,6 +1,6 @@
 //! Exports are proven by ONNX Runtime, and the proof fails if any part of the export is changed.
 
-use crate::common::{batch, batch_for, layout, model, settings, trainer};
+use crate::common::{SIDES, all_parts, batch, batch_for, layout, model, settings, sized, trainer};
 use config::{ModelConfig, ValueHead};
 use games::RowLayout;
 use learner::{
@@ -8,7 +8,7 @@ use learner::{
     publishing::export::{ExportError, Prover, export},
     training::train::Trainer,
 };
-use onnx::{Input, Metadata, TowerWeights, proto::ModelProto};
+use onnx::{Input, Metadata, TowerWeights, proto::ModelProto, tower_of};
 use proptest::prelude::*;
 use prost::Message as _;
 
@@ -16,7 +16,7 @@ use prost::Message as _;
 fn trained(layout: &RowLayout, model: &ModelConfig) -> Trainer {
     let mut trainer = trainer(layout, model, &settings(), 3);
     for number in 0..8 {
-        trainer.step(&batch(layout, 32, 9, number)).unwrap();
+        trainer.step(&batch_for(&trainer, layout, 32, 9, number)).unwrap();
     }
     trainer
 }
@@ -33,13 +33,13 @@ proptest! {
 
     #[test]
     fn exports_of_every_combination_of_parts_are_proven(
-        actions in prop::sample::select(vec![9_u32, 128, 73 * 64]),
+        (planes, globals) in prop::sample::select(vec![(0_u32, 0_u32), (2, 0), (73, 0), (1, 1)]),
         blocks in 1_u32..5,
         filters in 2_u32..12,
         pooled in 0.0_f64..1.0,
         has_outcomes: bool,
     ) {
-        let layout = layout(actions);
+        let layout = sized([8, 8], planes, globals);
         let model = ModelConfig {
             blocks,
             filters,
@@ -61,6 +61,25 @@ proptest! {
         prop_assert_eq!((metadata.step, metadata.layout), (3, layout));
         let expected = ["policy_logits", "value", "wdl"];
         prop_assert_eq!(outputs(&file), &expected[..if has_outcomes { 3 } else { 2 }]);
+    }
+}
+
+#[test]
+fn exports_for_boards_of_any_size_are_proven() {
+    let prover = Prover::load().unwrap();
+    for sides in SIDES {
+        for (planes, globals) in [(0, 0), (2, 0), (1, 2)] {
+            let layout = sized(sides, planes, globals);
+            let trainer = trained(&layout, &all_parts(&model()));
+            let file = export(&trainer.network, &layout, 8).unwrap();
+            let rows = batch(&layout, 20, 1, 0).rows;
+            let agreement = prover.prove(&file, &trainer.network, &layout, &rows);
+            assert_eq!(agreement.unwrap().positions, 20, "{sides:?} {planes} {globals}");
+            // The actions of the whole board have learned something too.
+            let (weights, _) = tower_of(&file).unwrap();
+            let of_board = &weights.layer("policy.globals").weights;
+            assert_eq!(of_board.iter().any(|&weight| weight != 0.0), globals > 0);
+        }
     }
 }
 

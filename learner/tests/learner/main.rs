@@ -17,4 +17,5 @@ mod reference;
 mod role;
 mod start;
 mod targets;
+mod territory;
 mod training;

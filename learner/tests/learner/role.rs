@@ -252,7 +252,10 @@ async fn a_configuration_that_does_not_fit_is_an_error_with_the_reason() {
     let mut other_rows = place.config();
     other_rows.game.options = 3;
     let reason = Learner::start(other_rows).fails().await;
-    assert!(reason.contains("another layout of paco-sako"), "{reason}");
+    assert!(
+        reason.contains("takes rows of paco-sako with options 1, not 3"),
+        "{reason}"
+    );
 
     place.store.other_game.store(false, Ordering::SeqCst);
     let mut large = place.config();

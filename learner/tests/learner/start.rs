@@ -141,11 +141,8 @@ async fn a_run_begins_with_the_network_of_a_finished_one() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_network_that_cannot_be_begun_with_is_refused_by_name() {
     for (start_from, reason) in [
-        (
-            "chess",
-            "its rows are those of chess (options 0), this run trains paco-sako",
-        ),
-        ("generator", "it is not a tower that Minuet trained"),
+        ("chess", "it plays chess on 8×8 squares, not paco-sako on 8×8"),
+        ("generator", "the rows of generator are not planes"),
         (
             "paco-sako",
             "[model] must have the sizes of that network: blocks is 6, [model] has 1; filters is 72, [model] has 8",

@@ -135,6 +135,7 @@ fn wire(kind: DecisionKind) -> Batch {
     let mut batch = Batch {
         positions: 2,
         game: "connect-four".into(),
+        options: ConnectFour::layout(Default::default()).options,
         visit_counts: vec![2, 1],
         visit_actions: vec![5, 1, 6],
         visits: vec![6, 2, 8],

@@ -1,6 +1,6 @@
 //! Training steps: training resumes bit for bit, and losses that are not finite are refused.
 
-use crate::common::{all_parts, batch, batch_for, layout, model, settings, trainer};
+use crate::common::{all_parts, batch, batch_for, layout, model, settings, sized, trainer};
 use config::{LearnerConfig, ModelConfig, Optimizer};
 use learner::{
     data::{batches::ValidationBatches, packer::Packer},
@@ -22,14 +22,18 @@ use tch::Device;
 #[test]
 fn the_first_network_is_exactly_uniform() {
     let all = all_parts(&model());
-    for (actions, model) in [(9, model()), (73 * 64, model()), (9, all.clone()), (73 * 64, all)] {
-        let layout = layout(actions);
+    let heads = [(0, 0), (73, 0), (1, 1)];
+    for ((planes, globals), model) in heads
+        .iter()
+        .flat_map(|&head| [(head, model()), (head, all.clone())])
+    {
+        let layout = sized([8, 8], planes, globals);
         let trainer = trainer(&layout, &model, &settings(), 1);
         let rows = batch(&layout, 16, 1, 0).rows;
         let inputs = Feeder::new(&layout, Device::Cpu).unwrap().rows(&rows).unwrap();
         let outputs = tch::no_grad(|| trainer.network.forward(&inputs, Pass::EVALUATE).unwrap());
         let logits = to_host(outputs.head("policy").unwrap()).unwrap();
-        assert_eq!(logits.len(), 16 * actions as usize);
+        assert_eq!(logits.len(), 16 * layout.actions as usize);
         assert!(logits.iter().all(|&logit| logit == 0.0));
         assert_eq!(to_host(&outputs.values).unwrap(), [0.0; 16]);
     }

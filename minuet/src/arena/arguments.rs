@@ -6,7 +6,6 @@ use arena::{
     Spec,
     statistics::{EloModel, Sprt, SprtSettings},
 };
-use clap::builder::PossibleValuesParser;
 use config::Provider;
 use games::registry;
 
@@ -20,7 +19,7 @@ Players, each with settings after commas:
   random                                         any legal action
   perfect                                        Connect Four without a mistake; from eight discs on it loses as late as it can
   uci:PROGRAM                                    a chess engine; nodes=, movetime=, depth=, option.NAME=
-  gtp:PROGRAM                                    an Othello engine, e.g. \"gtp:gtp-rhino --level=3\"
+  gtp:PROGRAM                                    an engine of Go, Gomoku, Hex or Othello, e.g. \"gtp:gtp-rhino --level=3\"
   Searches take visits=, leaves=, exploration=, first-play=, symmetry=, reuse=, temperature=; everybody takes name=
 
 Examples:
@@ -31,14 +30,15 @@ Examples:
   minuet arena --game chess runs/a,visits=400 uci:stockfish,nodes=5000,option.UCI_LimitStrength=true --games 20
       games.pgn lies in the match's folder then
   minuet arena --game othello runs/othello,visits=400 \"gtp:gtp-rhino --level=3 --book=0 --rand=0\" --games 100
+  minuet arena --game go:9 uct,visits=400 \"gtp:gnugo --mode gtp --chinese-rules --capture-all-dead --level 1\" --games 20
   minuet arena --game generator runs/generator,visits=64 uct,visits=256
       one player: both try the same held-out problems; solve rates by kind and level")]
 pub struct Arguments {
     /// Players, at least two. More than two play a round robin.
     #[arg(required = true, num_args = 2.., value_name = "PLAYER")]
     pub(super) players: Vec<Spec>,
-    /// Name of the game.
-    #[arg(long, value_parser = PossibleValuesParser::new(registry::NAMES))]
+    /// Name of the game, with the size of its board if there are several (gomoku:15).
+    #[arg(long, value_parser = registry::checked)]
     pub(super) game: String,
     /// Number of games for every two players: two for each opening, with colours exchanged, or one of each player for each problem.
     #[arg(long, default_value_t = 200, value_parser = even)]

@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, fmt::Write as _, path::Path};
 
 use arena::{
-    matches::{ClassStanding, GameRecord, Plan, Standing, conduct::Ended, standing::PairingStanding},
+    matches::{
+        ClassStanding, GameRecord, Plan, RULES_FAILED, Standing, conduct::Ended, standing::PairingStanding,
+    },
     statistics::wilson,
 };
 use serde_json::json;
@@ -15,8 +17,8 @@ pub fn print(plan: &Plan, standing: &Standing, ended: Ended, folder: &Path, game
         report["ended"] = json!(ended);
         report["seed"] = plan.seed.into();
         report["entrants"] = json!(plan.players);
-        report["folder"] = json!(folder);
-        report["games_file"] = json!(games);
+        report["folder"] = json!(folder.display().to_string());
+        report["games_file"] = json!(games.display().to_string());
         println!("{report}");
     } else {
         print!("{}", service::plain_lines(&text(plan, standing, games)));
@@ -39,10 +41,11 @@ pub fn running(plan: &Plan, records: &BTreeMap<u64, GameRecord>, players: u8) ->
         .values()
         .filter(|record| plan.slot(record.game).pairing == [0, 1])
     {
-        match (record.result.half_points(), record.players[0]) {
-            (1, _) => draws += 1,
-            (2, 0) | (0, 1) => wins += 1,
-            _ => losses += 1,
+        match record.half_points_of(0) {
+            Some(2) => wins += 1,
+            Some(1) => draws += 1,
+            Some(_) => losses += 1,
+            None => {}
         }
     }
     format!("+{wins} ={draws} -{losses}")
@@ -70,6 +73,12 @@ fn text(plan: &Plan, standing: &Standing, games: &Path) -> String {
         .collect();
     // Writing to a string cannot fail.
     let _ = writeln!(text, "endings: {}", endings.join(", "));
+    if let Some(failed) = standing.endings.get(RULES_FAILED) {
+        let _ = writeln!(
+            text,
+            "{failed} games do not count, because the rules failed in them; the same command plays them again"
+        );
+    }
     if let Some(sprt) = &standing.sprt {
         let [lower, upper] = sprt.bounds;
         let _ = writeln!(

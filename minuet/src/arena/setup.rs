@@ -56,7 +56,7 @@ impl Setup {
             games_at_once = 1;
         }
         // The rules of a new run, in which a game of one player has all its kinds of problems.
-        let rules = launcher::new_run(Some(game.name), &[])?.game.rules;
+        let rules = launcher::new_run(Some(&game.title()), &[])?.game.rules;
         let variant = game.variant(&serde_json::to_value(rules)?, None)?;
         let variant = &*variant;
         let pairs = arguments.games / 2;

@@ -1,4 +1,5 @@
-//! The files of a run, read as a start reads them: identities of actors, the replay store, the store of checkpoints. And their repair.
+//! The files of a run, read as a start reads them: identities of actors, measured choices, the replay store, the store of checkpoints. And
+//! their repair.
 
 use std::{
     fs::{self, File},
@@ -9,7 +10,10 @@ use actor::play::naming::{Damage, Naming};
 use anyhow::{Context as _, ensure};
 use checkpoints::Repository;
 use config::RunConfig;
-use launcher::run::folder::RunFolder;
+use launcher::run::{
+    choices::{self, Choices},
+    folder::RunFolder,
+};
 use replay_store::{error::OpenError, settings::Settings, store::Store};
 
 use super::Check;
@@ -36,6 +40,14 @@ pub async fn checks(run: &Path, config: &RunConfig) -> Vec<Check> {
             Check::fail("identity", text, fix(found.is_newer))
         })
         .collect();
+    if let Err(error) = Choices::kept(run, config) {
+        let text = format!("{}: {error}", run.join(choices::FILE).display());
+        checks.push(Check::warn(
+            "choices",
+            text,
+            "nothing: the next start measures again and writes it anew",
+        ));
+    }
     checks.extend(games(run, config).await);
     match opened(config).map(|store| async move { store?.faults().await }) {
         None => {}

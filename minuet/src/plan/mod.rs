@@ -12,7 +12,6 @@ mod result;
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
 use games::registry;
 
 use measured::Measured;
@@ -34,8 +33,8 @@ Examples:
 Figures that were not measured are not guessed: the plan lists them, each with the command that measures it. `null` takes
 their place in the object that --json prints. Needs are those of full load; add what is to be spare.")]
 pub struct Arguments {
-    /// Name of the game.
-    #[arg(long, value_parser = PossibleValuesParser::new(registry::NAMES))]
+    /// Name of the game, with the size of its board if there are several (gomoku:15).
+    #[arg(long, value_parser = registry::checked)]
     game: String,
     /// Size of the network, as BLOCKSxFILTERS. [default: that of a new run of the game]
     #[arg(long)]

@@ -36,7 +36,7 @@ hint       what the computer would play
 moves      what may be played now
 board      draw the board again
 position   the position as text
-save FILE  keep the game in a file (minuet play --load FILE continues it)
+save FILE  keep the game in a file (minuet play --load FILE continues it); FILE.sgf: as SGF (Go)
 resign     give up
 quit       end without a result";
 

@@ -53,7 +53,7 @@ pub struct Arguments {
     /// Begin with a problem of this level, drawn by --seed; only for a game that is about problems (generator: 1 to 48).
     #[arg(long, value_name = "N", conflicts_with_all = ["start", "load"])]
     level: Option<u32>,
-    /// Continue a saved game.
+    /// Continue a saved game, or a game of Go in an SGF file (game.sgf).
     #[arg(long, value_name = "FILE")]
     load: Option<PathBuf>,
     /// Draw with plain characters only.
@@ -108,13 +108,13 @@ fn play(arguments: Arguments) -> anyhow::Result<()> {
             game::begin(game, drawn.as_deref().or(arguments.start.as_deref()))?
         }
     };
-    let game = play.begin().game();
+    let game = play.variant.game();
     let people = people(game, &arguments.side)?;
     let opponent = arguments
         .opponent
-        .unwrap_or_else(|| match shipped::folder(game.name, Level::Strong) {
-            Ok(_) => game.name.into(),
-            Err(_) => WITHOUT_NETWORK.into(),
+        .unwrap_or_else(|| match shipped::for_board(game, Level::Strong) {
+            Some(_) => game.name.into(),
+            None => WITHOUT_NETWORK.into(),
         });
     let spec: Spec = opponent.parse()?;
     let mut networks = Networks::new(NetworkOptions {
@@ -218,6 +218,13 @@ mod tests {
         assert!(seen.contains("There is nothing of yours to take back."));
         assert!(seen.contains("1  2  3  4  5  6  7"));
         assert!(seen.ends_with("X resigns. O has won.\n"));
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_no_command() {
+        let lines = format!("{}resign\nquit\n", "x".repeat(4096));
+        let seen = seen("chess", &lines, "both");
+        assert!(seen.contains("too long") && !seen.contains("resigns"), "{seen}");
     }
 
     #[test]

@@ -9,21 +9,22 @@ use std::{
 
 use anyhow::Context as _;
 use arena::{Player as Opponent, players::Solo};
-use games::{Action, Course, Player, erased::AnyGame, terminal::Style};
+use games::{Action, Player, erased::AnyGame, terminal::Style};
 use search::GameKey;
 
 use super::{
     command::{self, Command},
-    game,
+    game::{self, Played},
 };
+use crate::rules::lines::{Line, next_line};
 
 /// Longest line that is read, in bytes.
-const MAX_LINE: u64 = 4096;
+const MAX_LINE: usize = 4096;
 
 /// A game at a terminal, of one person, two, or none.
 pub struct Session<'a, In, Out> {
     /// Game under way.
-    pub play: Course,
+    pub play: Played,
     /// Player of the sides that no person plays. Also gives hints.
     pub computer: &'a Opponent,
     /// Sides that people play.
@@ -52,11 +53,11 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
         let mut solo = self.computer_here()?;
         self.show()?;
         loop {
-            if let Some(result) = self.play.state().result_text() {
+            if let Some(result) = self.play.course.state().result_text() {
                 writeln!(self.out, "{result}")?;
                 return Ok(());
             }
-            let mover = self.play.state().to_move();
+            let mover = self.play.course.state().to_move();
             if !self.people.contains(&mover) {
                 self.let_computer_play(&mut solo)?;
                 self.show()?;
@@ -83,11 +84,11 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
             Command::Nothing => {}
             Command::Help => writeln!(self.out, "{}\n{}", self.game().help, command::HELP)?,
             Command::Board => self.show()?,
-            Command::Moves => writeln!(self.out, "{}", self.play.state().legal_text())?,
-            Command::Position => writeln!(self.out, "{}", self.play.state().position())?,
+            Command::Moves => writeln!(self.out, "{}", self.play.course.state().legal_text())?,
+            Command::Position => writeln!(self.out, "{}", self.play.course.state().position())?,
             Command::Hint => self.hint()?,
             Command::Undo => {
-                if self.play.undo(&self.people) {
+                if self.play.course.undo(&self.people) {
                     *solo = self.computer_here()?;
                     self.show()?;
                 } else {
@@ -104,20 +105,25 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
             }
             Command::Save(file) => {
                 let file = file.unwrap_or_else(|| PathBuf::from(format!("{}.json", self.game().name)));
-                match game::save(&self.play, &file) {
+                let names =
+                    [Player::First, Player::Second].map(|player| match self.people.contains(&player) {
+                        true => "a person",
+                        false => self.computer.name(),
+                    });
+                match game::save(&self.play, names, &file) {
                     Ok(()) => writeln!(self.out, "Saved as {}.", file.display())?,
                     Err(error) => writeln!(self.out, "{error:#}")?,
                 }
             }
             Command::Quit => return Ok(ControlFlow::Break(())),
-            Command::Turn(text) => match self.play.state().read_turn(&text) {
+            Command::Turn(text) => match self.play.course.state().read_turn(&text) {
                 Ok(actions) => {
                     for action in actions {
                         self.play(action, solo)?;
                     }
-                    if self.play.state().is_mid_turn() && self.play.state().to_move() == mover {
+                    if self.play.course.state().is_mid_turn() && self.play.course.state().to_move() == mover {
                         // The board lacks the piece in the hand, so the remark says more.
-                        writeln!(self.out, "{}", self.play.state().scene(&[]).remark)?;
+                        writeln!(self.out, "{}", self.play.course.state().scene(&[]).remark)?;
                     } else {
                         self.show()?;
                     }
@@ -129,13 +135,13 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
     }
 
     fn play(&mut self, action: Action, solo: &mut Solo) -> anyhow::Result<()> {
-        self.play.play(action)?;
+        self.play.course.play(action)?;
         solo.play(action).context("the computer refuses a legal action")
     }
 
     /// Plays a whole turn of the computer.
     fn let_computer_play(&mut self, solo: &mut Solo) -> anyhow::Result<()> {
-        let before = self.play.state().copy();
+        let before = self.play.course.state().copy();
         let (actions, value) = self.turn_of(solo)?;
         let mover = self.game().player_name(before.to_move());
         let turn = before.write_turn(&actions);
@@ -145,7 +151,7 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
             None => writeln!(self.out, "{mover} ({name}) plays {turn}")?,
         }
         for action in actions {
-            self.play.play(action)?;
+            self.play.course.play(action)?;
         }
         Ok(())
     }
@@ -176,7 +182,7 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
 
     fn hint(&mut self) -> anyhow::Result<()> {
         let mut helper = self.computer_here()?;
-        let before = self.play.state().copy();
+        let before = self.play.course.state().copy();
         let (actions, value) = self.turn_of(&mut helper)?;
         let turn = before.write_turn(&actions);
         match value {
@@ -190,21 +196,21 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
     fn computer_here(&self) -> anyhow::Result<Solo> {
         let key = GameKey {
             run_seed: self.seed,
-            game: self.play.actions().len() as u64,
+            game: self.play.course.actions().len() as u64,
         };
-        let mut solo = self.computer.solo(self.play.begin(), key)?;
-        for &action in self.play.actions() {
+        let mut solo = self.computer.solo(self.play.course.begin(), key)?;
+        for &action in self.play.course.actions() {
             solo.play(action)?;
         }
         Ok(solo)
     }
 
     fn game(&self) -> &'static AnyGame {
-        self.play.begin().game()
+        self.play.course.begin().game()
     }
 
     fn show(&mut self) -> io::Result<()> {
-        let state = self.play.state();
+        let state = self.play.course.state();
         let board = state.draw(self.style);
         let remark = state.scene(&[]).remark;
         write!(self.out, "\n{board}")?;
@@ -218,10 +224,16 @@ impl<In: BufRead, Out: Write> Session<'_, In, Out> {
     fn ask(&mut self, mover: Player) -> io::Result<Option<String>> {
         write!(self.out, "{}> ", self.game().player_name(mover))?;
         self.out.flush()?;
-        let mut line = Vec::new();
-        let read = io::Read::take(&mut self.input, MAX_LINE).read_until(b'\n', &mut line)?;
-        // A file that is piped in may begin with a byte-order mark.
-        let text = String::from_utf8_lossy(&line);
-        Ok((read > 0).then(|| text.trim_start_matches('\u{feff}').to_owned()))
+        let mut buffer = Vec::new();
+        Ok(match next_line(&mut self.input, &mut buffer)? {
+            None => None,
+            Some(Line::Whole(line)) if line.len() <= MAX_LINE => {
+                Some(String::from_utf8_lossy(line).into_owned())
+            }
+            Some(_) => {
+                writeln!(self.out, "The line is too long.")?;
+                Some(String::new())
+            }
+        })
     }
 }

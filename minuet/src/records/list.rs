@@ -92,7 +92,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
             if number + 1 == listed.games.len() && !next.is_empty() {
                 line["next_cursor"] = next.as_str().into();
             }
-            println!("{line}");
+            println!("{}", service::plain_json(&line));
         } else {
             print(game);
         }

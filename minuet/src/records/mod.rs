@@ -41,7 +41,7 @@ enum Command {
     Check(check::Arguments),
     /// Write games to an archive, or to arrays for NumPy.
     Export(export::Arguments),
-    /// Import the games of archives into a store.
+    /// Import games into a store: archives, or games of people as PGN, SGF or lines of JSON.
     Import(import::Arguments),
     /// Delete games by id, model, build, actor or time.
     Delete(delete::Arguments),

@@ -60,7 +60,7 @@ fn print(game: &v1::Game, as_json: bool) -> anyhow::Result<()> {
                     .and_then(|&model| game.model_versions.get(model as usize)),
             })
         });
-        println!("{}", whole(game, moves.collect()));
+        println!("{}", service::plain_json(&whole(game, moves.collect())));
         return Ok(());
     }
     let (id, at) = (hex(&game.id), rfc3339(game.finished_at_ms));

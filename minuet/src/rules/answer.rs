@@ -1,8 +1,10 @@
 //! Requests about the rules of games, and their answers.
 
+use std::sync::Arc;
+
 use games::{
     Symmetry,
-    erased::{self, AnyState, VariantError},
+    erased::{self, AnyGame, AnyState, Variant, VariantError},
     registry,
 };
 use serde::{Deserialize, Serialize, Serializer};
@@ -95,18 +97,41 @@ impl Answer {
     }
 }
 
-/// Plays the actions of a request and describes the state that they lead to. An error is a message for the `error` field.
-fn answer(request: &Request) -> Result<Answer, String> {
-    let game = registry::find(&request.game).map_err(|error| error.to_string())?;
-    let switches =
-        (request.rules.clone().into_iter()).filter(|(name, _)| !game.start_fields.contains(&name.as_str()));
-    let rules = erased::changed(game.json_rules(), switches);
-    let variant = game
-        .variant(&rules, request.options)
-        .map_err(|error| match error {
+impl Request {
+    /// Returns the game of the request with its rules: `usual` ones, with the switches of the request.
+    ///
+    /// # Errors
+    /// Sentence that says why there is no such game, or which rule it does not have.
+    pub fn variant(&self, usual: fn(&AnyGame) -> Value) -> Result<Arc<dyn Variant>, String> {
+        let named = registry::find(&self.game).map_err(|error| error.to_string())?;
+        let game = named.with_rules(&self.rules);
+        if self.game.contains(':') && game.title() != named.title() {
+            return Err(format!(
+                "the game is {}, but `size` is that of {}",
+                self.game,
+                game.title()
+            ));
+        }
+        let rules = switched(game, usual(game), &self.rules);
+        game.variant(&rules, self.options).map_err(|error| match error {
             VariantError::Rules { source, .. } => source.to_string(),
             VariantError::Options(error) => error.to_string(),
-        })?;
+        })
+    }
+}
+
+/// Returns `usual` rules with those that the fields of a request or of a game's line replace. Fields of the game's own for a start are none.
+pub fn switched(game: &AnyGame, usual: Value, fields: &Map<String, Value>) -> Value {
+    let switches = fields.clone().into_iter();
+    erased::changed(
+        usual,
+        switches.filter(|(name, _)| !game.start_fields.contains(&name.as_str())),
+    )
+}
+
+/// Plays the actions of a request and describes the state that they lead to. An error is a message for the `error` field.
+fn answer(request: &Request) -> Result<Answer, String> {
+    let variant = request.variant(AnyGame::json_rules)?;
     let mut state = variant.start_from_json(request.start.as_ref(), &request.rules)?;
     let mut legal_before = request.trace.then(Vec::new);
     for (index, value) in request.actions.iter().flatten().enumerate() {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 /// Longest line that is read, in bytes. A game of a million actions fits.
 pub const MAX_LENGTH: usize = 8 << 20;
 /// The byte-order mark, in UTF-8.
-const MARK: &[u8] = "\u{feff}".as_bytes();
+pub const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// One line of input, without its line feed.
 pub enum Line<'a> {

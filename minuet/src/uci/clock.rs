@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use arena::players::searches::AnySearch;
+use games::MoverValue;
+
 use super::command::Limits;
 
 /// Assumed number of remaining moves if there is no further time control.
@@ -30,6 +33,45 @@ pub struct Budget {
     pub hard: Duration,
     /// True if the search may end early; false if the GUI requested an exact time (`movetime`).
     pub may_save: bool,
+}
+
+impl Budget {
+    /// True if a search that has taken the time `elapsed` should end.
+    pub fn is_up(&self, elapsed: Duration, search: &dyn AnySearch) -> bool {
+        if elapsed >= self.hard {
+            return true;
+        }
+        if !self.may_save {
+            return false;
+        }
+        let decision = search.decision();
+        if decision.actions.len() == 1 {
+            return true;
+        }
+        let mut visits = decision.visits.clone();
+        visits.sort_unstable_by(|left, right| right.cmp(left));
+        let lead = match visits[..] {
+            [first, second, ..] => f64::from(first - second),
+            _ => return true,
+        };
+        // If the most visited move does not have the best value, more visits may change the decision.
+        if elapsed >= self.soft {
+            return !is_doubtful(&decision.visits, &decision.values);
+        }
+        let rate = f64::from(search.visits_done()) / elapsed.as_secs_f64().max(1e-3);
+        lead > rate * (self.soft - elapsed).as_secs_f64()
+    }
+}
+
+/// True if a move with nearly as many visits has a better value than the most visited one.
+fn is_doubtful(visits: &[u32], values: &[MoverValue]) -> bool {
+    let Some(best) = (0..visits.len()).max_by_key(|&index| visits[index]) else {
+        return false;
+    };
+    (0..visits.len()).any(|index| {
+        2 * u64::from(visits[index]) > u64::from(visits[best])
+            && values[index].get() > values[best].get() + 0.01
+    })
 }
 
 /// Returns the budget for a move of the player `mover` (0 White, 1 Black) under `limits`; `None` without a time limit.

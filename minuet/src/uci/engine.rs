@@ -72,8 +72,7 @@ pub struct Engine<W> {
     loading: usize,
     /// Number of searches that keep the worker busy, those that were answered without waiting included.
     thinking: usize,
-    is_quitting: bool,
-    /// True if the input has ended.
+    /// True after `quit`, and if the input has ended.
     is_closed: bool,
 }
 
@@ -93,12 +92,11 @@ impl<W: Write> Engine<W> {
             ready_asked: 0,
             loading: 0,
             thinking: 0,
-            is_quitting: false,
             is_closed: false,
         }
     }
 
-    /// Handles events until `quit`, or until the input has ended and every request is answered.
+    /// Handles events until `quit` or the end of the input, and until every request before it is answered.
     ///
     /// # Errors
     /// Error of writing the output; the GUI has closed it.
@@ -130,9 +128,9 @@ impl<W: Write> Engine<W> {
         talked
     }
 
-    /// True after `quit`, and if the input has ended and every request is answered.
+    /// True after `quit` or the end of the input, once every request is answered.
     pub fn is_over(&self) -> bool {
-        self.is_quitting || (self.is_closed && self.goes.is_empty() && self.ready_asked == 0)
+        self.is_closed && self.goes.is_empty() && self.ready_asked == 0
     }
 
     /// Returns the time at which [`handle`](Self::handle) must be called even without an event.
@@ -146,6 +144,8 @@ impl<W: Write> Engine<W> {
     /// Error of writing the output.
     pub fn handle(&mut self, event: Option<Event>, now: Instant) -> io::Result<()> {
         match event {
+            // Nothing counts after `quit`.
+            Some(Event::Line(_)) if self.is_closed => {}
             Some(Event::Line(line)) => match command::read(&line) {
                 Ok(command) => self.obey(command, now)?,
                 Err(error) => self.remark(&format!("error: {error}"))?,
@@ -218,7 +218,10 @@ impl<W: Write> Engine<W> {
                     }
                 }
             }
-            Command::Quit => self.is_quitting = true,
+            Command::Quit => {
+                self.is_closed = true;
+                self.goes.iter_mut().for_each(|go| go.stop(now + STOP_TIMEOUT));
+            }
             Command::Nothing => {}
         }
         Ok(())

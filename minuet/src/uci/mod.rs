@@ -12,8 +12,8 @@
 //! | [`mate`] | proves short mates |
 //! | [`report`] | `info` lines |
 
-mod clock;
-mod command;
+pub mod clock;
+pub mod command;
 mod engine;
 mod mate;
 mod monitor;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use arena::players::searches::AnySearch;
-use games::{Action, MoverValue, chess::Chess};
+use games::{Action, chess::Chess};
 
 use super::{
     mate,
@@ -102,39 +102,6 @@ impl<'a> Monitor<'a> {
         let Some((began, budget)) = *self.task.control.clock.lock() else {
             return false;
         };
-        let elapsed = began.elapsed();
-        if elapsed >= budget.hard {
-            return true;
-        }
-        if !budget.may_save {
-            return false;
-        }
-        let decision = search.decision();
-        if decision.actions.len() == 1 {
-            return true;
-        }
-        let mut visits = decision.visits.clone();
-        visits.sort_unstable_by(|left, right| right.cmp(left));
-        let lead = match visits[..] {
-            [first, second, ..] => f64::from(first - second),
-            _ => return true,
-        };
-        // If the most visited move does not have the best value, more visits may change the decision.
-        if elapsed >= budget.soft {
-            return !is_doubtful(&decision.visits, &decision.values);
-        }
-        let rate = f64::from(search.visits_done()) / elapsed.as_secs_f64().max(1e-3);
-        lead > rate * (budget.soft - elapsed).as_secs_f64()
+        budget.is_up(began.elapsed(), search)
     }
-}
-
-/// True if a move with nearly as many visits has a better value than the most visited one.
-fn is_doubtful(visits: &[u32], values: &[MoverValue]) -> bool {
-    let Some(best) = (0..visits.len()).max_by_key(|&index| visits[index]) else {
-        return false;
-    };
-    (0..visits.len()).any(|index| {
-        2 * u64::from(visits[index]) > u64::from(visits[best])
-            && values[index].get() > values[best].get() + 0.01
-    })
 }

@@ -10,7 +10,11 @@ use crate::support::{
     program::{done, minuet},
     synthetic,
 };
-use replay_store::{exchange::archive::Reader, settings::Settings, store::Store};
+use replay_store::{
+    exchange::archive::Reader,
+    settings::Settings,
+    store::{Store, append::Verdict},
+};
 
 const GAMES: u64 = 20;
 
@@ -22,7 +26,7 @@ fn damaged_run(folder: &Path) -> Vec<Game> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut games: Vec<Game> = (0..GAMES).map(|number| synthetic::game(number, 20)).collect();
     for game in &games {
-        runtime.block_on(store.put(game)).unwrap();
+        assert_eq!(runtime.block_on(store.put(game)).unwrap(), Verdict::Stored);
     }
     store.close().unwrap();
     let log = folder.join("replay/volumes/00000000000000000001/games.log");

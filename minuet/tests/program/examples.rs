@@ -26,7 +26,7 @@ use crate::support::{
 };
 
 /// Commands that are not run, by their beginning, and why.
-const NOT_RUN: [(&str, &str); 39] = [
+const NOT_RUN: [(&str, &str); 40] = [
     ("make up", TRAINS),
     ("minuet up ", TRAINS),
     ("$minuet grow ", TRAINS),
@@ -92,6 +92,10 @@ const NOT_RUN: [(&str, &str); 39] = [
     ),
     ("$python scripts/simulate.py", MINUTES),
     ("python python/examples/", "needs the roles of the line above it"),
+    (
+        "python -m minuet ",
+        "needs the Python package, which has tests of its own",
+    ),
     ("ssh ", "needs another machine"),
 ];
 
@@ -194,7 +198,11 @@ impl Visitor for Published<'_> {
     type Output = ();
 
     fn visit<G: Game>(self) {
-        let layout = G::layout((0..8).find_map(|options| G::encoding(options).ok()).unwrap());
+        let layout = G::layout(
+            (0..8)
+                .find_map(|options| G::encoding(&Default::default(), options).ok())
+                .unwrap(),
+        );
         let metadata = Metadata { layout, step: 7 };
         let model = onnx::random::model(&metadata, 1, 8, 1).unwrap();
         let store = self.0.join("checkpoints");
@@ -229,10 +237,16 @@ impl Place {
         run.wait_for_games(|games| games.len() >= 20);
         let game = run.games().pop().unwrap();
         run.stop();
+        let settings = [&tiny_run()[..], &["search.visits=2", "search.root=\"puct\""]].concat();
+        let mut go = Run::of_game("go:9", &here.join("runs/go-9"), &settings);
+        go.wait_for_game(|game| game.positions >= 40);
+        go.stop();
         // A run without games, into which games are imported.
         let other = here.join("runs/other");
         fs::create_dir(&other).unwrap();
         fs::copy(trained.join("run.toml"), other.join("run.toml")).unwrap();
+        let people = "[WhiteElo \"2100\"]\n[BlackElo \"2050\"]\n1. e4 e5 1-0\n";
+        fs::write(here.join("games.pgn"), people).unwrap();
         for game in ["chess", "connect-four"] {
             let path = here.join("runs").join(game);
             fs::create_dir_all(&path).unwrap();

@@ -5,11 +5,11 @@ use std::{fs, net::SocketAddr, path::Path, time::SystemTime};
 use games::{Game as _, connect_four::ConnectFour};
 use launcher::run::folder::RunFolder;
 use onnx::{TowerShape, TowerWeights};
-use proto::{
-    endings,
-    v1::{Game, GameResult},
+use proto::v1::Game;
+use replay_store::{
+    settings::Settings,
+    store::{Store, append::Verdict},
 };
-use replay_store::{settings::Settings, store::Store};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -149,7 +149,7 @@ async fn alarms_of_games(games: impl Iterator<Item = Game>) -> Vec<(String, Stri
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     for mut game in games {
         game.finished_at_ms = now.as_millis() as u64;
-        store.put(&game).await.unwrap();
+        assert_eq!(store.put(&game).await.unwrap(), Verdict::Stored);
     }
     let closing = tokio::task::spawn_blocking(move || store.close());
     closing.await.unwrap().unwrap();
@@ -190,11 +190,9 @@ async fn equal_drawn_games_raise_two_alarms_and_varied_ones_none() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn games_that_reach_the_limit_of_actions_are_an_alarm() {
-    let cut = |number: u8| Game {
-        ending: endings::MAX_ACTIONS.into(),
-        result: GameResult::Draw.into(),
-        score: 0.0,
-        ..varied(number)
+    let cut = |number: u8| {
+        let whole = varied(number);
+        stored::game(number, &whole.actions[..whole.actions.len() - 1])
     };
     let games = (1..=60).map(|number| if number <= 58 { cut(number) } else { varied(number) });
     let text = "97 % of the newest 60 games reached the limit of actions";

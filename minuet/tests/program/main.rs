@@ -14,6 +14,8 @@ mod examples;
 mod faults;
 mod gpu_script;
 mod growing;
+mod hostile;
+mod imported;
 mod networks;
 mod pages;
 mod plan;

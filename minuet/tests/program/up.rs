@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use service::{process, role::Role};
 use test_support::SmallDisk;
 
-use crate::support::program::{fails, minuet, printed};
+use crate::support::program::{done, fails, minuet, printed};
 
 const ROLES: [Role; 4] = [
     Role::ReplayStore,
@@ -307,6 +307,22 @@ fn a_copy_of_a_running_folder_leaves_the_run_alone() {
     assert!(processes.iter().all(is_there));
     let events = up.stop(Signal::TERM);
     assert!(of_kind(&events, "role-exited").is_empty());
+}
+
+#[test]
+fn damaged_choices_are_named_and_measured_again() {
+    let place = Place::new();
+    let (up, _) = place.ready();
+    up.stop(Signal::TERM);
+    fs::write(place.run.join("choices.json"), "{\"threads\": 2").unwrap();
+    let found = done(minuet("doctor --run").arg(&place.run));
+    assert!(found.out.contains("choices.json: EOF"), "{}", found.out);
+    let mut up = place.up(&[]);
+    let warning = up.next("warning").unwrap();
+    let text = warning["text"].as_str().unwrap();
+    assert!(text.starts_with("choices.json cannot be read (EOF"), "{text}");
+    up.until_ready(4);
+    up.stop(Signal::TERM);
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // With `EvaluationSource::Network`, `flush` evaluates the leaves of all slots in one batch.
-//! let mut evaluator = BatchedEvaluator::<ConnectFour>::new(EvaluationSource::Uniform, ConnectFour::encoding(0)?);
+//! let mut evaluator = BatchedEvaluator::<ConnectFour>::new(EvaluationSource::Uniform, Default::default());
 //! let settings = Settings { visits: 50, ..Settings::default() };
 //! let mut search = Search::new(ConnectFour::EMPTY, settings, GameKey { run_seed: 1, game: 1 });
 //! let slot = 0;

@@ -20,7 +20,7 @@ use crate::{
 /// use onnx::{Input, Metadata, TowerShape, TowerWeights};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let encoding = Othello::encoding(0)?;
+/// let encoding = Default::default();
 /// let layout: RowLayout = Othello::layout(encoding);
 /// let weights = TowerWeights::random(&TowerShape::new(&layout, 1, 8), 1);
 /// let metadata = Metadata { layout, step: 0 };

@@ -115,7 +115,12 @@ fn keep(file: &Path, new: Kept) -> io::Result<()> {
     let mut all = read(file).unwrap_or_default();
     all.retain(|kept| kept.conditions != new.conditions);
     all.push(new);
-    let excess = all.len().saturating_sub(MOST);
+    write_newest(file, &all, MOST)
+}
+
+/// Writes the last `most` entries as a file of the cache. Readers find the old content or the new one.
+pub(crate) fn write_newest(file: &Path, all: &[impl Serialize], most: usize) -> io::Result<()> {
+    let excess = all.len().saturating_sub(most);
     let folder = file.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut draft = NamedTempFile::new_in(folder)?;

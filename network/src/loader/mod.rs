@@ -32,6 +32,7 @@ use crate::{
     threads::{self, ThreadSpeed},
 };
 pub use kept::cache_folder;
+pub(crate) use kept::write_newest;
 use runner::{Task, varies};
 
 /// Error: a model cannot be loaded.

@@ -210,6 +210,8 @@ fn tiny_layout() -> RowLayout {
         game: "none".into(),
         options: 0,
         form: RowForm::Planes(PlaneStack {
+            height: 8,
+            width: 8,
             entries: 4,
             planes: 2,
             sparse: vec![0, 1],

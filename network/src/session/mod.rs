@@ -246,11 +246,16 @@ impl SessionRunner {
                 tensor.into_dyn()
             }
             InputForm::Planes => {
-                let shape = [size, self.stack.planes as usize, 8, 8];
-                let tensor = Tensor::from_array((shape, self.expand(&batch)?)).map_err(failed)?;
+                let expanded = (self.planes(size), self.expand(&batch)?);
+                let tensor = Tensor::from_array(expanded).map_err(failed)?;
                 tensor.into_dyn()
             }
         })
+    }
+
+    /// Returns the dimensions of the planes of `size` positions.
+    fn planes(&self, size: usize) -> Vec<usize> {
+        [size].into_iter().chain(self.stack.shape()).collect()
     }
 
     fn expand(&self, batch: &Batch) -> Result<Vec<f32>, RunError> {
@@ -282,10 +287,7 @@ impl Runner for SessionRunner {
         if let Some(bound) = &self.bound {
             let given = match self.input_form {
                 InputForm::Rows => bound.put(vec![size, self.stack.row_len()], batch.rows()),
-                InputForm::Planes => {
-                    let shape = vec![size, self.stack.planes as usize, 8, 8];
-                    bound.put(shape, &self.expand(&batch)?)
-                }
+                InputForm::Planes => bound.put(self.planes(size), &self.expand(&batch)?),
             };
             let width = legal.as_ref().map(|legal| legal.width);
             let session = session_for(&mut self.session, &mut self.fixed, size);
@@ -354,10 +356,11 @@ pub(crate) fn check_metadata(session: &Session, layout: &RowLayout) -> Result<()
     Ok(())
 }
 
-/// Returns the form of the input: rows (int32 `[batch, row]`) or planes (f32 `[batch, planes, 8, 8]`).
+/// Returns the form of the input: rows (int32 `[batch, row]`) or planes (f32 `[batch, planes, height, width]`).
 fn input_form(input: &Outlet, stack: &PlaneStack) -> Result<InputForm, LoadError> {
     let rows = [-1, stack.row_len() as i64];
-    let planes = [-1, i64::from(stack.planes), 8, 8];
+    let [planes, height, width] = stack.shape().map(|side| side as i64);
+    let planes = [-1, planes, height, width];
     match input.dtype() {
         ValueType::Tensor {
             ty: TensorElementType::Int32,

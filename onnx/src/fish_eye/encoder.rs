@@ -1,6 +1,6 @@
 //! Nodes of an encoder: septs rolled up level by level, grids of positions, views.
 
-use games::planes::SQUARES;
+use games::generator::grid::{CELLS, SIDE};
 
 use super::{
     FishEyeShape, FishEyeWeights,
@@ -39,7 +39,7 @@ pub(super) fn boards(graph: &mut Graph, shape: &FishEyeShape, inputs: &Inputs) -
     let flags = graph.node("Cast", "grids.flags", &[&inputs.flags], &[to_float()]);
     let sides = graph.longs("grids.flags.sides", &[-1, shape.flags as i64, 1, 1]);
     let flags = graph.node("Reshape", "grids.flags", &[&flags, &sides], &[]);
-    let ones = graph.floats("grids.ones", &[1, 1, 8, 8], &[1.0; SQUARES]);
+    let ones = graph.floats("grids.ones", &[1, 1, SIDE, SIDE], &[1.0; CELLS]);
     let flags = graph.node("Mul", "grids.flags", &[&flags, &ones], &[]);
     Boards {
         grids: concat(graph, "grids", &[&grids, &flags], 1),
@@ -49,13 +49,14 @@ pub(super) fn boards(graph: &mut Graph, shape: &FishEyeShape, inputs: &Inputs) -
 
 /// Adds one plane for each symbol of each of `grids` grids, 1 on the squares with that symbol: `[…, grids · symbols, 8, 8]`.
 fn planes(graph: &mut Graph, name: &str, shape: &FishEyeShape, symbols: &Value, grids: usize) -> Value {
-    let sides = graph.longs(&format!("{name}.sides"), &[-1, grids as i64, 1, SQUARES as i64]);
+    let sides = graph.longs(&format!("{name}.sides"), &[-1, grids as i64, 1, CELLS as i64]);
     let symbols = graph.node("Reshape", name, &[symbols, &sides], &[]);
     let all: Vec<i32> = (0..shape.symbols as i32).collect();
     let all = graph.ints(&format!("{name}.symbols"), &[all.len(), 1], &all);
     let planes = graph.node("Equal", name, &[&symbols, &all], &[]);
     let planes = graph.node("Cast", name, &[&planes], &[to_float()]);
-    let sides = [-1, (grids * shape.symbols) as i64, 8, 8];
+    let side = SIDE as i64;
+    let sides = [-1, (grids * shape.symbols) as i64, side, side];
     let to_board = graph.longs(&format!("{name}.board"), &sides);
     graph.node("Reshape", &format!("{name}.board"), &[&planes, &to_board], &[])
 }
@@ -143,7 +144,7 @@ impl Encoder<'_> {
         }
         let name = self.name(&format!("{part}.reduce"));
         board = apply(graph, &name, &board);
-        let length = self.weights.layer(&name).shape.outputs * SQUARES;
+        let length = self.weights.layer(&name).shape.outputs * CELLS;
         let flat = flatten(graph, &self.name(part), &board, length);
         apply(graph, &self.name(&format!("{part}.output")), &flat)
     }

@@ -1,6 +1,6 @@
 //! Nodes of the graph.
 
-use games::{generator::problem::MAX_EXAMPLES, planes::SQUARES};
+use games::generator::{grid::CELLS, problem::MAX_EXAMPLES};
 
 use super::{
     FishEyeShape, FishEyeWeights,
@@ -90,7 +90,7 @@ impl Inputs {
         let mut input = |name: &str, sides: &[Side]| graph.input(name, DataType::Int32, sides);
         let (interior, contexts) = (Side::Free("interior"), Side::Free("contexts"));
         let (examples, depth) = (Side::Free("examples"), Side::Fixed(shape.depth));
-        let squares = Side::Fixed(SQUARES);
+        let squares = Side::Fixed(CELLS);
         Self {
             roles: input(super::ROLES, &[interior, Side::Fixed(shape.roles)]),
             levels: input(super::LEVELS, &[Side::Fixed(shape.depth + 1)]),

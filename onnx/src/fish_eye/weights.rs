@@ -1,6 +1,9 @@
 //! Sizes and weights of a fish-eye network, as plain vectors.
 
-use games::{RowForm, RowLayout, generator::expansion::EMBEDDING_ROWS, planes::SQUARES};
+use games::{
+    RowForm, RowLayout,
+    generator::{expansion::EMBEDDING_ROWS, grid::CELLS},
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -215,7 +218,7 @@ impl FishEyeShape {
             }
             layers.push(layer(&format!("{part}.reduce"), Kind::Conv(1), reduced, inputs));
             let name = format!("{part}.output");
-            layers.push(layer(&name, Kind::Linear, numbers, reduced * SQUARES));
+            layers.push(layer(&name, Kind::Linear, numbers, reduced * CELLS));
             layers
         };
         let convolutions = vec![self.filters; self.convolutions];

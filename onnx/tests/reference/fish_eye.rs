@@ -1,15 +1,12 @@
 //! The network over clans, imp by imp.
 
-use games::{
-    generator::{Clan, ClanPosition, Grid},
-    planes::SQUARES,
+use games::generator::{
+    Clan, ClanPosition, Grid,
+    grid::{CELLS, SIDE},
 };
 use onnx::{FishEyeWeights, fish_eye::VALUE_ENCODER};
 
 use super::tower::{layer, relu};
-
-/// Length of a board's side.
-const SIDE: usize = 8;
 
 /// Imp with its subtree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +16,7 @@ pub struct Sept {
     /// Role and sept of each child, in the clan's order.
     pub children: Vec<(usize, Sept)>,
     /// Symbol of each square of the picture drawn inside the sept.
-    pub view: [u8; SQUARES],
+    pub view: [u8; CELLS],
 }
 
 /// Input of the network for one position.
@@ -28,11 +25,11 @@ pub struct NetworkInput {
     /// Root of the clan.
     pub root: Sept,
     /// Grids: targets A and B, and the current render; a symbol for each square.
-    pub grids: Vec<[u8; SQUARES]>,
+    pub grids: Vec<[u8; CELLS]>,
     /// Flags of the position.
     pub flags: Vec<bool>,
     /// Examples: input and output grid of each. Networks that take none ignore them.
-    pub examples: Vec<[[u8; SQUARES]; 2]>,
+    pub examples: Vec<[[u8; CELLS]; 2]>,
 }
 
 impl Sept {
@@ -183,7 +180,7 @@ impl<'a> Encoder<'a> {
             .flat_map(|grid| self.one_hot(grid))
             .collect();
         for &flag in &position.flags {
-            planes.extend([f32::from(u8::from(flag)); SQUARES]);
+            planes.extend([f32::from(u8::from(flag)); CELLS]);
         }
         let mut shown = self.board("grids", planes);
         if self.0.shape.examples > 0 {
@@ -214,7 +211,7 @@ impl<'a> Encoder<'a> {
         relu(self.apply(&format!("{part}.output"), &reduced))
     }
 
-    fn one_hot(self, grid: &[u8; SQUARES]) -> Vec<f32> {
+    fn one_hot(self, grid: &[u8; CELLS]) -> Vec<f32> {
         (0..self.0.shape.symbols)
             .flat_map(|symbol| {
                 grid.iter()

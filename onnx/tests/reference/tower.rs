@@ -30,6 +30,10 @@ fn walk(weights: &TowerWeights, steps: &[Step], board: &[f32]) -> Vec<f32> {
             Step::Flatten(..) => {}
             Step::Keep => kept.clone_from(&now),
             Step::Add(_) => now = relu(now.iter().zip(&kept).map(|(new, skip)| new + skip).collect()),
+            Step::Append(step) => {
+                let both = means_and_maxima(&kept, weights.shape.squares());
+                now.extend(layer(weights.layer(&step.shape.name), weights.shape.width, &both));
+            }
         }
     }
     now
@@ -42,16 +46,21 @@ fn apply(weights: &TowerWeights, step: &TowerLayer, values: &[f32]) -> Vec<f32> 
     let mut own = layer(weights.layer(name), width, values);
     if step.pooled > 0 {
         let seen = relu(layer(weights.layer(&format!("{name}.pooled")), width, values));
-        let planes = || seen.chunks(squares);
-        let means = planes().map(|plane| plane.iter().sum::<f32>() / squares as f32);
-        let maxima = planes().map(|plane| plane.iter().copied().fold(f32::NEG_INFINITY, f32::max));
-        let both: Vec<f32> = means.chain(maxima).collect();
+        let both = means_and_maxima(&seen, squares);
         let bias = layer(weights.layer(&format!("{name}.pooled.linear")), width, &both);
         for (plane, bias) in own.chunks_mut(squares).zip(bias) {
             plane.iter_mut().for_each(|value| *value += bias);
         }
     }
     if step.has_relu { relu(own) } else { own }
+}
+
+/// Returns the means of all planes of a board, then their maxima.
+fn means_and_maxima(board: &[f32], squares: usize) -> Vec<f32> {
+    let planes = || board.chunks(squares);
+    let means = planes().map(|plane| plane.iter().sum::<f32>() / squares as f32);
+    let maxima = planes().map(|plane| plane.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+    means.chain(maxima).collect()
 }
 
 /// Computes a layer. `width` is the number of files of the boards that a convolution takes.

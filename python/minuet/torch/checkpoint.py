@@ -63,8 +63,8 @@ def _in_folder(folder: Path, names: list[str]) -> tuple[dict[str, Any], dict[str
 def load_network(place: str | Path, version: str = "latest") -> Tower | FishEye:
     """Network of a checkpoint as a module in evaluation mode. It computes what the checkpoint's ONNX file computes.
 
-    A `Tower` takes planes, float32 [n, planes, 8, 8], and gives logits, float32 [n, actions], and values, float32 [n, 1]. Networks of the
-    generator game are a `FishEye`, which takes the inputs that `Game.inputs` makes of rows. `place` is a checkpoint's folder, a run's
+    A `Tower` takes planes, float32 [n, planes, height, width], and gives logits, float32 [n, actions], and values, float32 [n, 1]. Networks
+    of the generator game are a `FishEye`, which takes the inputs that `Game.inputs` makes of rows. `place` is a checkpoint's folder, a run's
     folder or a model store; `version` a label or a version. The module has the attributes `manifest` and `layout`.
 
     Raises CheckpointError, or ModelError if the network is of a kind that this version of minuet does not know.

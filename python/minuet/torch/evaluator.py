@@ -14,8 +14,8 @@ from .fish_eye import FishEye
 
 
 class NetworkEvaluator:
-    """Evaluates the leaves of searches by a module: planes, float32 [n, planes, 8, 8], to logits, [n, actions], and values, [n] or
-    [n, 1]. A `FishEye` evaluates the generator game. The module is put into evaluation mode for each call, and back."""
+    """Evaluates the leaves of searches by a module: planes, float32 [n, planes, height, width], to logits, [n, actions], and
+    values, [n] or [n, 1]. A `FishEye` evaluates the generator game. The module is put into evaluation mode for each call, and back."""
 
     def __init__(self, network: nn.Module, device: str | torch.device = "cpu") -> None:
         self.network = network

@@ -41,8 +41,8 @@ class _FromRows(nn.Module):
 
 
 def export(network: nn.Module, game: Game, step: int) -> bytes:
-    """ONNX file of a module that takes planes, float32 [n, planes, 8, 8], and gives logits, [n, actions], and values, [n] or [n, 1].
-    The file takes rows, int32 [n, row_length], and expands them itself."""
+    """ONNX file of a module that takes planes, float32 [n, planes, height, width], and gives logits, [n, actions], and values, [n] or
+    [n, 1]. The file takes rows, int32 [n, row_length], and expands them itself."""
     if game.row_length is None:
         raise RowError(f"the rows of {game.name} are not planes")
     from_rows = _FromRows(copy.deepcopy(network).cpu().float().eval(), game.layout)
@@ -129,8 +129,8 @@ def publish(
 ) -> str:
     """Publishes a module as a checkpoint of `store` (a folder or s3://) and points the label `latest` at it. Returns the version.
 
-    The module takes planes, float32 [n, planes, 8, 8], and gives logits, [n, actions], and values for the player to act, [n] or
-    [n, 1], in [-1, 1]. Its ONNX file is first proven on `rows`, by default of random games. The files are written before the
+    The module takes planes, float32 [n, planes, height, width], and gives logits, [n, actions], and values for the player to act,
+    [n] or [n, 1], in [-1, 1]. Its ONNX file is first proven on `rows`, by default of random games. The files are written before the
     manifest, and the label moves last. A learner that runs on the same store holds the store's lease; then CheckpointError after
     `timeout` seconds.
     """

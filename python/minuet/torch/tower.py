@@ -40,13 +40,17 @@ class ConvNorm(nn.Module):
         return self.norm(self.conv(board))
 
 
+def means_and_maxima(board: Tensor) -> Tensor:
+    """Means of the channels over the board, then their maxima: float32 [n, 2 · channels]."""
+    return torch.cat([board.mean((2, 3)), board.amax((2, 3))], 1)
+
+
 def pooled(pooling: nn.Linear | None, board: Tensor) -> Tensor:
     """Global pooling (Wu, 2019): means and maxima of the last channels are a bias of the others. Without it, a plain relu."""
     if pooling is None:
         return functional.relu(board)
     own, seen = board.split([pooling.out_features, pooling.in_features // 2], 1)
-    seen = functional.relu(seen)
-    bias = pooling(torch.cat([seen.mean((2, 3)), seen.amax((2, 3))], 1))
+    bias = pooling(means_and_maxima(functional.relu(seen)))
     return functional.relu(own + bias[:, :, None, None])
 
 
@@ -70,12 +74,14 @@ class Head(ConvNorm):
 
     pooling: nn.Linear | None
     output: nn.Module
+    #: Logits of the actions that belong to the whole board, behind those of the planes.
+    globals: nn.Linear | None
     hidden: nn.Linear
 
 
 class Tower(nn.Module):
-    """The network of `shape`, the `network` of a manifest. Planes, float32 [n, planes, 8, 8], give logits, float32 [n, actions], and
-    values for the player to act, float32 [n, 1].
+    """The network of `shape`, the `network` of a manifest. Planes, float32 [n, planes, height, width], give logits, float32
+    [n, actions], and values for the player to act, float32 [n, 1].
     """
 
     #: Manifest and row layout of the checkpoint, in networks of `load_network`.
@@ -97,13 +103,16 @@ class Tower(nn.Module):
         dense = shape["policy"].get("dense")
         if dense is not None:
             self.policy = Head(filters, dense["channels"], 1)
-            self.policy.pooling = None
+            self.policy.pooling = self.policy.globals = None
             self.policy.output = nn.Linear(squares * dense["channels"], shape["actions"])
         else:
             self.policy = Head(filters, filters, 3)
             kept = filters - pooled_channels
             self.policy.pooling = nn.Linear(2 * pooled_channels, kept) if pooled_channels else None
-            self.policy.output = nn.Conv2d(kept, shape["policy"]["planes"]["planes"], 3, padding=1)
+            planes = shape["policy"]["planes"]
+            self.policy.output = nn.Conv2d(kept, planes["planes"], 3, padding=1)
+            of_board = planes.get("globals", 0)
+            self.policy.globals = nn.Linear(2 * kept, of_board) if of_board else None
         self.has_outcomes = shape["value_head"] == "wdl"
         self.value = Head(filters, shape["value_channels"], 1)
         self.value.hidden = nn.Linear(squares * shape["value_channels"], shape["value_hidden"])
@@ -117,6 +126,8 @@ class Tower(nn.Module):
         if isinstance(self.policy.output, nn.Linear):
             policy = policy.flatten(1)
         logits = self.policy.output(policy).flatten(1)
+        if self.policy.globals is not None:
+            logits = torch.cat([logits, self.policy.globals(means_and_maxima(policy))], 1)
         hidden = functional.relu(self.value.hidden(functional.relu(self.value(board)).flatten(1)))
         output = self.value.output(hidden)
         if not self.has_outcomes:

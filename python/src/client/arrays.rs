@@ -1,6 +1,6 @@
 //! Messages of the replay store as dictionaries of arrays. Arrays take over the memory of the message.
 
-use numpy::IntoPyArray;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods as _};
 use proto::{
     columns::ColumnError,
     decisions::Halves,
@@ -23,6 +23,10 @@ pub fn of_batch<'py>(py: Python<'py>, address: &str, mut batch: Batch) -> PyResu
         of_decisions(py, address, batch.decisions.take(), columns)?,
     )?;
     fields.set_item("undecided", batch.undecided.into_pyarray(py))?;
+    let owned = batch.territory_positions.len();
+    fields.set_item("territories", owners(py, &batch.territories, owned)?)?;
+    fields.set_item("territory_scores", batch.territory_scores.into_pyarray(py))?;
+    fields.set_item("territory_positions", batch.territory_positions.into_pyarray(py))?;
     fields.set_item("number", batch.number)?;
     fields.set_item("game", batch.game)?;
     fields.set_item("options", batch.options)?;
@@ -66,6 +70,8 @@ pub fn of_game<'py>(py: Python<'py>, address: &str, mut game: Game) -> PyResult<
     fields.set_item("policy_surprises", game.policy_surprises.into_pyarray(py))?;
     fields.set_item("result", result)?;
     fields.set_item("score", game.score)?;
+    fields.set_item("territory", signed(py, &game.territory))?;
+    fields.set_item("territory_score", game.territory_score)?;
     fields.set_item("discount", if game.discount == 0.0 { 1.0 } else { game.discount })?;
     fields.set_item("ending", game.ending)?;
     fields.set_item("provenance", game.provenance)?;
@@ -124,6 +130,17 @@ fn of_decisions<'py>(
     fields.set_item("evaluations", numbers(&decisions.evaluations))?;
     fields.set_item("played", decisions.played.into_pyarray(py))?;
     Ok(Some(fields))
+}
+
+/// Owners of the squares, from bytes with a sign.
+fn signed<'py>(py: Python<'py>, owners: &[u8]) -> Bound<'py, PyArray1<i8>> {
+    let owners: Vec<i8> = owners.iter().map(|owner| owner.cast_signed()).collect();
+    owners.into_pyarray(py)
+}
+
+/// Owners of the squares of so many boards, one row for each. Raises an exception if the boards differ in size.
+fn owners<'py>(py: Python<'py>, owners: &[u8], boards: usize) -> PyResult<Bound<'py, PyArray2<i8>>> {
+    signed(py, owners).reshape([boards, owners.len() / boards.max(1)])
 }
 
 /// Name of a game's result: first_won, second_won, draw or scored.

@@ -237,7 +237,7 @@ impl Batch {
         lengths.into_pyarray(py)
     }
 
-    /// Planes: float32 [n, planes, 8, 8].
+    /// Planes: float32 [n, planes, height, width].
     fn planes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray4<f32>>> {
         let rows = self
             .states
@@ -262,7 +262,7 @@ impl Batch {
 
     /// True for the policy entries of legal actions: bool [n, actions].
     fn legal_mask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<bool>>> {
-        let width = self.spec.game.actions as usize;
+        let width = self.spec.layout.actions as usize;
         let mask = py.detach(|| {
             let legal = self.legal_actions();
             let mut mask = vec![false; self.states.len() * width];
@@ -344,7 +344,7 @@ impl Batch {
     ) -> PyResult<Bound<'py, PyArray1<f32>>> {
         let (found, wanted) = (
             logits.shape(),
-            [self.states.len(), self.spec.game.actions as usize],
+            [self.states.len(), self.spec.layout.actions as usize],
         );
         if found != wanted {
             return Err(EvaluationError::new_err(format!(

@@ -51,13 +51,13 @@ impl Game {
     /// Number of action ids, and of policy entries.
     #[getter]
     fn actions(&self) -> u32 {
-        self.spec.game.actions
+        self.spec.layout.actions
     }
 
     /// Number of symmetries, the identity included.
     #[getter]
     fn symmetries(&self) -> u8 {
-        self.spec.game.symmetries
+        self.spec.symmetries
     }
 
     /// Number of the representation.
@@ -88,6 +88,18 @@ impl Game {
     #[getter]
     fn max_row_length(&self) -> usize {
         *self.spec.layout.row_lengths().end()
+    }
+
+    /// Number of ranks of a plane. None if rows are not planes.
+    #[getter]
+    fn height(&self) -> Option<u32> {
+        self.spec.layout.stack().ok().map(|stack| stack.height)
+    }
+
+    /// Number of files of a plane. None if rows are not planes.
+    #[getter]
+    fn width(&self) -> Option<u32> {
+        self.spec.layout.stack().ok().map(|stack| stack.width)
     }
 
     /// Number of planes that a row expands to. None if rows are not planes.
@@ -139,7 +151,7 @@ impl Game {
         ))
     }
 
-    /// Planes of rows: float32 [n, planes, 8, 8] from uint32 [n, row_length], by the reference expansion.
+    /// Planes of rows: float32 [n, planes, height, width] from uint32 [n, row_length], by the reference expansion.
     fn expand<'py>(
         &self,
         py: Python<'py>,
@@ -218,7 +230,7 @@ impl Game {
     /// Image of each policy entry in a symmetry, uint32 [actions].
     fn turn_entries<'py>(&self, py: Python<'py>, symmetry: u8) -> PyResult<Bound<'py, PyArray1<u32>>> {
         self.check_symmetry(symmetry)?;
-        let entries = 0..self.spec.game.actions;
+        let entries = 0..self.spec.layout.actions;
         let turned: Vec<u32> = entries
             .map(|entry| self.spec.maps.turn_action(Symmetry(symmetry), entry))
             .collect();
@@ -248,10 +260,10 @@ impl Game {
 
 impl Game {
     fn check_symmetry(&self, symmetry: u8) -> PyResult<()> {
-        if symmetry < self.spec.game.symmetries {
+        if symmetry < self.spec.symmetries {
             return Ok(());
         }
-        let (name, count) = (self.spec.game.name, self.spec.game.symmetries);
+        let (name, count) = (self.spec.game.name, self.spec.symmetries);
         Err(RowError::new_err(format!(
             "{name} has {count} symmetries, symmetry {symmetry} is none of them"
         )))
@@ -270,6 +282,7 @@ pub fn expand<'py>(
     rows: impl ExactSizeIterator<Item = Vec<u32>> + Send,
 ) -> Result<Bound<'py, PyArray4<f32>>, String> {
     let stack = spec.layout.stack().map_err(|error| error.to_string())?;
+    let [planes, height, width] = stack.shape();
     let (count, length) = (rows.len(), stack.tensor_len());
     let tensors = py.detach(|| {
         let mut tensors = vec![0.0; count * length];
@@ -280,6 +293,6 @@ pub fn expand<'py>(
         Ok::<_, String>(tensors)
     })?;
     PyArray1::from_vec(py, tensors)
-        .reshape([count, stack.planes as usize, 8, 8])
+        .reshape([count, planes, height, width])
         .map_err(|error| error.to_string())
 }

@@ -20,6 +20,8 @@ pub struct Spec {
     pub layout: RowLayout,
     pub rules: Value,
     pub maps: RowSymmetries,
+    /// Number of symmetries, the identity included.
+    pub symmetries: u8,
     variant: Arc<dyn Variant>,
 }
 
@@ -37,11 +39,15 @@ impl Spec {
                 VariantError::Options(error) => error.to_string(),
             })
         })?;
+        let start = variant
+            .start(None)
+            .map_err(|error| PositionError::new_err(error.to_string()))?;
         Ok(Self {
             game,
             layout: variant.layout(),
             rules: variant.rules(),
             maps: variant.row_symmetries(),
+            symmetries: start.symmetries(),
             variant,
         })
     }

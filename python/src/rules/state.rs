@@ -101,7 +101,7 @@ impl State {
     #[pyo3(signature = (symmetry=0))]
     fn legal_mask<'py>(&self, py: Python<'py>, symmetry: u8) -> PyResult<Bound<'py, PyArray1<bool>>> {
         let symmetry = self.symmetry(symmetry)?;
-        let mut mask = vec![false; self.spec.game.actions as usize];
+        let mut mask = vec![false; self.spec.layout.actions as usize];
         for action in self.legal() {
             if let Some(entry) = mask.get_mut(self.state.policy_index(symmetry, action) as usize) {
                 *entry = true;
@@ -141,7 +141,7 @@ impl State {
 
     /// Numbers of the symmetries that apply to the state; 0 is the identity.
     fn symmetries(&self) -> Vec<u8> {
-        let all = 0..self.spec.game.symmetries;
+        let all = 0..self.spec.symmetries;
         all.filter(|&symmetry| self.state.allows(Symmetry(symmetry)))
             .collect()
     }
@@ -154,7 +154,7 @@ impl State {
         Ok(row.into_pyarray(py))
     }
 
-    /// Planes of the state's image in a symmetry: float32 [planes, 8, 8].
+    /// Planes of the state's image in a symmetry: float32 [planes, height, width].
     #[pyo3(signature = (symmetry=0))]
     fn planes<'py>(&self, py: Python<'py>, symmetry: u8) -> PyResult<Bound<'py, PyArray3<f32>>> {
         let wrong = |error: games::RowError| RowError::new_err(error.to_string());
@@ -163,18 +163,18 @@ impl State {
         self.state.write_row(self.symmetry(symmetry)?, &mut row);
         let mut tensor = vec![0.0; stack.tensor_len()];
         stack.expand(&row, &mut tensor).map_err(wrong)?;
-        PyArray1::from_vec(py, tensor).reshape([stack.planes as usize, 8, 8])
+        PyArray1::from_vec(py, tensor).reshape(stack.shape())
     }
 
     /// Policy entry of an action of this state, in the state's image in a symmetry.
     #[pyo3(signature = (action, symmetry=0))]
     fn policy_entry(&self, action: Action, symmetry: u8) -> PyResult<u32> {
         let symmetry = self.symmetry(symmetry)?;
-        if action >= self.spec.game.actions {
+        if action >= self.spec.layout.actions {
             return Err(IllegalActionError::new_err(format!(
                 "{action} is not an action id of {} (0 to {})",
                 self.spec.game.name,
-                self.spec.game.actions - 1
+                self.spec.layout.actions - 1
             )));
         }
         Ok(self.state.policy_index(symmetry, action))

@@ -51,7 +51,7 @@ pub fn begin(
             let Self(state, mut settings, key) = self;
             let Typed { state, encoding } = Typed::<G>::find(state)?.clone();
             // An evaluator in Python gives its priors in ascending order of the actions, which is not that of a canonical image.
-            settings.random_symmetry &= G::SYMMETRIES > 1;
+            settings.random_symmetry &= state.symmetries() > 1;
             Some(Box::new(TypedSearch {
                 search: Search::new(state, settings, key),
                 encoding,

@@ -133,7 +133,8 @@ impl<R: Read> Reader<R> {
         let mut buffer = Vec::new();
         let first =
             frame::read_from(&mut plain, MAX_HEADER, &mut buffer).map_err(|error| match error.kind() {
-                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => foreign(),
+                // zstd gives no kind to bytes that are not a frame.
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::Other => foreign(),
                 _ => error.into(),
             })?;
         let header = match first.of_kind(b'A') {

@@ -66,6 +66,13 @@ const ARRAYS: [(&str, &str, &str); 12] = [
 
 const ROWS: &str = "rows";
 
+/// Array of the games in which squares are owned. Other exports do not have it.
+const TERRITORIES: (&str, &str, &str) = (
+    "territories",
+    "|i1",
+    "owner of each square at the end of a game: 1 the first player, -1 the second, 0 nobody; the entries of `games` name its rows",
+);
+
 /// A file with one array.
 struct Array {
     name: &'static str,
@@ -148,6 +155,10 @@ pub struct Writer {
     visit_entries: u64,
     /// Number of values in each row; 0 if rows differ in length.
     width: Option<u64>,
+    /// Owners of the squares, one row for each game that has them; `None` before the first one.
+    territories: Option<Array>,
+    /// Number of squares of the board.
+    squares: u64,
 }
 
 impl Writer {
@@ -170,6 +181,8 @@ impl Writer {
             row_values: 0,
             visit_entries: 0,
             width: None,
+            territories: None,
+            squares: 0,
         };
         writer.extend("row_starts", [0u64.to_le_bytes()])?;
         writer.extend("visit_starts", [0u64.to_le_bytes()])?;
@@ -231,6 +244,7 @@ impl Writer {
         self.extend("movers", game.movers.iter().map(|&mover| [mover]))?;
         self.extend("games", std::iter::repeat_n(number.to_le_bytes(), positions))?;
         self.extend("plies", (0..positions as u32).map(u32::to_le_bytes))?;
+        let territory = self.add_territory(&game.territory)?;
         let id = proto::ids::hex(&game.id);
         self.games.push(json!({
             "id": id,
@@ -239,6 +253,8 @@ impl Writer {
             "positions": positions,
             "result": game.result().as_str_name(),
             "score": game.score,
+            "territory": territory,
+            "territory_score": territory.map(|_| game.territory_score),
             "ending": game.ending,
             "start": game.start,
             "model_versions": game.model_versions,
@@ -258,6 +274,21 @@ impl Writer {
         Ok(())
     }
 
+    /// Adds the owners of the squares of a game. Returns the number of their row; `None` if the game has none.
+    fn add_territory(&mut self, owners: &[u8]) -> io::Result<Option<u64>> {
+        if owners.is_empty() {
+            return Ok(None);
+        }
+        let array = match &mut self.territories {
+            Some(array) => array,
+            none => none.insert(Array::create(&self.folder, TERRITORIES)?),
+        };
+        self.squares = owners.len() as u64;
+        let row = array.bytes / self.squares;
+        array.extend(owners.iter().map(|&owner| [owner]))?;
+        Ok(Some(row))
+    }
+
     /// Finishes the arrays and writes `games.json`, which contains `layout`, the row layout. Returns the numbers of games and positions.
     ///
     /// # Errors
@@ -268,6 +299,8 @@ impl Writer {
             let width = width.filter(|_| array.name == ROWS);
             array.finish(width)
         });
+        let territories = self.territories.into_iter();
+        let arrays = arrays.chain(territories.map(|array| array.finish(Some(self.squares))));
         let count = self.games.len();
         let description = json!({
             "format": FORMAT,
@@ -301,6 +334,45 @@ fn parsed(text: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::synthetic;
+
+    #[test]
+    fn owners_of_squares_are_an_array_of_the_games_that_have_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = Writer::create(folder.path()).unwrap();
+        let without = Game {
+            territory: Default::default(),
+            territory_score: 0.0,
+            ..synthetic::go(3)
+        };
+        let games = [synthetic::go(1), without, synthetic::go(2)];
+        for (game, sequence) in games.iter().zip(1..) {
+            writer.add(sequence, game).unwrap();
+        }
+        writer.finish("go", 0, &Value::Null).unwrap();
+        let text = fs::read(folder.path().join("games.json")).unwrap();
+        let described: Value = serde_json::from_slice(&text).unwrap();
+        let array = &described["arrays"]["territories"];
+        assert_eq!(
+            (&array["shape"], &array["dtype"]),
+            (&json!([2, 9]), &json!("|i1"))
+        );
+        let rows: Vec<&Value> = (0..3)
+            .map(|game| &described["games"][game]["territory"])
+            .collect();
+        assert_eq!(rows, [&json!(0), &Value::Null, &json!(1)]);
+        let scores = (0..3).map(|game| described["games"][game]["territory_score"].as_f64());
+        let score = |game: &Game| Some(f64::from(game.territory_score));
+        assert_eq!(
+            scores.collect::<Vec<_>>(),
+            [score(&games[0]), None, score(&games[2])]
+        );
+        let bytes = fs::read(folder.path().join("territories.npy")).unwrap();
+        assert_eq!(
+            bytes[128..],
+            [&games[0].territory[..], &games[2].territory[..]].concat()
+        );
+    }
 
     #[test]
     fn header_has_the_npy_format() {

@@ -1,5 +1,6 @@
 //! A game in the form that batches are made from: its trainable positions only, in flat arrays.
 
+use bytes::Bytes;
 use proto::{
     columns::ColumnError,
     decisions::Recorder,
@@ -53,6 +54,8 @@ struct Position {
     value: f32,
     /// Number of the position in the game.
     ply: u32,
+    /// True if the second player is to act.
+    is_second: bool,
 }
 
 /// Begin and end of a position's entries in a column.
@@ -70,6 +73,8 @@ pub struct Decoded {
     is_undecided: bool,
     /// Search results, if they are recorded.
     decisions: Option<KeptDecisions>,
+    /// Owner of each square at the end, and the score, as the record has them. Empty if nobody owns squares.
+    territory: (Bytes, f32),
 }
 
 impl Decoded {
@@ -94,11 +99,8 @@ impl Decoded {
             visit_actions.extend_from_slice(own_actions);
             visits.extend_from_slice(own_visits);
             let value = game.root_values.get(ply).copied().unwrap_or_default();
-            let sign = if game.movers.get(ply) == Some(&1) {
-                -1.0
-            } else {
-                1.0
-            };
+            let is_second = game.movers.get(ply) == Some(&1);
+            let sign = if is_second { -1.0 } else { 1.0 };
             let left = (game.actions.len() as u32)
                 .saturating_sub(ply as u32)
                 .cast_signed();
@@ -111,6 +113,7 @@ impl Decoded {
                 },
                 value,
                 ply: ply as u32,
+                is_second,
             });
         }
         let decisions = game.decision_columns()?.map(|found| {
@@ -126,6 +129,7 @@ impl Decoded {
             varying_rows: !game.row_lengths.is_empty(),
             is_undecided,
             decisions,
+            territory: (game.territory.clone(), game.territory_score),
         })
     }
 
@@ -142,6 +146,7 @@ impl Decoded {
             + self.visit_actions.bytes()
             + self.visits.bytes()
             + self.decisions.as_ref().map_or(0, KeptDecisions::bytes)
+            + self.territory.0.len()
     }
 
     /// Returns the numbers of row values and of visit entries of a position, so that space can be reserved.
@@ -189,6 +194,24 @@ impl Decoded {
         }
     }
 
+    /// Appends the game's territory, if there is one, to those of a batch to which the position was appended last. `owners` becomes
+    /// [`Batch::territories`].
+    pub fn append_territory(&self, position: u32, batch: &mut Batch, owners: &mut Vec<u8>) {
+        let (own, score) = &self.territory;
+        let (false, Some(found)) = (own.is_empty(), self.positions.get(position as usize)) else {
+            return;
+        };
+        let place = batch.results.len().saturating_sub(1);
+        batch.territory_positions.push(place as u32);
+        match found.is_second {
+            false => owners.extend_from_slice(own),
+            true => owners.extend(own.iter().map(|owner| owner.wrapping_neg())),
+        }
+        batch
+            .territory_scores
+            .push(if found.is_second { -score } else { *score });
+    }
+
     fn spans(&self, position: u32) -> Option<(&Position, Span, Span)> {
         let at = position as usize;
         let found = self.positions.get(at)?;
@@ -215,7 +238,7 @@ mod tests {
     #[test]
     fn positions_are_the_games_own_and_values_the_movers() {
         let mut game = synthetic::game(3, 30);
-        (game.result, game.score) = (1, 1.0);
+        (game.result, game.score, game.ending) = (1, 1.0, "paco".into());
         // The third position was not searched fully.
         let before: u32 = game.visit_counts[..2].iter().sum();
         let dropped = before as usize..(before + game.visit_counts[2]) as usize;
@@ -303,7 +326,7 @@ mod tests {
     #[test]
     fn positions_of_a_game_that_was_cut_have_their_root_values() {
         let mut game = synthetic::game(3, 4);
-        (game.result, game.score) = (3, 0.0);
+        (game.result, game.score, game.ending) = (3, 0.0, "repetition".into());
         let batch = |game: &Game| {
             let decoded = Decoded::new(game).unwrap();
             let mut batch = Batch::default();
@@ -321,6 +344,28 @@ mod tests {
         // A problem that is not solved within the limit has a result.
         game.result = 4;
         assert!(batch(&game).undecided.is_empty());
+    }
+
+    #[test]
+    fn territories_are_those_of_the_player_to_act() {
+        let mut game = synthetic::game(3, 4);
+        game.movers = vec![0, 0, 1, 0].into();
+        let batch = |game: &Game| {
+            let decoded = Decoded::new(game).unwrap();
+            let (mut batch, mut owners) = (Batch::default(), Vec::new());
+            for position in [0, 2] {
+                assert!(decoded.append(position, 1, &mut batch));
+                decoded.append_territory(position, &mut batch, &mut owners);
+            }
+            (batch, owners)
+        };
+        let (nobody_owns, owners) = batch(&game);
+        assert!(nobody_owns.territory_positions.is_empty() && owners.is_empty());
+        (game.territory, game.territory_score) = (vec![1, 255, 0].into(), -7.5);
+        let (owned, owners) = batch(&game);
+        assert_eq!(owned.territory_positions, [0, 1]);
+        assert_eq!(owned.territory_scores, [-7.5, 7.5]);
+        assert_eq!(owners, [1, 255, 0, 255, 1, 0]);
     }
 
     #[test]

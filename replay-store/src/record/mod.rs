@@ -21,6 +21,7 @@ pub mod decoded;
 pub mod filter;
 mod planes;
 mod rows;
+pub mod rules;
 mod sections;
 pub mod validate;
 

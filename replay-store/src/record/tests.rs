@@ -69,6 +69,8 @@ fn any_game() -> impl Strategy<Value = Game> {
                     build: texts[0].clone(),
                     result,
                     score: -0.25,
+                    territory: texts[1].clone().into(),
+                    territory_score: options as f32,
                     run_seed: numbers[0],
                     game_number: numbers[1],
                     finished_at_ms: numbers[2],

@@ -8,7 +8,7 @@ use proto::{
 
 use crate::{
     error::OpenError,
-    record::{MAX_POSITIONS, MAX_VALUES, decisions},
+    record::{MAX_POSITIONS, MAX_VALUES, decisions, rules::Referee},
     window::catalog::{Labels, Listed},
 };
 
@@ -26,10 +26,12 @@ pub(super) const VALUE_SLACK: f32 = 1e-3;
 
 /// Error: a game is refused permanently, so that sending it again does not help.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: {problem}")]
+#[error("{field}: {}{problem}", .ply.map_or_else(String::new, |ply| format!("position {ply}: ")))]
 pub struct Refusal {
     /// Name of the message's field.
     pub field: &'static str,
+    /// Number of the position, from 0, if the fault is that of one.
+    pub ply: Option<u32>,
     /// Description of the fault.
     pub problem: String,
 }
@@ -46,10 +48,11 @@ pub struct Checked {
 }
 
 /// The game and representation of a store, against which games are checked.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Validator {
     layout: RowLayout,
     game: &'static AnyGame,
+    referee: Referee,
 }
 
 impl Validator {
@@ -61,14 +64,20 @@ impl Validator {
         let refused =
             |error: &dyn std::fmt::Display| OpenError::Refused(format!("games cannot be checked: {error}"));
         let game = registry::find(name).map_err(|error| refused(&error))?;
-        let layout = game.layout(options);
+        let variant = game.variant(&game.rules(), Some(options));
         Ok(Self {
-            layout: layout.map_err(|error| refused(&error))?,
+            layout: variant.map_err(|error| refused(&error))?.layout(),
             game,
+            referee: Referee::new(game, options),
         })
     }
 
-    /// Checks that a game is consistent and fits the representation.
+    /// Returns the name of the game.
+    pub fn game(&self) -> &'static str {
+        self.game.name
+    }
+
+    /// Checks that a game is consistent, fits the representation, and follows the rules.
     ///
     /// # Errors
     /// [`Refusal`] naming the first field that is wrong.
@@ -88,11 +97,14 @@ impl Validator {
             )
         })?;
         texts(game)?;
+        self.referee.rules(&game.rules_json)?;
         self.bounds(game)?;
         let positions = lengths(game)?;
         row_lengths(game, positions, self.layout.row_len())?;
         let trainable = self.positions(game)?;
         values(game, self.game.players, self.layout.codec().lowest_value())?;
+        self.territory(game)?;
+        self.referee.replay(game)?;
         Ok(Checked {
             id,
             trainable,
@@ -100,9 +112,9 @@ impl Validator {
         })
     }
 
-    /// Checks the actions, the start position and the time of the end. Whether the rules allow the actions is not checked.
+    /// Checks that there are such actions, and the time of the end.
     fn bounds(&self, game: &Game) -> Result<(), Refusal> {
-        let most = self.game.actions;
+        let most = self.layout.actions;
         if let Some(action) = game.actions.iter().find(|&&action| action >= most) {
             let problem = format!(
                 "{action} is not an action of {}, which has {most}",
@@ -112,19 +124,26 @@ impl Validator {
         }
         require(game.finished_at_ms <= LATEST_END_MS, "finished_at_ms", || {
             format!("{} is after the year 9999", game.finished_at_ms)
-        })?;
-        if game.start.is_empty() {
-            return Ok(());
+        })
+    }
+
+    /// Checks the owners of the squares and the score. A game may have none.
+    fn territory(&self, game: &Game) -> Result<(), Refusal> {
+        let (owners, score) = (&game.territory, game.territory_score);
+        let field = "territory_score";
+        require(score.is_finite(), field, || format!("{score}"))?;
+        if owners.is_empty() {
+            return require(score == 0.0, field, || {
+                format!("{score} in a game without a territory")
+            });
         }
-        let rules = serde_json::from_str(&game.rules_json)
-            .map_err(|error| Refusal::new("rules_json", error.to_string()))?;
-        let variant = self.game.variant(&rules, Some(game.options));
-        let variant =
-            variant.map_err(|error| Refusal::new("rules_json", service::chain(&error).to_string()))?;
-        let start = variant.start(Some(&game.start));
-        start
-            .map(drop)
-            .map_err(|error| Refusal::new("start", service::chain(&error).to_string()))
+        let squares = match self.game.has_territory {
+            true => self.layout.stack().map_or(0, games::PlaneStack::squares),
+            false => 0,
+        };
+        equal("territory", owners.len(), squares)?;
+        let are_owners = owners.iter().all(|owner| (-1..=1).contains(&owner.cast_signed()));
+        require(are_owners, "territory", || "-1, 0 and 1 are possible".into())
     }
 
     /// Checks the rows and the visits, and counts the positions that have visits.
@@ -200,15 +219,20 @@ impl Validator {
 }
 
 impl Refusal {
-    fn new(field: &'static str, problem: impl Into<String>) -> Self {
+    pub(super) fn new(field: &'static str, problem: impl Into<String>) -> Self {
         Self {
             field,
+            ply: None,
             problem: problem.into(),
         }
     }
 }
 
-fn require(holds: bool, field: &'static str, problem: impl FnOnce() -> String) -> Result<(), Refusal> {
+pub(super) fn require(
+    holds: bool,
+    field: &'static str,
+    problem: impl FnOnce() -> String,
+) -> Result<(), Refusal> {
     match holds {
         true => Ok(()),
         false => Err(Refusal::new(field, problem())),
@@ -228,7 +252,7 @@ fn within_limit(field: &'static str, values: u64) -> Result<(), Refusal> {
 }
 
 /// Turns the error of a view of the game's columns into a refusal.
-fn column<T>(view: Result<T, ColumnError>) -> Result<T, Refusal> {
+pub(super) fn column<T>(view: Result<T, ColumnError>) -> Result<T, Refusal> {
     view.map_err(|error| {
         let problem = format!("{} entries, {} expected", error.found, error.expected);
         Refusal::new(error.column, problem)
@@ -598,21 +622,22 @@ mod tests {
         );
         let one_player = Validator::new("generator", 0).unwrap();
         let mut game = generator();
-        game.decisions = Some(generator_decisions(-0.5));
+        let visited = game.visit_actions.len();
+        game.decisions = Some(generator_decisions(-0.5, visited));
         let error = one_player.check(&game).unwrap_err();
         assert_eq!(
             error.field, "decisions.values",
             "values of one player are in [0, 1]"
         );
-        game.decisions = Some(generator_decisions(0.5));
+        game.decisions = Some(generator_decisions(0.5, visited));
         one_player.check(&game).unwrap();
     }
 
-    fn generator_decisions(value: f32) -> Decisions {
+    fn generator_decisions(value: f32, visited: usize) -> Decisions {
         let mut recorder = Recorder::default();
         recorder.push(&DecisionEntry {
             kind: DecisionKind::Searched,
-            visited: &[(1.0, value)],
+            visited: &vec![(0.01, value); visited],
             unvisited: &[],
             evaluation: 0.25,
             played: 0,
@@ -620,50 +645,19 @@ mod tests {
         recorder.finish()
     }
 
-    /// Returns a game with one player and rows of varying length.
+    /// Returns a game with one player and rows of varying length: one move, cut off after it.
     fn generator() -> Game {
-        use games::{
-            Game as _, Symmetry,
-            generator::{Encoding, GeneratorGame},
-        };
-
-        let state = GeneratorGame::start(&Default::default(), None).unwrap();
-        let mut game = synthetic::game(1, 1);
-        game.game = GeneratorGame::NAME.into();
-        game.options = 0;
-        game.rows.clear();
-        state.write_row(Encoding::Plain, Symmetry::IDENTITY, &mut game.rows);
-        game.row_lengths = vec![game.rows.len() as u32];
-        let mut legal = Vec::new();
-        state.legal_actions(&mut legal);
-        game.visit_actions = vec![state.policy_index(Encoding::Plain, Symmetry::IDENTITY, legal[0])];
-        game.visits = vec![3];
-        game.visit_counts = vec![1];
-        game.movers = vec![0].into();
-        game.root_values = vec![0.5];
-        game.model_of_position = vec![0];
-        (game.result, game.score) = (GameResult::Scored.into(), 0.25);
-        game
+        synthetic::random::<games::generator::GeneratorGame>(&Default::default(), 0, "", 1, 1)
     }
 
     /// Rows with examples belong to a store of the representation that holds them. A game of rows without any may be there too.
     #[test]
     fn rows_with_examples_need_their_representation() {
-        use games::generator::{ClanPosition, Example, Examples, Grid, Problem};
+        use games::generator::GeneratorGame;
 
+        let start = r#"{"target":[[1]],"second_target":[[2]],"examples":[{"input":[[2]],"output":[[1]]}]}"#;
         let plain = generator();
-        let mut position = ClanPosition::read(&plain.rows).unwrap();
-        let [one, other] = [1, 2].map(|color| Grid::from_rows(&[vec![color]]).unwrap());
-        position.problem = Problem::Pair(one, other);
-        let example = Example {
-            input: other,
-            output: one,
-        };
-        position.examples = Examples::new(vec![example]).unwrap();
-        let mut with = plain.clone();
-        with.rows.clear();
-        position.write(&mut with.rows);
-        with.row_lengths = vec![with.rows.len() as u32];
+        let with = synthetic::random::<GeneratorGame>(&Default::default(), 0, start, 1, 1);
         for (options, game, is_valid) in [
             (0, plain.clone(), true),
             (0, with.clone(), false),
@@ -677,6 +671,39 @@ mod tests {
             assert_eq!(refusal.field, "rows");
             assert!(refusal.to_string().contains("1 examples"), "{refusal}");
         }
+    }
+
+    #[test]
+    fn a_territory_has_an_owner_for_each_square() {
+        let validator = Validator::new("go:3", 0).unwrap();
+        let game = synthetic::go(1);
+        validator.check(&game).unwrap();
+        let none = Game {
+            territory: Default::default(),
+            territory_score: 0.0,
+            ..game.clone()
+        };
+        validator.check(&none).unwrap();
+        let refused = |change: fn(&mut Game)| {
+            let mut game = game.clone();
+            change(&mut game);
+            validator.check(&game).unwrap_err().field
+        };
+        assert_eq!(refused(|game| game.territory = vec![0; 8].into()), "territory");
+        assert_eq!(refused(|game| game.territory = vec![0; 10].into()), "territory");
+        assert_eq!(refused(|game| game.territory = vec![2; 9].into()), "territory");
+        assert_eq!(
+            refused(|game| game.territory_score = f32::INFINITY),
+            "territory_score"
+        );
+        assert_eq!(
+            refused(|game| (game.territory, game.territory_score) = (Default::default(), 0.5)),
+            "territory_score"
+        );
+        let mut other = synthetic::game(1, 10);
+        other.territory = vec![0; 64].into();
+        let error = super::tests::validator().check(&other).unwrap_err();
+        assert_eq!(error.field, "territory", "in Paco Ŝako nobody owns squares");
     }
 
     #[test]

@@ -3,7 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use proto::v1::{AppendAck, Game};
+use proto::{
+    ids::hex,
+    v1::{AppendAck, Game},
+};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
@@ -11,12 +14,16 @@ use tonic::{Status, Streaming};
 
 use super::shutting_down;
 use crate::{
-    error::StoreFailed, record, settings::MAX_UNACKNOWLEDGED, store::Store, store::append::Verdict,
+    error::StoreFailed,
+    record::{self, validate::Checked},
+    settings::MAX_UNACKNOWLEDGED,
+    store::Store,
+    store::append::Verdict,
     store::shared::StoreState,
 };
 
-/// Maximum number of actions of a game that is packed on the async thread (in less than a millisecond). Longer games are packed on a
-/// blocking thread.
+/// Maximum number of actions of a game that is checked and packed on the async thread (in less than a millisecond). Longer games are
+/// checked and packed on a blocking thread.
 const MAX_INLINE_ACTIONS: usize = 1024;
 
 /// Maximum time for which a game waits before it is refused temporarily. Far below the time that senders wait for an acknowledgement.
@@ -99,36 +106,42 @@ async fn are_uses_sufficient(store: &Store) -> bool {
 
 /// Checks and packs a game, and queues it for the writer.
 async fn queue(store: &Arc<Store>, game: Game, slot: AckPermit) -> Result<(), StoreFailed> {
-    let checked = match store.check(&game) {
-        Ok(checked) => checked,
-        Err(refusal) => {
-            store.metrics().refused(refusal.field);
-            tracing::debug!(%refusal, actor = game.actor, "game refused");
-            slot.send(Ok(Verdict::refused(refusal).ack(game.id)));
-            return Ok(());
-        }
-    };
     let id = game.id.clone();
-    let packed = if game.actions.len() <= MAX_INLINE_ACTIONS {
-        record::encode(game)
+    let prepared = if game.actions.len() <= MAX_INLINE_ACTIONS {
+        prepare(store, game)
     } else {
-        tokio::task::spawn_blocking(move || record::encode(game))
+        let store = Arc::clone(store);
+        tokio::task::spawn_blocking(move || prepare(&store, game))
             .await
-            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+            .unwrap_or_else(|error| Err(Verdict::refused_for_now(format!("cannot be checked: {error}"))))
     };
-    match packed {
-        Ok(record) => {
+    match prepared {
+        Ok((checked, record)) => {
             let reply = Box::new(move |verdict: Verdict| {
                 slot.send(Ok(verdict.ack(id)));
             });
             store.append(checked, record, reply).await
         }
-        Err(error) => {
-            let refused = Verdict::refused_for_now(format!("cannot be packed: {error}"));
+        Err(refused) => {
             slot.send(Ok(refused.ack(id)));
             Ok(())
         }
     }
+}
+
+/// Checks and packs a game.
+///
+/// # Errors
+/// Refusal of the game.
+fn prepare(store: &Store, game: Game) -> Result<(Checked, Vec<u8>), Verdict> {
+    let checked = store.check(&game).map_err(|refusal| {
+        store.metrics().refused(refusal.field);
+        tracing::debug!(game = hex(&game.id), %refusal, actor = game.actor, "game refused");
+        Verdict::refused(refusal)
+    })?;
+    let record = record::encode(game);
+    let record = record.map_err(|error| Verdict::refused_for_now(format!("cannot be packed: {error}")))?;
+    Ok((checked, record))
 }
 
 /// Resolves when the store has failed.

@@ -2,6 +2,7 @@
 
 use std::{io, path::Path};
 
+use games::{erased::AnyGame, registry};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -20,7 +21,7 @@ const VERSION: u32 = 1;
 pub struct Identity {
     /// Version of the folder.
     pub version: u32,
-    /// The game's name.
+    /// The game's name, with the size of the board if there are several.
     pub game: String,
     /// The representation options of its rows.
     pub options: u32,
@@ -172,7 +173,9 @@ fn read(files: &dyn Files, settings: &Settings) -> Result<Identity, OpenError> {
         }
     }
     let identity: Identity = serde_json::from_slice(&text).map_err(damaged)?;
-    if (identity.game.as_str(), identity.options) != (&settings.game, settings.options) {
+    // Stores of older versions have no size in their names. Their boards have the usual size.
+    let title = |game: &str| registry::find(game).map_or_else(|_| game.to_owned(), AnyGame::title);
+    if (title(&identity.game), identity.options) != (title(&settings.game), settings.options) {
         return Err(OpenError::Refused(format!(
             "{folder} holds games of {} (options {}), this run plays {} (options {}); choose another folder for this run",
             identity.game, identity.options, settings.game, settings.options

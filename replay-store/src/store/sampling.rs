@@ -116,7 +116,7 @@ impl Store {
         batch.number = number;
         batch.positions_inserted = self.shared.ledger.now().positions_inserted;
         batch.window_positions = self.shared.window.read().positions();
-        batch.game.clone_from(&self.shared.settings.game);
+        batch.game = self.shared.validator.game().into();
         batch.options = self.shared.settings.options;
         batch
     }

@@ -111,12 +111,16 @@ pub fn assemble(picks: &[Pick], games: &[Arc<Decoded>], with_decisions: bool) ->
         ..Batch::default()
     };
     let mut decisions = with_decisions.then(Recorder::default);
+    let mut owners = Vec::new();
     let is_whole = picks.iter().zip(games).all(|(pick, game)| {
-        game.append(pick.position, pick.sequence, &mut batch)
+        let is_known = game.append(pick.position, pick.sequence, &mut batch);
+        game.append_territory(pick.position, &mut batch, &mut owners);
+        is_known
             && decisions
                 .as_mut()
                 .is_none_or(|decisions| game.append_decision(pick.position, decisions))
     });
+    batch.territories = owners.into();
     batch.decisions = decisions.map(Recorder::finish_batch);
     is_whole.then_some(batch)
 }

@@ -1,129 +1,140 @@
-//! Synthetic games, which to a store look like those of Paco Ŝako: rows of 38 values seen from the side of the player to act, a lift and
-//! a place in each turn, about nine legal actions, and a hundred visits spread over them.
+//! Random games by the rules, with visits like those of a search: all that a store checks follows from their actions.
 #![allow(dead_code, reason = "each test binary uses some of it")]
 
+use games::{
+    Action, Game as Rules, Outcome, Player, Symmetry, connect_four::ConnectFour, go::Go, paco_sako::PacoSako,
+};
 use proto::{
     decisions::{DecisionEntry, Recorder},
+    endings,
     v1::{DecisionKind, Game, GameResult, VisitTotals},
 };
-use rand::{Rng, SeedableRng, seq::IndexedRandom};
+use rand::{Rng as _, SeedableRng as _, seq::IndexedRandom as _};
 use rand_chacha::ChaCha8Rng;
 
-const KINDS: [u32; 16] = [1, 2, 3, 4, 5, 3, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+/// Visits of each search.
+const VISITS: f64 = 100.0;
 
-/// The sixteen pieces of one player: kind, and square as White numbers squares.
-type Army = [(u32, u32); 16];
-
-fn start() -> [Army; 2] {
-    let army = |base: u32, step: i32| {
-        std::array::from_fn(|at| {
-            let file = at as u32 % 8;
-            let rank = if at < 8 {
-                base
-            } else {
-                base.wrapping_add_signed(step)
-            };
-            (KINDS[at], rank * 8 + file)
-        })
-    };
-    [army(0, 1), army(7, -1)]
-}
-
-fn row(armies: &[Army; 2], mover: usize, lifted: Option<usize>, counter: u32, rows: &mut Vec<u32>) {
-    let seen = |square: u32| if mover == 0 { square } else { square ^ 56 };
-    let begin = rows.len();
-    for (owner, army) in armies.iter().enumerate() {
-        let mut pieces: Vec<usize> = (0..16)
-            .filter(|&at| !(owner == mover && lifted == Some(at)))
-            .collect();
-        pieces.sort_by_key(|&at| army[at].1);
-        for at in pieces {
-            let (kind, square) = army[at];
-            rows.push(seen(square) + 64 * (kind + if owner == mover { 0 } else { 6 }));
-        }
-    }
-    if let Some(at) = lifted {
-        let (kind, square) = armies[mover][at];
-        rows.push(seen(square) + 64 * (kind + 12));
-    }
-    rows.push(rows[begin]);
-    rows.extend([1, 1, 1, 1, counter]);
-}
-
-/// Splits `total` visits over some actions, so that a few of them get most. Unvisited actions are left out.
-fn visits(rng: &mut ChaCha8Rng, legal: &[u32], total: u32, game: &mut Game) -> u32 {
+/// Adds visits that are spread over the legal actions so that a few of them get most. Unvisited actions are left out.
+fn visits(random: &mut ChaCha8Rng, legal: &[u32], game: &mut Game) {
     let weights: Vec<f64> = legal
         .iter()
-        .map(|_| (-rng.random::<f64>().ln()).powf(2.5))
+        .map(|_| (-random.random::<f64>().ln()).powf(2.5))
         .collect();
     let sum: f64 = weights.iter().sum();
-    let mut kept = 0;
-    let mut best = (0, legal[0]);
+    let before = game.visits.len();
     for (&action, weight) in legal.iter().zip(weights) {
-        let count = (weight / sum * f64::from(total)).round() as u32;
+        let count = (weight / sum * VISITS).round() as u32;
         if count > 0 {
             game.visit_actions.push(action);
             game.visits.push(count);
-            kept += 1;
-            best = best.max((count, action));
         }
     }
-    if kept == 0 {
-        game.visit_actions.push(legal[0]);
-        game.visits.push(total.max(1));
-        kept = 1;
-    }
-    game.visit_counts.push(kept);
-    best.1
+    game.visit_counts.push((game.visits.len() - before) as u32);
 }
 
-/// Returns a game of `positions` positions, which is determined by `number`.
-pub fn game(number: u64, positions: usize) -> Game {
-    let mut rng = ChaCha8Rng::seed_from_u64(number);
-    let mut game = header(number, &mut rng);
-    let mut armies = start();
-    let mut movers = Vec::with_capacity(positions);
-    let mut mover = 0;
-    let mut counter = 1;
-    while movers.len() < positions {
-        let others: Vec<u32> = armies.iter().flatten().map(|piece| piece.1).collect();
-        let mobile: Vec<usize> = (0..16).filter(|_| rng.random_bool(0.8)).collect();
-        let seen = |square: u32| if mover == 0 { square } else { square ^ 56 };
+/// Returns a game of random actions from `start` until it is over or has `most` actions, which is determined by `number`.
+pub fn random<G: Rules>(rules: &G::Rules, options: u32, start: &str, number: u64, most: usize) -> Game {
+    let mut random = ChaCha8Rng::seed_from_u64(number);
+    play::<G>(rules, options, start, number, most, &mut random)
+}
 
-        let mut legal: Vec<u32> = mobile.iter().map(|&at| seen(armies[mover][at].1)).collect();
-        legal.push(seen(armies[mover][0].1));
-        legal.sort_unstable();
-        legal.dedup();
-        row(&armies, mover, None, counter, &mut game.rows);
-        let lifted = visits(&mut rng, &legal, 100, &mut game);
-        game.actions.push(1 + seen(lifted));
-        movers.push(mover as u8);
-        let at = (0..16)
-            .find(|&at| seen(armies[mover][at].1) == lifted)
-            .unwrap_or(0);
-
-        if movers.len() < positions {
-            let free: Vec<u32> = (0..64).filter(|square| !others.contains(square)).collect();
-            let mut legal: Vec<u32> = (0..rng.random_range(1..9))
-                .filter_map(|_| free.choose(&mut rng).map(|&square| 64 + seen(square)))
-                .collect();
-            legal.sort_unstable();
-            legal.dedup();
-            row(&armies, mover, Some(at), counter, &mut game.rows);
-            let placed = visits(&mut rng, &legal, 100, &mut game);
-            game.actions.push(1 + 64 + seen(placed - 64));
-            movers.push(mover as u8);
-            armies[mover][at].1 = seen(placed - 64);
+fn play<G: Rules>(
+    rules: &G::Rules,
+    options: u32,
+    start: &str,
+    number: u64,
+    most: usize,
+    random: &mut ChaCha8Rng,
+) -> Game {
+    let encoding = G::encoding(rules, options).unwrap();
+    let mut game = Game {
+        game: G::NAME.into(),
+        options,
+        rules_json: serde_json::to_string(rules).unwrap(),
+        start: start.into(),
+        ..header(number, most)
+    };
+    let mut state = G::start(rules, (!start.is_empty()).then_some(start)).unwrap();
+    let (mut legal, mut movers) = (Vec::<Action>::new(), Vec::new());
+    while state.outcome().is_none() && movers.len() < most {
+        state.legal_actions(&mut legal);
+        let before = game.rows.len();
+        state.write_row(encoding, Symmetry::IDENTITY, &mut game.rows);
+        if G::layout(encoding).row_len().is_none() {
+            game.row_lengths.push((game.rows.len() - before) as u32);
         }
-        mover = 1 - mover;
-        counter = (counter + 1) % 100;
+        let index = |&action| state.policy_index(encoding, Symmetry::IDENTITY, action);
+        let indices: Vec<u32> = legal.iter().map(index).collect();
+        visits(random, &indices, &mut game);
+        movers.push(state.to_move().index() as u8);
+        let action = *legal.choose(random).unwrap();
+        game.actions.push(action);
+        state.play(action).unwrap();
     }
+    let least = if G::PLAYERS == 1 { 0 } else { -10_000i32 };
+    let positions = movers.len();
     game.movers = movers.into();
     game.root_values = (0..positions)
-        .map(|_| rng.random_range(-10_000i32..10_000) as f32 / 10_007.0)
+        .map(|_| random.random_range(least..10_000) as f32 / 10_007.0)
         .collect();
     game.model_of_position = (0..positions).map(|ply| u32::from(ply > positions / 2)).collect();
+    finish(&mut game, &state);
     game
+}
+
+/// Writes the end of a game into its record, as it follows from the state after its actions.
+pub fn finish<G: Rules>(game: &mut Game, state: &G) {
+    let outcome = state.outcome().unwrap_or(match G::PLAYERS {
+        1 => Outcome::Scored(0.0),
+        _ => Outcome::Draw,
+    });
+    let result = match outcome {
+        Outcome::Won(Player::First) => GameResult::FirstWon,
+        Outcome::Won(Player::Second) => GameResult::SecondWon,
+        Outcome::Draw => GameResult::Draw,
+        Outcome::Scored(_) => GameResult::Scored,
+    };
+    (game.result, game.score) = (result.into(), outcome.value().get());
+    game.ending = state.ending().unwrap_or(endings::MAX_ACTIONS).into();
+    if let Some(territory) = state.territory() {
+        game.territory = territory
+            .owners
+            .iter()
+            .map(|owner| owner.cast_unsigned())
+            .collect();
+        game.territory_score = territory.score;
+    }
+}
+
+/// Returns a game of Paco Ŝako that was cut off after `positions` positions, which is determined by `number`.
+pub fn game(number: u64, positions: usize) -> Game {
+    let mut random = ChaCha8Rng::seed_from_u64(number);
+    loop {
+        let game = play::<PacoSako>(&Default::default(), 1, "", number, positions, &mut random);
+        // Some random games are over earlier.
+        if game.ending == endings::MAX_ACTIONS {
+            return game;
+        }
+    }
+}
+
+/// Returns a game of Connect Four that was played to its end, which is determined by `number`.
+pub fn connect_four(number: u64) -> Game {
+    random::<ConnectFour>(&Default::default(), 1, "", number, 42)
+}
+
+/// Returns game `number` of Go with 3×3 points. The game is over, so the record has the owners of the points.
+pub fn go(number: u64) -> Game {
+    let rules = games::go::Rules {
+        size: 3,
+        ..Default::default()
+    };
+    Game {
+        model_versions: Vec::new(),
+        model_of_position: Vec::new(),
+        ..random::<Go>(&rules, 0, "", number, 1_000)
+    }
 }
 
 /// Adds search results to a game. Each position has up to three unvisited actions; every fifth has a known solution, and every
@@ -159,29 +170,19 @@ pub fn with_decisions(mut game: Game) -> Game {
     game
 }
 
-fn header(number: u64, rng: &mut ChaCha8Rng) -> Game {
+/// Returns a record of no positions, of a run with at most `max_actions` actions in a game.
+fn header(number: u64, max_actions: usize) -> Game {
     let mut id = [0; 16];
-    rng.fill(&mut id[..8]);
+    ChaCha8Rng::seed_from_u64(number).fill(&mut id[..8]);
     id[8..].copy_from_slice(&number.to_be_bytes());
-    let (result, score) = *[
-        (GameResult::FirstWon, 1.0),
-        (GameResult::SecondWon, -1.0),
-        (GameResult::Draw, 0.0),
-    ]
-    .choose(rng)
-    .unwrap_or(&(GameResult::Draw, 0.0));
     Game {
         id: id.to_vec().into(),
-        game: "paco-sako".into(),
-        options: 1,
-        rules_json: r#"{"dead_end":"loss","turn_cycles":"forbid"}"#.into(),
-        result: result.into(),
-        score,
-        ending: "paco".into(),
         model_versions: vec!["000000000050-8c1f0e2d".into(), "000000000100-77aa01fe".into()],
         run_seed: 1,
         game_number: number,
-        search_json: r#"{"visits":100,"exploration":1.25,"first_play":"parent","leaves":4,"noise_fraction":0.25,"noise_total_alpha":10.83,"random_symmetry":true,"reuse":"gray","discount":1.0,"temperature":[{"until_action":40,"temperature":1.0}],"max_actions":600}"#.into(),
+        search_json: format!(
+            r#"{{"visits":100,"exploration":1.25,"first_play":"parent","leaves":4,"noise_fraction":0.25,"noise_total_alpha":10.83,"random_symmetry":true,"reuse":"gray","discount":1.0,"temperature":[{{"until_action":40,"temperature":1.0}}],"max_actions":{max_actions}}}"#
+        ),
         actor: "actor-0".into(),
         build: "0.1.0".into(),
         finished_at_ms: 1_790_000_000_000 + number,

@@ -1,6 +1,6 @@
 //! Limits of a decision: before the first evaluation, after the end of the game, with bad evaluations, with a limited root.
 
-use games::MoverValue;
+use games::{Game as _, MoverValue};
 use proptest::prelude::*;
 
 use super::{
@@ -42,6 +42,35 @@ fn nothing_is_chosen_before_the_first_evaluation() {
         .unwrap();
     assert_eq!(decision.searched_priors[edge], largest);
     assert_eq!(decision.value, value);
+}
+
+#[test]
+fn a_search_says_that_the_rules_failed_in_a_state_that_it_came_to() {
+    let mut seen = [false; 2];
+    for seed in 0..200 {
+        let shape = Shape {
+            seed,
+            branching: 3,
+            depth: 2,
+            ends: 80,
+            again: 50,
+        };
+        let root = TreeGame::<2>::of(&shape);
+        let fails = legal(&root).into_iter().any(|action| {
+            let mut next = root.clone();
+            next.play_legal(action);
+            next.fault().is_some()
+        });
+        let settings = Settings {
+            visits: 100,
+            ..Settings::default()
+        };
+        let mut search = Search::new(root, settings, KEY);
+        search.decide(uniform).unwrap();
+        assert_eq!(search.fault(), fails.then_some("a dead end"), "seed {seed}");
+        seen[usize::from(fails)] = true;
+    }
+    assert_eq!(seen, [true; 2]);
 }
 
 #[test]

@@ -175,8 +175,6 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
     type Encoding = ();
     const NAME: &'static str = "tree";
     const PLAYERS: u8 = PLAYERS;
-    const ACTIONS: u32 = 64;
-    const SYMMETRIES: u8 = 4;
 
     fn start(rules: &Shape, _: Option<&str>) -> Result<Self, StartError> {
         Ok(Self::of(rules))
@@ -187,16 +185,26 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
             game: Self::NAME.into(),
             options: 0,
             form: RowForm::Planes(PlaneStack {
+                height: 8,
+                width: 8,
                 entries: 1,
                 planes: 1,
                 sparse: vec![0],
                 constants: Vec::new(),
                 ones: Vec::new(),
             }),
-            actions: Self::ACTIONS,
+            actions: 64,
             mirrored_actions: false,
             policy_head: games::PolicyHead::Dense,
         }
+    }
+
+    fn actions(&self) -> u32 {
+        64
+    }
+
+    fn symmetries(&self) -> u8 {
+        4
     }
 
     fn to_move(&self) -> Player {
@@ -268,6 +276,11 @@ impl<const PLAYERS: u8> Game for TreeGame<PLAYERS> {
         };
         let is_won = legal(self).into_iter().any(wins);
         is_won.then_some(KnownOutcome { outcome, actions: 1 })
+    }
+
+    /// Returns a fault for the ends without an outcome.
+    fn fault(&self) -> Option<&str> {
+        (self.outcome().is_none() && legal(self).is_empty()).then_some("a dead end")
     }
 
     fn can_draw(&self) -> bool {

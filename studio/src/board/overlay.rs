@@ -24,6 +24,10 @@ pub struct Figures {
 
 /// Least share that is drawn.
 const LEAST: f32 = 0.02;
+/// Size of a number on a board of 8 cells, in units of the drawing.
+const TEXT: usize = 25;
+/// Largest number that a cell has room for.
+const LARGEST_TEXT: usize = 42;
 /// Actions that are drawn as arrows at once: more would hide the pieces.
 const ARROWS: usize = 5;
 
@@ -72,13 +76,14 @@ fn mark(clicks: &Clicks, geometry: Geometry, share: f32, weight: f32) -> Markup 
         .collect();
     let opacity = format!("{:.2}", 0.3 + 0.6 * weight.clamp(0.0, 1.0).sqrt());
     let percent = format!("{:.0}", 100.0 * share);
+    let size = geometry.scaled(TEXT).min(LARGEST_TEXT);
     html! {
         @match cells[..] {
             [cell] => {
                 @let (x, y) = geometry.centre(cell);
                 g.advice {
                     circle opacity=(opacity) cx=(x) cy=(y) r=(format!("{:.1}", 16.0 + 20.0 * weight.clamp(0.0, 1.0).sqrt())) {}
-                    text x=(x) y=(y + 9) text-anchor="middle" { (percent) }
+                    text x=(x) y=(y + size * 9 / TEXT) font-size=(size) text-anchor="middle" { (percent) }
                 }
             }
             [from, .., to] => {
@@ -86,7 +91,7 @@ fn mark(clicks: &Clicks, geometry: Geometry, share: f32, weight: f32) -> Markup 
                 g.advice {
                     line opacity=(opacity) x1=(x) y1=(y) x2=(tox) y2=(toy) stroke-width=(format!("{:.1}", 5.0 + 11.0 * weight.clamp(0.0, 1.0).sqrt())) {}
                     circle opacity=(opacity) cx=(tox) cy=(toy) r="24" {}
-                    text x=(tox) y=(toy + 9) text-anchor="middle" { (percent) }
+                    text x=(tox) y=(toy + size * 9 / TEXT) font-size=(size) text-anchor="middle" { (percent) }
                 }
             }
             [] => {}

@@ -56,6 +56,17 @@ pub fn pieces() -> Markup {
                         @if kind == "knight" { circle.eye cx="43" cy="29" r="2.6" {} }
                     }
                 }
+                radialGradient id="stone-light" cx="0.36" cy="0.3" r="0.75" {
+                    stop offset="0" stop-color="#fff" stop-opacity="0.42" {}
+                    stop offset="0.45" stop-color="#fff" stop-opacity="0" {}
+                    stop offset="0.7" stop-color="#000" stop-opacity="0" {}
+                    stop offset="1" stop-color="#000" stop-opacity="0.22" {}
+                }
+                symbol id="piece-stone" viewBox="0 0 100 100" overflow="visible" {
+                    circle.shade cx="52" cy="54" r="48" {}
+                    circle.body cx="50" cy="50" r="47" {}
+                    circle.shine cx="50" cy="50" r="47" fill="url(#stone-light)" {}
+                }
                 symbol id="piece-disc" viewBox="0 0 100 100" {
                     circle.body cx="50" cy="50" r="42" {}
                     circle.lines cx="50" cy="50" r="27" {}

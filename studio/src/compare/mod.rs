@@ -64,7 +64,7 @@ fn body(app: &App, asked: &Asked) -> Result<Markup, Failure> {
             service::chain(&error)
         ))
     })?;
-    let siblings = Siblings::of(&run.folder, &own.game.name);
+    let siblings = Siblings::of(&run.folder, &own.game.title());
     let chosen = chosen(&siblings.same_game, asked)?;
     let own = Sibling {
         name: run.name.clone(),
@@ -78,9 +78,9 @@ fn body(app: &App, asked: &Asked) -> Result<Markup, Failure> {
     Ok(html! {
         link rel="stylesheet" href=(assets::path("settings.css"));
         h1 { "Compare runs" }
-        p.quiet { "This run next to others of " (run.config.game.name) " in the same folder, as of the moment when the page was loaded." }
+        p.quiet { "This run next to others of " (run.config.game.title()) " in the same folder, as of the moment when the page was loaded." }
         @if siblings.same_game.is_empty() {
-            p.empty { "There is no other run of " (run.config.game.name) " in the same folder." }
+            p.empty { "There is no other run of " (run.config.game.title()) " in the same folder." }
         } @else {
             (choice(&siblings.same_game, &chosen, asked.by))
         }

@@ -104,7 +104,7 @@ impl Siblings {
             };
             let name = name.to_string_lossy().into_owned();
             match configuration(&sibling) {
-                Ok(config) if config.game.name == game => found.same_game.push(Sibling {
+                Ok(config) if config.game.title() == game => found.same_game.push(Sibling {
                     name,
                     config,
                     folder: sibling,

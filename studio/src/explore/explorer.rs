@@ -162,7 +162,7 @@ impl Explorer {
             }));
         }
         json!({
-            "game": self.game().name,
+            "game": self.game().title(),
             "position": self.begin.position(),
             "network": self.by,
             "visits": search.visits_done(),

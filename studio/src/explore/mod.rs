@@ -142,7 +142,7 @@ async fn show(
     let body = html! {
         link rel="stylesheet" href=(assets::path("explore.css"));
         (board::pieces())
-        h1 { "Search tree of " (explorer.game().name) }
+        h1 { "Search tree of " (explorer.game().title()) }
         (drawn)
         p.quiet.small { a href=(format!("{base}/tree.json")) { "Save the tree as JSON" } ": every node with visits, and its numbers." }
     };

@@ -24,7 +24,7 @@ use config::Provider;
 use games::{
     erased::{AnyState, Variant},
     probes::Probe,
-    registry::{self, UnknownGame},
+    registry::UnknownGame,
 };
 use parking_lot::Mutex;
 use search::{Decision, Draws, GameKey, Purpose, Reuse, Root, Settings};
@@ -254,7 +254,7 @@ impl Answers {
             written: checkpoint.version.to_string(),
             kind: Kind::Model(checkpoint.model(&self.run), SearchSpec::default()),
         };
-        let game = registry::find(&self.run.config.game.name)?;
+        let game = self.run.game()?;
         let player = Player::open(game, &spec, &mut networks)?;
         let (settings, mut searches) = player.searches(0)?;
         let settings = Settings {
@@ -312,7 +312,7 @@ impl Inner {
 /// The run's game under the run's rules; under the usual ones, if this build knows no such rules.
 fn variant(run: &Run) -> Result<Arc<dyn Variant>, UnknownGame> {
     let config = &run.config.game;
-    let game = registry::find(&config.name)?;
+    let game = run.game()?;
     let rules = serde_json::to_value(&config.rules).unwrap_or_default();
     let variant = game.variant(&rules, Some(config.options));
     let variant = variant.or_else(|_| game.variant(&game.rules(), None));
@@ -331,7 +331,7 @@ pub fn probes(run: &Run) -> Result<Vec<Probe<Box<dyn AnyState>>>, UnknownGame> {
 
 /// True if a run's game has an exact solver.
 pub fn has_solver(run: &Run) -> bool {
-    registry::find(&run.config.game.name).is_ok_and(|game| game.has_solver)
+    run.game().is_ok_and(|game| game.has_solver)
 }
 
 /// Leaves out checkpoints of a long list at equal distances.

@@ -199,7 +199,7 @@ impl Looked {
                     p.chosen {
                         b { (chosen.name()) }
                         span.quiet { "published " (moment(chosen.created_at_ms)) }
-                        a href=(format!("/play?game={}&opponent={}", app.run.config.game.name, chosen.version)) { "Play against it" }
+                        a href=(format!("/play?game={}&opponent={}", app.run.config.game.title(), chosen.version)) { "Play against it" }
                         span.quiet.small.asked { (asked) " of " (all) " checkpoints asked" }
                     }
                 }

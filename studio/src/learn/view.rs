@@ -6,7 +6,7 @@ use games::{
     Action, Player,
     erased::{AnyGame, AnyState},
     probes::Probe,
-    registry::{self, UnknownGame},
+    registry::UnknownGame,
 };
 use maud::{Markup, html};
 use search::Decision;
@@ -44,7 +44,7 @@ pub struct Drawn {
 /// # Errors
 /// [`UnknownGame`] if this build does not know the run's game.
 pub fn draw(run: &Run, chosen: Option<&Answer>, all: &[Arc<Answer>]) -> Result<Vec<Drawn>, UnknownGame> {
-    let game = registry::find(&run.config.game.name)?;
+    let game = run.game()?;
     let probes = probes(run)?.into_iter().enumerate();
     Ok(probes
         .map(|(number, probe)| {

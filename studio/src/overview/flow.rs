@@ -19,8 +19,12 @@ pub fn flow(state: &State) -> Markup {
         ol.flow {
             li.node.actors {
                 (head("Actors", actor.busy_ratio, "busy"))
-                p { b { (shown(actor.visits_per_second, rate)) } " visits/s" }
-                p.quiet { (shown(actor.cache_hit_ratio, percent)) " from the cache" }
+                @if actor.off {
+                    p { b { "off" } } p.quiet { "--actors 0: no self-play" }
+                } @else {
+                    p { b { (shown(actor.visits_per_second, rate)) } " visits/s" }
+                    p.quiet { (shown(actor.cache_hit_ratio, percent)) " from the cache" }
+                }
             }
             li.arrow.down.games-arrow {
                 span { b { (shown(replay.games_per_hour, count)) } " games/h" }

@@ -38,7 +38,7 @@ async fn overview(State(app): State<App>) -> Markup {
     let slots = slots(&app).await;
     let body = html! {
         (board::pieces())
-        h1.hidden-text { "Overview of " (app.run.name) }
+        h1.hidden-text { "Overview of " (app.run.name) ", a run of " (app.run.config.game.title()) }
         div.overview data-live="/live" {
             section.top aria-label="State of the run" { (slots.show("status")) }
             (alarms::card(&slots))

@@ -2,7 +2,6 @@
 
 use arena::{matches::ClassStanding, rating::Outcome, statistics::Rating};
 use checkpoints::Version;
-use games::registry;
 use maud::{Markup, html};
 
 use super::{newest::Newest, state::State};
@@ -155,7 +154,7 @@ fn solved(classes: &[ClassStanding]) -> Markup {
 
 /// True if the run's game is about problems.
 pub fn has_problems(run: &Run) -> bool {
-    registry::find(&run.config.game.name).is_ok_and(|game| game.levels > 0)
+    run.game().is_ok_and(|game| game.levels > 0)
 }
 
 /// Level, share of solved problems and length of their solutions, for each kind of problem.

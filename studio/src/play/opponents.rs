@@ -60,11 +60,12 @@ pub fn with_visits(player: &Spec, visits: u32) -> Result<Spec, Failure> {
 pub async fn opponents(tables: &Tables, game: &AnyGame) -> Vec<Spec> {
     let mut found = Vec::new();
     let run = tables.run.as_ref();
-    if let Some(run) = run.filter(|run| run.config.game.name == game.name) {
+    let is_of_game = |run: &&Run| run.game().is_ok_and(|own| own.title() == game.title());
+    if let Some(run) = run.filter(is_of_game) {
         found.extend(of_run(run).await);
     }
     for level in Level::ALL {
-        if shipped::folder(game.name, level).is_ok() {
+        if shipped::for_board(game, level).is_some() {
             let (id, name) = match level {
                 Level::Strong => ("shipped", "Minuet, strong"),
                 Level::Medium => ("shipped-medium", "Minuet, medium"),

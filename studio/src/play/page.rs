@@ -30,6 +30,7 @@ const USUAL_GAME: &str = "paco-sako";
 pub(super) struct Asked {
     /// A table that is open.
     table: Option<String>,
+    /// Title of the game, e.g. `go:9`.
     game: Option<String>,
     opponent: Option<String>,
     visits: Option<u32>,
@@ -49,16 +50,12 @@ pub(super) async fn show(
         Some(id) => tables.table(id).ok(),
         None => None,
     };
-    let run_game = || tables.run.as_ref().map(|run| run.config.game.name.clone());
-    let game = match &table {
-        Some(table) => table.game().name.to_owned(),
-        None => asked
-            .game
-            .clone()
-            .or_else(run_game)
-            .unwrap_or_else(|| USUAL_GAME.into()),
+    let game = match (&table, &asked.game, &tables.run) {
+        (Some(table), ..) => table.game(),
+        (None, Some(game), _) => registry::find(game)?,
+        (None, None, Some(run)) => run.game()?,
+        (None, None, None) => registry::find(USUAL_GAME)?,
     };
-    let game = registry::find(&game)?;
     let known = opponents(tables, game).await;
     let id = asked.table.as_deref().filter(|_| table.is_some());
     let view = View {
@@ -73,7 +70,7 @@ pub(super) async fn show(
         link rel="stylesheet" href=(assets::path("board.css"));
         link rel="stylesheet" href=(assets::path("play.css"));
         (board::pieces())
-        h1.hidden-text { "Play " (game.name) }
+        h1.hidden-text { "Play " (game.title()) }
         (setup(game, &known, &asked, tables.limits.visits))
         div.play data-play data-table=[id] data-players=(game.players) {
             (table_parts(game, id, &pieces))
@@ -83,7 +80,7 @@ pub(super) async fn show(
     Ok(page(
         &app,
         Section::Play,
-        &format!("Play {}", game.name),
+        &format!("Play {}", game.title()),
         &["play.js"],
         &body,
     ))
@@ -99,6 +96,15 @@ fn setup(game: &AnyGame, known: &[Spec], asked: &Asked, most_visits: u32) -> Mar
                 select name="game" {
                     @for &name in registry::NAMES {
                         option value=(name) selected[name == game.name] { (name) }
+                    }
+                }
+            }
+            @if let Some(sizes) = game.sizes {
+                label { span { "Board" }
+                    select name="size" {
+                        @for size in sizes.least..=sizes.most {
+                            option value=(size) selected[game.size() == Some(size)] { (size) "×" (size) }
+                        }
                     }
                 }
             }
@@ -147,10 +153,12 @@ fn first_pieces(game: &AnyGame, text: Option<&str>, view: View) -> Slots {
     let scene = state.scene(&[]);
     let is_drawn = given.is_none() && game.levels > 0;
     let board = html! { div .unseen[is_drawn] { (board::boards(&scene, view)) } };
+    let offers = offers(&*state);
     Slots::default()
         .with("board", board)
         .with("tree", view::tree(&scene))
-        .with("legal", view::legal(&offers(&*state)))
+        .with("named", view::named(&offers, false))
+        .with("legal", view::legal(&offers))
 }
 
 /// Places that the server fills, with what is known of them, and the buttons between them.
@@ -166,6 +174,7 @@ fn table_parts(game: &AnyGame, id: Option<&str>, pieces: &Slots) -> Markup {
             div.status.card role="status" aria-live="polite" data-slot="status" { (piece("status")) }
             p.said role="alert" {}
             div.commands {
+                span.named data-slot="named" { (piece("named")) }
                 button type="button" data-do="back" { "Step back" }
                 button type="button" data-do="undo" { "Undo turn" }
                 button type="button" data-do="hint" { "Hint" }

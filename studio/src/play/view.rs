@@ -29,7 +29,9 @@ pub(super) fn shown(table: &Table, inner: &Inner, view: View) -> Shown {
     let state = &*inner.shown();
     let scene = state.scene(last_turn(inner));
     let is_persons = !table.is_computers(state) && state.outcome().is_none();
-    let offers = if is_persons { offers(state) } else { Vec::new() };
+    let mut offers = offers(state);
+    let named = named(&offers, is_persons);
+    offers.retain(|_| is_persons);
     let analysis = inner.analysis.as_ref();
     let rows = analysis
         .filter(|_| inner.is_analysing)
@@ -39,6 +41,7 @@ pub(super) fn shown(table: &Table, inner: &Inner, view: View) -> Shown {
         .with("overlay", overlay(inner, state, &scene, view))
         .with("status", status(table, inner, state, &scene.remark))
         .with("moves", moves(inner))
+        .with("named", named)
         .with("legal", legal(&offers))
         .with("tree", tree(&scene))
         .with("bar", bar(table, inner, analysis))
@@ -141,10 +144,10 @@ fn hint(inner: &Inner, state: &dyn AnyState) -> Markup {
     }
 }
 
-fn column(scene: &Scene, cell: usize) -> &'static str {
+fn column(scene: &Scene, cell: usize) -> &str {
     scene.boards.first().map_or("", |board| {
         let columns = board.columns.len().max(1);
-        board.columns.get(cell % columns).copied().unwrap_or_default()
+        board.columns.get(cell % columns).map_or("", String::as_str)
     })
 }
 
@@ -169,6 +172,17 @@ fn moves(inner: &Inner) -> Markup {
                 span.number { (number) "." }
             }
             button.turn type="button" data-go=(end) aria-current=[(inner.at == end).then_some("true")] { (text) }
+        }
+    }
+}
+
+/// Buttons of the moves that no click on the board and no part of the tree plays, e.g. a pass. While it is the computer's turn
+/// they keep their place.
+pub(super) fn named(offers: &[Offer], is_persons: bool) -> Markup {
+    let offers = offers.iter().enumerate();
+    html! {
+        @for (number, offer) in offers.filter(|(_, offer)| offer.cells.is_empty() && offer.part.is_none()) {
+            button type="button" data-offer=(number) disabled[!is_persons] { (offer.text) }
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use axum::extract::State;
-use games::registry;
 use maud::{Markup, html};
 use proto::{
     ids::{hex, parse_hex},
@@ -107,8 +106,9 @@ pub async fn list(State(app): State<App>, Parameters(wanted): Parameters<Wanted>
         .store
         .list(wanted.sort.order(), wanted.filter(), LIMIT, wanted.cursor()?)
         .await?;
-    let game = registry::find(&app.run.config.game.name);
-    let players = game
+    let players = app
+        .run
+        .game()
         .map_err(|error| Failure::Missing(error.to_string()))?
         .player_names;
     let body = html! {

@@ -33,7 +33,7 @@ pub fn read(folder: &Path) -> Result<RunConfig, ConfigError> {
 
 /// All settings of a configuration, in the order of `run.toml`.
 pub fn settings(config: &RunConfig) -> Vec<Setting> {
-    let game = registry::find(&config.game.name);
+    let game = registry::find(&config.game.title());
     let rule = |key: &str| game.as_ref().ok()?.rule_comment(key);
     let mut found = Vec::new();
     for section in config::described(config) {

@@ -36,8 +36,8 @@ impl Read {
         let config = list::read(&app.run.folder)?;
         Ok(Self {
             settings: list::settings(&config),
-            usual: list::usual(&config.game.name)?,
-            game: config.game.name,
+            usual: list::usual(&config.game.title())?,
+            game: config.game.title(),
         })
     }
 

@@ -342,7 +342,9 @@ impl Browser {
 
     /// Pointer moved to the middle of a cell.
     fn place(&self, cell: usize) -> Value {
-        let element = self.find(&format!(".board-slot [data-cell=\"{cell}\"] > rect"));
+        let element = self.find(&format!(
+            ".board-slot [data-cell=\"{cell}\"] > :is(.square, .back)"
+        ));
         json!({ "type": "pointerMove", "duration": 0, "origin": { ELEMENT: element }, "x": 0, "y": 0 })
     }
 

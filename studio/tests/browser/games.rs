@@ -5,7 +5,9 @@ use games::{
     chess::Chess,
     connect_four::ConnectFour,
     generator::{Clan, GeneratorGame, Move, Problem},
+    go::Go,
     gomoku::Gomoku,
+    hex::Hex,
     othello::Othello,
     paco_sako::PacoSako,
 };
@@ -58,7 +60,7 @@ fn play_by<G: Notation>(browser: &Browser, hand: Hand, start: Option<&str>, turn
                 continue;
             }
             if cells.is_empty() && clicks.piece.is_none() {
-                browser.click(".choices button");
+                browser.click(".named button");
             } else if let (Hand::Drag, [cell], Some(from)) = (hand, &cells[..], in_hand) {
                 browser.drag(from, *cell);
             } else {
@@ -98,6 +100,12 @@ const CONNECT_FOUR: &[&str] = &["1", "2", "1", "2", "1", "2", "1"];
 const GOMOKU: &[&str] = &["a1", "a2", "b1", "b2", "c1", "c2", "d1", "d2", "e1"];
 /// The shortest game: White loses all discs.
 const OTHELLO: &[&str] = &["e6", "f4", "e3", "f6", "g5", "d6", "e7", "f5", "c5"];
+const GO: &[&str] = &["e5", "pass", "pass"];
+/// Blue takes the first stone over, and Red connects top and bottom.
+const HEX: &[&str] = &[
+    "f6", "swap", "a1", "k1", "a2", "k2", "a3", "k3", "a4", "k4", "a5", "k5", "a6", "k6", "a7", "k7", "a8",
+    "k8", "a9", "k9", "a10", "k10", "a11",
+];
 /// A chain, a promotion, and the union with the king.
 const PACO: &[&str] = &["d1 d5 e6", "e8 e7", "b7 b8 q", "e7 f8", "b8 f8"];
 const PACO_START: &str = "4k3/1P6/4p3/3a4/8/8/8/3RK3 w 0 - - -";
@@ -121,6 +129,16 @@ fn a_game_of_connect_four() {
 #[test]
 fn a_game_of_gomoku() {
     play::<Gomoku>(&[Hand::Click, Hand::Keys], None, GOMOKU);
+}
+
+#[test]
+fn a_game_of_go_that_passes_end() {
+    play::<Go>(&[Hand::Click, Hand::Touch, Hand::Keys], None, GO);
+}
+
+#[test]
+fn a_game_of_hex_with_a_swap() {
+    play::<Hex>(&[Hand::Click, Hand::Touch], None, HEX);
 }
 
 #[test]

@@ -71,11 +71,50 @@ fn a_typed_move_is_played_and_a_wrong_one_is_explained() {
 }
 
 #[test]
+fn the_size_of_a_board_is_chosen_on_the_page() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    browser.open_table("game=go:9&side=both");
+    browser.wait("document.querySelectorAll('[data-board] [data-cell]').length === 81");
+    browser.script(
+        "const size = document.querySelector('[name=size]'); size.value = '13'; \
+         size.dispatchEvent(new Event('change'))",
+    );
+    browser.wait("document.querySelector('[data-at=\"0\"]') && document.querySelectorAll('[data-board] [data-cell]').length === 169");
+    browser.end();
+}
+
+#[test]
+fn a_finger_chooses_a_small_crossing_and_plays_it_by_a_second_tap() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    browser.set_width(360);
+    browser.open_table("game=go:19&side=both");
+    browser.press(Hand::Touch, &[60]);
+    browser.find(".aim");
+    assert!(browser.text(".said").contains("d16 is chosen"));
+    browser.press(Hand::Touch, &[61]);
+    browser.wait("document.querySelector('.said').textContent.startsWith('e16')");
+    browser.press(Hand::Touch, &[61]);
+    browser.find("[data-play][data-at='1']");
+    browser.find("[data-cell='61'] .piece");
+    browser.wait(
+        "!document.querySelector('.aim') && document.querySelectorAll('.board-slot .piece').length === 1",
+    );
+    // A mouse does not miss.
+    browser.press(Hand::Click, &[60]);
+    browser.find("[data-play][data-at='2']");
+    browser.end();
+}
+
+#[test]
 fn the_page_fits_into_every_width() {
     let Some(browser) = Browser::start() else {
         return;
     };
-    for game in games::registry::NAMES {
+    for game in games::registry::NAMES.iter().chain(&["go:19"]) {
         browser.open_table(&format!("game={game}&side=both"));
         browser.fits(&[360, 900, 1600]);
     }

@@ -42,6 +42,7 @@ fn no_page_moves_while_it_is_loaded_and_kept_current() {
             ("/play", TABLE),
             ("/play?game=paco-sako&side=second", TABLE),
             ("/play?game=generator", TABLE),
+            ("/play?game=go:19", TABLE),
         ] {
             browser.open(page);
             browser.wait(is_current);

@@ -2,7 +2,10 @@
 
 use std::{path::Path, time::Duration};
 
-use replay_store::{settings::Settings, store::Store};
+use replay_store::{
+    settings::Settings,
+    store::{Store, append::Verdict},
+};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +17,7 @@ async fn store_of_old_games(folder: &Path) -> (std::net::SocketAddr, Cancellatio
     let store = Store::open(settings.clone()).unwrap();
     let mut game = stored::game(1, &[3, 0, 3, 0, 3, 0, 3]);
     game.finished_at_ms = 1_000;
-    store.put(&game).await.unwrap();
+    assert_eq!(store.put(&game).await.unwrap(), Verdict::Stored);
     let closed = tokio::task::spawn_blocking(move || store.close()).await;
     closed.unwrap().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -66,6 +66,41 @@ async fn refusals_are_sentences_and_change_nothing() {
     assert_eq!(missing.status, 404);
 }
 
+#[tokio::test]
+async fn a_board_has_the_size_that_was_chosen_and_its_record_tells_it() {
+    let site = Site::new().await;
+    let page = site.get("/play?game=go:13").await.body;
+    assert!(page.contains("Play go:13"), "{page}");
+    assert!(
+        page.contains("<option value=\"13\" selected>13×13</option>"),
+        "{page}"
+    );
+    assert_eq!(page.matches("data-cell=").count(), 169);
+    let chess = site.get("/play?game=chess").await.body;
+    assert!(!chess.contains("name=\"size\""), "{chess}");
+    for game in ["go:99", "go:x", "chess:9"] {
+        assert_eq!(
+            site.get(&format!("/play?game={game}")).await.status,
+            400,
+            "{game}"
+        );
+        let reply = site.post("/play/tables", &json!({ "game": game })).await;
+        assert_eq!(reply.status, 400, "{game}: {}", reply.body);
+    }
+    let table = site.table(&json!({ "game": "go:5", "side": "both" })).await;
+    let address = format!("/play/tables/{table}");
+    for text in ["e5", "pass"] {
+        let say = json!({ "do": "say", "text": text });
+        assert_eq!(site.post(&address, &say).await.status, 200);
+    }
+    let record = site.get(&format!("{address}/record")).await;
+    let record: Value = serde_json::from_str(&record.body).unwrap();
+    assert_eq!((&record["game"], &record["size"]), (&json!("go"), &json!(5)));
+    assert_eq!(record["actions"], json!([24, 25]));
+    let page = site.get(&format!("/play?table={table}")).await.body;
+    assert!(page.contains("Play go:5"), "{page}");
+}
+
 /// A page names an opponent by an id of the list, so that it cannot make the studio read a file or start a program.
 #[tokio::test]
 async fn an_opponent_that_is_not_listed_is_refused() {

@@ -5,17 +5,21 @@ use std::path::Path;
 use games::{Game as _, Player, Symmetry, connect_four::ConnectFour};
 use launcher::run::folder::RunFolder;
 use proto::v1::{Game, GameResult};
-use replay_store::{settings::Settings, store::Store};
+use replay_store::{
+    settings::Settings,
+    store::{Store, append::Verdict},
+};
 
 /// Version of the network in the games.
 pub const MODEL: &str = "000000000050-8c1f0e2d";
 
-/// A game with these columns, won by whoever has four in a row at its end, with ten visits of the played column and five of another.
+/// A game with these columns, cut off after them unless it is over, with ten visits of the played column and five of another.
 pub fn game(number: u8, columns: &[u32]) -> Game {
     let mut state = ConnectFour::start(&Default::default(), None).unwrap();
     let mut game = Game {
         id: vec![number; 16].into(),
         game: "connect-four".into(),
+        options: 1,
         rules_json: serde_json::to_string(&<ConnectFour as games::Game>::Rules::default()).unwrap(),
         actions: columns.to_vec(),
         model_versions: vec![MODEL.into()],
@@ -43,8 +47,8 @@ pub fn game(number: u8, columns: &[u32]) -> Game {
         state.play(column).unwrap();
     }
     game.movers = movers.into();
-    game.ending = state.ending().unwrap().into();
-    game.score = state.outcome().unwrap().value().get();
+    game.ending = state.ending().unwrap_or(proto::endings::MAX_ACTIONS).into();
+    game.score = state.outcome().map_or(0.0, |outcome| outcome.value().get());
     game.result = match game.score {
         score if score > 0.0 => GameResult::FirstWon,
         score if score < 0.0 => GameResult::SecondWon,
@@ -68,7 +72,7 @@ pub async fn run(folder: &Path) {
         game(2, &[0, 1, 0, 1, 0, 1, 2, 1]),
         game(3, &[0, 1, 0, 1, 0, 1, 0]),
     ] {
-        store.put(&game).await.unwrap();
+        assert_eq!(store.put(&game).await.unwrap(), Verdict::Stored);
     }
     tokio::task::spawn_blocking(move || store.close())
         .await

@@ -24,16 +24,15 @@ use crate::{
 /// Permutation to the canonical colours of a state. No permutation for training has this number.
 const CANONICAL: Symmetry = Symmetry(u8::MAX);
 
+/// Number of action ids.
+pub(crate) const ACTIONS: u32 = (MAX_IMPS * MOVES) as u32;
+
 impl Game for GeneratorGame {
     type Rules = Rules;
     type Encoding = Encoding;
 
     const NAME: &'static str = "generator";
     const PLAYERS: u8 = 1;
-    const ACTIONS: u32 = (MAX_IMPS * MOVES) as u32;
-    /// Number of symmetries to draw from: the identity only. Colours are permuted by [`Game::canonical`]. A turn of the square
-    /// changes the distance to a solution, because new shapes lie at the top left.
-    const SYMMETRIES: u8 = 1;
     const LOWEST_VALUE: f32 = 0.0;
     const LEVELS: u32 = sample::MAX_DEPTH;
     const COMPARED_LEVELS: &'static [u32] = &[2, 4, 8];
@@ -55,7 +54,7 @@ impl Game for GeneratorGame {
         }
     }
 
-    fn encoding(options: u32) -> Result<Encoding, StartError> {
+    fn encoding(_: &Rules, options: u32) -> Result<Encoding, StartError> {
         Encoding::new(options)
     }
 
@@ -72,7 +71,7 @@ impl Game for GeneratorGame {
             game: Self::NAME.into(),
             options: encoding.options(),
             form: RowForm::Clan(ClanRows::of(encoding)),
-            actions: Self::ACTIONS,
+            actions: ACTIONS,
             mirrored_actions: false,
             policy_head: crate::PolicyHead::PerPart,
         }
@@ -80,6 +79,16 @@ impl Game for GeneratorGame {
 
     fn row_symmetries(_: Encoding) -> RowSymmetries {
         RowSymmetries::new(Recolorings::new())
+    }
+
+    fn actions(&self) -> u32 {
+        ACTIONS
+    }
+
+    /// Returns the number of symmetries to draw from: the identity only. Colours are permuted by [`Game::canonical`]. A turn of the
+    /// square changes the distance to a solution, because new shapes lie at the top left.
+    fn symmetries(&self) -> u8 {
+        1
     }
 
     fn to_move(&self) -> Player {

@@ -181,7 +181,7 @@ impl GeneratorGame {
         moves::action(imp, action)
     }
 
-    /// Returns the imp and move of an action below [`Game::ACTIONS`].
+    /// Returns the imp and move of an action below [`Game::actions`].
     pub const fn imp_and_move(action: Action) -> (usize, Move) {
         moves::imp_and_move(action)
     }

@@ -230,4 +230,25 @@ proptest! {
             *earlier += 1;
         });
     }
+
+    /// A draw by an action is known if it comes from a repetition or from the fifty-move rule, and then only.
+    #[test]
+    fn a_draw_in_one_is_known(choices in choices(200), start in 0..4usize) {
+        let mut state = at([
+            "4k3/pp6/8/8/8/8/PP6/4K3 w - - 0 1",
+            "4k2r/7p/8/8/8/8/P7/R3K3 w Qk - 0 1",
+            "7k/7p/7P/8/8/p7/P7/K7 w - - 0 1",
+            "7k/7p/7P/8/8/p7/P7/K7 w - - 93 60",
+        ][start]);
+        play(&mut state, &choices, |state, _| {
+            let draws = |by_rule: bool| legal(state).into_iter().any(|action| {
+                let mut next = state.clone();
+                next.play(action).unwrap();
+                let is_by_rule = next.earlier_occurrences() >= 2 || next.clock() >= 100;
+                next.outcome() == Some(Outcome::Draw) && (is_by_rule || !by_rule)
+            });
+            assert!(!draws(true) || state.can_draw(), "{}", state.position());
+            assert!(draws(false) || !state.can_draw(), "{}", state.position());
+        });
+    }
 }

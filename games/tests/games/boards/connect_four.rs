@@ -102,13 +102,18 @@ fn a_row_has_one_entry_for_every_cell() {
     state.play(3).unwrap();
     let mut row = Vec::new();
     state.write_row(Default::default(), Default::default(), &mut row);
-    let mut expected: Vec<u32> = (0..6)
-        .flat_map(|rank| (0..7).map(move |file| 128 + 8 * rank + file))
-        .collect();
     // The first player's disc belongs to the opponent of the player to act.
-    expected[3] = 64 + 3;
-    expected.push(0);
+    let mut expected: Vec<u32> = (84..126).chain([0]).collect();
+    expected[3] = 42 + 3;
     assert_eq!(row, expected);
+
+    // Older versions wrote the same cells into planes of 8×8 squares.
+    let padded = ConnectFour::encoding(&Default::default(), 0).unwrap();
+    let mut older = Vec::new();
+    state.write_row(padded, Default::default(), &mut older);
+    let cell = |index: u32| index / 42 * 64 + index % 42 / 7 * 8 + index % 7;
+    expected[..42].iter_mut().for_each(|index| *index = cell(*index));
+    assert_eq!(older, expected);
 }
 
 #[test]

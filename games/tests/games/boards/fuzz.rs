@@ -18,7 +18,9 @@ impl Visitor for Positions {
 
     fn visit<G: Notation>(self) {
         let rules = G::Rules::default();
-        let encoding = (0..8).find_map(|options| G::encoding(options).ok()).unwrap();
+        let encoding = (0..8)
+            .find_map(|options| G::encoding(&G::Rules::default(), options).ok())
+            .unwrap();
         let mut played = G::start(&rules, None).unwrap();
         let mut examples = vec![played.position()];
         for _ in 0..12 {

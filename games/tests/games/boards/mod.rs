@@ -1,5 +1,5 @@
 //! Tests of the board games against independent sources: published counts, dlchess' encoding, simple second
-//! implementations, and symmetries. `notations` and `fuzz` test all games.
+//! implementations, and symmetries. `notations`, `fuzz` and `territory` test all games.
 
 mod chess_endings;
 mod chess_notation;
@@ -7,9 +7,13 @@ mod chess_san;
 mod chess_vectors;
 mod connect_four;
 mod fuzz;
+mod gomoku;
+mod hex;
 mod known;
 mod notations;
 mod othello;
+mod outside;
 mod perft;
 mod solver;
 mod symmetry;
+mod territory;

@@ -42,11 +42,31 @@ fn walk_from<G: Notation>(
     }
 }
 
-fn encodings<G: Notation>() -> Vec<G::Encoding> {
-    (0..8).filter_map(|options| G::encoding(options).ok()).collect()
+/// Returns the rules with this size of the board.
+fn of_size<G: Notation>(size: Option<u32>, rules: G::Rules) -> G::Rules {
+    let mut rules = serde_json::to_value(rules).unwrap();
+    if let Some(size) = size {
+        rules["size"] = size.into();
+    }
+    serde_json::from_value(rules).unwrap()
 }
 
-/// Runs a check, which is generic over games, for all games.
+fn encodings<G: Notation>(size: Option<u32>) -> Vec<G::Encoding> {
+    let rules = of_size::<G>(size, G::Rules::default());
+    (0..8)
+        .filter_map(|options| G::encoding(&rules, options).ok())
+        .collect()
+}
+
+/// Returns sizes of the board to check: the least, the usual, the largest and one more. One `None` if there is one size.
+fn sizes<G: Notation>() -> Vec<Option<u32>> {
+    match G::SIZES {
+        None => vec![None],
+        Some(sizes) => [sizes.least, sizes.usual, 7, sizes.most].map(Some).into(),
+    }
+}
+
+/// Runs a check, which is generic over games, for all games and some of their sizes.
 macro_rules! for_all_games {
     ($test:ident, $check:ident) => {
         #[test]
@@ -57,7 +77,9 @@ macro_rules! for_all_games {
                 type Output = ();
 
                 fn visit<G: Notation>(self) {
-                    $check::<G>();
+                    for size in sizes::<G>() {
+                        $check::<G>(size);
+                    }
                 }
             }
 
@@ -87,13 +109,13 @@ for_all_games!(openings_are_playable, check_openings);
 for_all_games!(bad_texts_are_refused, check_bad_texts);
 for_all_games!(no_action_makes_a_game_panic, check_any_actions);
 
-fn check_legal_actions<G: Notation>() {
-    walk::<G>(&G::Rules::default(), |state, _| {
+fn check_legal_actions<G: Notation>(size: Option<u32>) {
+    walk::<G>(&of_size::<G>(size, G::Rules::default()), |state, _| {
         let actions = legal(state);
         assert!(actions.is_sorted());
         assert_eq!(actions.is_empty(), state.outcome().is_some());
         assert_eq!(state.outcome().is_some(), state.ending().is_some());
-        for action in (0..G::ACTIONS.min(600)).chain([G::ACTIONS, u32::MAX]) {
+        for action in (0..state.actions().min(600)).chain([state.actions(), u32::MAX]) {
             let mut after = state.clone();
             // Chess accepts promotions that its default rules do not offer.
             if actions.contains(&action) {
@@ -105,19 +127,22 @@ fn check_legal_actions<G: Notation>() {
     });
 }
 
-fn check_perft<G: Notation>() {
+fn check_perft<G: Notation>(size: Option<u32>) {
+    if size.is_some_and(|size| Some(size) != G::SIZES.map(|sizes| sizes.usual)) {
+        return;
+    }
     for known in G::KNOWN_PERFT {
-        let state = G::start(&G::json_rules(), known.position).unwrap();
+        let state = G::start(&of_size::<G>(size, G::json_rules()), known.position).unwrap();
         assert_eq!(perft(&state, known.counts.len()), known.counts);
     }
 }
 
-fn check_rows<G: Notation>() {
-    for encoding in encodings::<G>() {
+fn check_rows<G: Notation>(size: Option<u32>) {
+    for encoding in encodings::<G>(size) {
         let layout = G::layout(encoding);
         let mut expander = layout.codec().expander();
         let (mut rows, mut count) = (Vec::new(), 0);
-        walk::<G>(&G::Rules::default(), |state, _| {
+        walk::<G>(&of_size::<G>(size, G::Rules::default()), |state, _| {
             let start = rows.len();
             state.write_row(encoding, Symmetry::IDENTITY, &mut rows);
             let row = &rows[start..];
@@ -133,7 +158,7 @@ fn check_rows<G: Notation>() {
         for input in expander.inputs() {
             assert_eq!(input.shape().iter().product::<usize>(), input.numbers.len());
         }
-        let actions = G::ACTIONS as usize;
+        let actions = layout.actions as usize;
         let logits = vec![0.5; expander.logit_count(actions)];
         assert_eq!(expander.dense_logits(&logits, actions).len(), count * actions);
         assert!(layout.validate(&[]).is_err());
@@ -141,22 +166,22 @@ fn check_rows<G: Notation>() {
     }
 }
 
-fn check_policy<G: Notation>() {
-    for encoding in encodings::<G>() {
+fn check_policy<G: Notation>(size: Option<u32>) {
+    for encoding in encodings::<G>(size) {
         let mut expander = G::layout(encoding).codec().expander();
-        walk::<G>(&G::Rules::default(), |state, _| {
+        walk::<G>(&of_size::<G>(size, G::Rules::default()), |state, _| {
             let mut row = Vec::new();
             state.write_row(encoding, Symmetry::IDENTITY, &mut row);
             expander.push(&row).unwrap();
             let candidates = expander.candidates();
-            for symmetry in (0..G::SYMMETRIES).map(Symmetry).filter(|&s| state.allows(s)) {
+            for symmetry in (0..state.symmetries()).map(Symmetry).filter(|&s| state.allows(s)) {
                 let actions = legal(state);
                 let entries: HashSet<u32> = actions
                     .iter()
                     .map(|&action| state.policy_index(encoding, symmetry, action))
                     .collect();
                 assert_eq!(entries.len(), actions.len());
-                assert!(entries.iter().all(|&entry| entry < G::ACTIONS));
+                assert!(entries.iter().all(|&entry| entry < state.actions()));
                 if let Some(candidates) = &candidates {
                     assert!(entries.iter().all(|&entry| candidates.place(entry).is_some()));
                 }
@@ -165,16 +190,20 @@ fn check_policy<G: Notation>() {
     }
 }
 
-fn check_symmetries<G: Notation>() {
-    for encoding in encodings::<G>() {
+fn check_symmetries<G: Notation>(size: Option<u32>) {
+    for encoding in encodings::<G>(size) {
         let (layout, symmetries) = (G::layout(encoding), G::row_symmetries(encoding));
         // These positions differ in rights to castle, promotions and unions.
         let known: Vec<_> = G::KNOWN_PERFT.iter().map(|known| known.position).collect();
-        let starts = if known.is_empty() { vec![None] } else { known };
-        walk_from::<G>(&G::json_rules(), &starts, |state, _| {
+        let starts = if known.is_empty() || size.is_some() {
+            vec![None]
+        } else {
+            known
+        };
+        walk_from::<G>(&of_size::<G>(size, G::json_rules()), &starts, |state, _| {
             let mut plain = Vec::new();
             state.write_row(encoding, Symmetry::IDENTITY, &mut plain);
-            for symmetry in (symmetries.count(&plain)..G::SYMMETRIES).map(Symmetry) {
+            for symmetry in (symmetries.count(&plain)..state.symmetries()).map(Symmetry) {
                 assert!(!state.allows(symmetry), "{symmetry:?} of {state:?}");
             }
             for symmetry in (0..symmetries.count(&plain)).map(Symmetry) {
@@ -182,7 +211,7 @@ fn check_symmetries<G: Notation>() {
                 symmetries.turn_row(symmetry, &mut turned);
                 layout.validate(&turned).unwrap();
                 // Some representations have symmetries of rows that are none of states.
-                if symmetry.0 < G::SYMMETRIES {
+                if symmetry.0 < state.symmetries() {
                     assert!(state.allows(symmetry));
                     let mut written = Vec::new();
                     state.write_row(encoding, symmetry, &mut written);
@@ -209,11 +238,12 @@ fn expanded(layout: &RowLayout, row: &[u32]) -> Vec<f32> {
     }
 }
 
-fn check_layouts<G: Notation>() {
-    for encoding in encodings::<G>() {
+fn check_layouts<G: Notation>(size: Option<u32>) {
+    for encoding in encodings::<G>(size) {
         let layout = G::layout(encoding);
         layout.check().unwrap();
-        assert_eq!((layout.game.as_str(), layout.actions), (G::NAME, G::ACTIONS));
+        let state = G::start(&of_size::<G>(size, G::Rules::default()), None).unwrap();
+        assert_eq!((layout.game.as_str(), layout.actions), (G::NAME, state.actions()));
         let json = serde_json::to_value(&layout).unwrap();
         assert_eq!(serde_json::from_value::<RowLayout>(json).unwrap(), layout);
         for head in [PolicyHead::Dense, PolicyHead::Planes, PolicyHead::PerPart] {
@@ -222,9 +252,9 @@ fn check_layouts<G: Notation>() {
                 ..layout.clone()
             };
             let fits = match layout.stack() {
-                Ok(_) => match head {
+                Ok(stack) => match head {
                     PolicyHead::Dense => true,
-                    PolicyHead::Planes => G::ACTIONS % 64 == 0,
+                    PolicyHead::Planes => layout.actions as usize >= stack.squares(),
                     PolicyHead::PerPart => false,
                 },
                 Err(_) => head == PolicyHead::PerPart,
@@ -234,14 +264,14 @@ fn check_layouts<G: Notation>() {
     }
 }
 
-fn check_text<G: Notation>() {
-    walk::<G>(&G::json_rules(), |state, _| {
+fn check_text<G: Notation>(size: Option<u32>) {
+    walk::<G>(&of_size::<G>(size, G::json_rules()), |state, _| {
         // A position within a turn need not have a text, and Paco Ŝako has none for a promotion before the turn.
         let promotes = G::NAME == "paco-sako" && legal(state).first() == Some(&128);
         if state.is_mid_turn() || promotes || state.outcome().is_some() {
             return;
         }
-        let start = |text: &str| G::start(&G::json_rules(), Some(text)).unwrap();
+        let start = |text: &str| G::start(&of_size::<G>(size, G::json_rules()), Some(text)).unwrap();
         let again = start(&state.position());
         assert_eq!(again.position(), state.position());
         // The first line of a file of another system.
@@ -252,8 +282,8 @@ fn check_text<G: Notation>() {
     });
 }
 
-fn check_notation<G: Notation>() {
-    walk::<G>(&G::people_rules(), |state, action| {
+fn check_notation<G: Notation>(size: Option<u32>) {
+    walk::<G>(&of_size::<G>(size, G::people_rules()), |state, action| {
         let Some(action) = action else {
             assert!(state.result_text().is_none_or(|text| text.ends_with('.')));
             return;
@@ -273,8 +303,8 @@ fn check_notation<G: Notation>() {
     }
 }
 
-fn check_scene<G: Notation>() {
-    walk::<G>(&G::people_rules(), |state, action| {
+fn check_scene<G: Notation>(size: Option<u32>) {
+    walk::<G>(&of_size::<G>(size, G::people_rules()), |state, action| {
         let scene = state.scene(&action.into_iter().collect::<Vec<_>>());
         assert_eq!((scene.game, scene.to_move), (G::NAME, state.to_move()));
         for board in &scene.boards {
@@ -300,8 +330,8 @@ fn check_scene<G: Notation>() {
 
 /// Checks that each action has clicks of its own or is offered by its name. A piece is clicked where it is, and placed
 /// on its cell.
-fn check_clicks<G: Notation>() {
-    walk::<G>(&G::people_rules(), |state, _| {
+fn check_clicks<G: Notation>(size: Option<u32>) {
+    walk::<G>(&of_size::<G>(size, G::people_rules()), |state, _| {
         let scene = state.scene(&[]);
         let cells = scene.boards[0].cells.len();
         let mut seen = HashSet::new();
@@ -333,8 +363,8 @@ fn check_clicks<G: Notation>() {
     });
 }
 
-fn check_json<G: Notation>() {
-    let rules = G::json_rules();
+fn check_json<G: Notation>(size: Option<u32>) {
+    let rules = of_size::<G>(size, G::json_rules());
     walk::<G>(&rules, |state, action| {
         if let Some(action) = action {
             let value = state.action_to_json(action);
@@ -342,13 +372,13 @@ fn check_json<G: Notation>() {
         }
         assert!(state.action_from_json(&serde_json::json!({})).is_err());
         assert!(state.action_from_json(&serde_json::json!(-1)).is_err());
-        for encoding in encodings::<G>() {
+        for encoding in encodings::<G>(size) {
             let names: HashSet<&str> = state.json_fields(encoding).iter().map(|field| field.0).collect();
             assert_eq!(names.len(), state.json_fields(encoding).len());
         }
         assert_eq!(state.outcome_name().is_some(), state.outcome().is_some());
     });
-    assert!(G::encoding(G::OPTIONS).is_ok());
+    assert!(G::encoding(&of_size::<G>(size, G::Rules::default()), G::OPTIONS).is_ok());
     let usual = G::start_from_json(&rules, None, &Map::new()).unwrap();
     assert_eq!(usual.position(), G::start(&rules, None).unwrap().position());
     // Fields of a rules table may be left out.
@@ -360,11 +390,15 @@ fn check_json<G: Notation>() {
     );
 }
 
-fn check_openings<G: Notation>() {
+fn check_openings<G: Notation>(size: Option<u32>) {
+    // Two passes soon end a game on a tiny board.
+    if size.is_some_and(|size| size < 5) {
+        return;
+    }
     let mut found = HashSet::new();
     for seed in 0..40 {
         let mut random = drawer(seed);
-        let mut state = G::start(&G::Rules::default(), None).unwrap();
+        let mut state = G::start(&of_size::<G>(size, G::Rules::default()), None).unwrap();
         for _ in 0..G::OPENING_PLIES {
             let actions = legal(&state);
             assert!(!actions.is_empty(), "an opening of {} ends the game", G::NAME);
@@ -376,28 +410,38 @@ fn check_openings<G: Notation>() {
         }
         found.insert(state.position());
     }
-    assert!(G::PLAYERS == 1 || found.len() > 15);
+    // The smallest board of Hex has 16 openings.
+    let is_tiny = size.is_some_and(|size| size < 3);
+    assert!(G::PLAYERS == 1 || is_tiny || found.len() > 15);
 }
 
-fn check_bad_texts<G: Notation>() {
-    let state = G::start(&G::people_rules(), None).unwrap();
+fn check_bad_texts<G: Notation>(size: Option<u32>) {
+    let state = G::start(&of_size::<G>(size, G::people_rules()), None).unwrap();
     for text in ["", "z9", "e2 é4", "999999999999", "\u{0}", "[", "a1 a1 a1 a1"] {
         assert!(state.read_turn(text).is_err(), "{text:?}");
     }
     for text in ["", " ", "x", "8/8/8/8/8/8/8/8", "{\"clan\":[]}", "\u{1f600} X"] {
-        assert!(G::start(&G::people_rules(), Some(text)).is_err(), "{text:?}");
+        assert!(
+            G::start(&of_size::<G>(size, G::people_rules()), Some(text)).is_err(),
+            "{text:?}"
+        );
     }
 }
 
 /// Plays any numbers as actions. Those that are refused change nothing. Unchecked play leaves a state whose methods do not panic.
-fn check_any_actions<G: Notation>() {
+fn check_any_actions<G: Notation>(size: Option<u32>) {
     let mut random = drawer(9);
-    let encoding = encodings::<G>()[0];
-    for rules in [G::Rules::default(), G::people_rules(), G::json_rules()] {
+    let encoding = encodings::<G>(size)[0];
+    for rules in [
+        of_size::<G>(size, G::Rules::default()),
+        of_size::<G>(size, G::people_rules()),
+        of_size::<G>(size, G::json_rules()),
+    ] {
         walk::<G>(&rules, |state, _| {
             let mut state = state.clone();
+            let actions = state.actions() as usize;
             let mut odd = || {
-                let limit = [G::ACTIONS as usize + 2, 1 << 32][random(2)];
+                let limit = [actions + 2, 1 << 32][random(2)];
                 random(limit) as u32
             };
             for action in std::iter::repeat_with(&mut odd).take(3) {
@@ -418,7 +462,7 @@ fn check_any_actions<G: Notation>() {
             }
         });
     }
-    assert!(G::encoding(100).is_err());
+    assert!(G::encoding(&of_size::<G>(size, G::Rules::default()), 100).is_err());
 }
 
 #[test]

@@ -5,6 +5,8 @@ use games::{
     Action, Game, Outcome, Symmetry,
     chess::{self, Chess},
     connect_four::ConnectFour,
+    gomoku::{self, Gomoku},
+    hex::{self, Hex},
     othello::{Othello, PASS},
 };
 use proptest::prelude::*;
@@ -12,7 +14,9 @@ use proptest::prelude::*;
 use crate::shared::{choices, legal};
 
 /// Symmetries of a game, implemented independently of the game.
-struct Image<G> {
+struct Image<G: Game> {
+    /// Representation of the rows.
+    encoding: fn() -> G::Encoding,
     /// Image of a position's text.
     position: fn(&str, u8) -> String,
     /// Image of an action of a state.
@@ -21,56 +25,53 @@ struct Image<G> {
     square: fn(usize, u8) -> usize,
 }
 
-fn expand<G: Game<Encoding: Default>>(state: &G, symmetry: Symmetry) -> (Vec<u32>, Vec<f32>) {
-    let layout = G::layout(Default::default());
+fn expand<G: Game>(state: &G, encoding: G::Encoding, symmetry: Symmetry) -> (Vec<u32>, Vec<f32>) {
+    let layout = G::layout(encoding);
     let (mut row, mut tensor) = (Vec::new(), vec![0.0; layout.stack().unwrap().tensor_len()]);
-    state.write_row(Default::default(), symmetry, &mut row);
+    state.write_row(encoding, symmetry, &mut row);
     layout.stack().unwrap().expand(&row, &mut tensor).unwrap();
     (row, tensor)
 }
 
 /// Compares one state with its image `other`.
-fn compare<G: Game<Encoding: Default>>(state: &G, other: &G, symmetry: u8, image: &Image<G>) {
+fn compare<G: Game>(state: &G, other: &G, symmetry: u8, image: &Image<G>) {
     assert!(state.allows(Symmetry(symmetry)));
     assert_eq!(other.to_move(), state.to_move());
     assert_eq!(other.outcome(), state.outcome());
     assert_eq!(other.position(), (image.position)(&state.position(), symmetry));
 
+    let encoding = (image.encoding)();
     let actions = legal(state);
     let mut images: Vec<Action> = actions
         .iter()
         .map(|&action| (image.action)(state, action, symmetry))
         .collect();
     for (&action, &imaged) in actions.iter().zip(&images) {
-        let index = state.policy_index(Default::default(), Symmetry(symmetry), action);
-        assert!(index < G::ACTIONS);
-        assert_eq!(
-            index,
-            other.policy_index(Default::default(), Symmetry::IDENTITY, imaged)
-        );
+        let index = state.policy_index(encoding, Symmetry(symmetry), action);
+        assert!(index < state.actions());
+        assert_eq!(index, other.policy_index(encoding, Symmetry::IDENTITY, imaged));
     }
     images.sort_unstable();
     assert_eq!(images, legal(other));
 
-    let (row, tensor) = expand(state, Symmetry(symmetry));
-    let (other_row, _) = expand(other, Symmetry::IDENTITY);
+    let (row, tensor) = expand(state, encoding, Symmetry(symmetry));
+    let (other_row, _) = expand(other, encoding, Symmetry::IDENTITY);
     assert_eq!(row, other_row);
-    let (_, unturned) = expand(state, Symmetry::IDENTITY);
-    for (plane, unturned) in tensor.chunks(64).zip(unturned.chunks(64)) {
+    let (_, unturned) = expand(state, encoding, Symmetry::IDENTITY);
+    let maps = G::row_symmetries(encoding);
+    let squares = G::layout(encoding).stack().unwrap().squares();
+    for (plane, unturned) in tensor.chunks(squares).zip(unturned.chunks(squares)) {
         for (square, value) in unturned.iter().enumerate() {
-            assert_eq!(plane[(image.square)(square, symmetry)], *value);
+            let imaged = (image.square)(square, symmetry);
+            assert_eq!(plane[imaged], *value);
+            assert_eq!(maps.turn_square(Symmetry(symmetry), square as u32), imaged as u32);
         }
     }
 }
 
-fn side_by_side<G: Game<Encoding: Default>>(
-    rules: &G::Rules,
-    start: Option<&str>,
-    choices: &[u16],
-    image: &Image<G>,
-) {
+fn side_by_side<G: Game>(rules: &G::Rules, start: Option<&str>, choices: &[u16], image: &Image<G>) {
     let mut state = G::start(rules, start).unwrap();
-    let mut others: Vec<G> = (0..G::SYMMETRIES)
+    let mut others: Vec<G> = (0..state.symmetries())
         .map(|symmetry| G::start(rules, Some(&(image.position)(&state.position(), symmetry))).unwrap())
         .collect();
     for &choice in choices {
@@ -88,16 +89,26 @@ fn side_by_side<G: Game<Encoding: Default>>(
     }
 }
 
-/// Returns the image of a square under mirrored files (bit 2) and then quarter turns, by coordinates.
-fn turned(square: usize, symmetry: u8) -> usize {
-    let (mut rank, mut file) = (square / 8, square % 8);
+/// Returns the image of a square of a board of this size under mirrored files (bit 2) and then quarter turns, by coordinates.
+fn turned<const SIZE: usize>(square: usize, symmetry: u8) -> usize {
+    let (mut rank, mut file) = (square / SIZE, square % SIZE);
     if symmetry >= 4 {
-        file = 7 - file;
+        file = SIZE - 1 - file;
     }
     for _ in 0..symmetry % 4 {
-        (rank, file) = (file, 7 - rank);
+        (rank, file) = (file, SIZE - 1 - rank);
     }
-    8 * rank + file
+    SIZE * rank + file
+}
+
+/// Returns the image of a position that is written as a letter for each square, a space, and the player to move.
+fn turned_letters<const SIZE: usize>(text: &str, symmetry: u8) -> String {
+    let (board, mover) = text.split_once(' ').unwrap();
+    let mut letters = vec!['?'; SIZE * SIZE];
+    for (square, letter) in board.chars().enumerate() {
+        letters[turned::<SIZE>(square, symmetry)] = letter;
+    }
+    format!("{} {mover}", letters.iter().collect::<String>())
 }
 
 fn reversed_rows(rows: &str) -> String {
@@ -106,34 +117,49 @@ fn reversed_rows(rows: &str) -> String {
 }
 
 const OTHELLO: Image<Othello> = Image {
-    position: |text, symmetry| {
-        let (board, mover) = text.split_once(' ').unwrap();
-        let mut letters = ['?'; 64];
-        for (square, letter) in board.chars().enumerate() {
-            letters[turned(square, symmetry)] = letter;
-        }
-        format!("{} {mover}", letters.iter().collect::<String>())
-    },
+    encoding: Default::default,
+    position: turned_letters::<8>,
     action: |_, action, symmetry| match action {
         PASS => PASS,
-        square => turned(square as usize, symmetry) as Action,
+        square => turned::<8>(square as usize, symmetry) as Action,
     },
-    square: turned,
+    square: turned::<8>,
+};
+
+const GOMOKU: Image<Gomoku> = Image {
+    encoding: || gomoku::Rules { size: 15 },
+    position: turned_letters::<15>,
+    action: |_, action, symmetry| turned::<15>(action as usize, symmetry) as Action,
+    square: turned::<15>,
+};
+
+const HEX_RULES: hex::Rules = hex::Rules { size: 4, swap: true };
+
+const HEX: Image<Hex> = Image {
+    encoding: || HEX_RULES,
+    position: |text, symmetry| turned_letters::<4>(text, 2 * symmetry),
+    action: |_, action, symmetry| match action {
+        16 => 16,
+        cell => turned::<4>(cell as usize, 2 * symmetry) as Action,
+    },
+    square: |square, symmetry| turned::<4>(square, 2 * symmetry),
 };
 
 const CONNECT_FOUR: Image<ConnectFour> = Image {
+    encoding: Default::default,
     position: |text, symmetry| match (symmetry, text.split_once(' ').unwrap()) {
         (0, _) => text.into(),
         (_, (rows, mover)) => format!("{} {mover}", reversed_rows(rows)),
     },
     action: |_, action, symmetry| if symmetry == 0 { action } else { 6 - action },
-    square: |square, symmetry| match (symmetry, square % 8) {
-        (0, _) | (_, 7) => square,
+    square: |square, symmetry| match (symmetry, square % 7) {
+        (0, _) => square,
         (_, file) => square - file + 6 - file,
     },
 };
 
 const CHESS: Image<Chess> = Image {
+    encoding: Default::default,
     position: |fen, symmetry| {
         if symmetry == 0 {
             return fen.into();
@@ -186,6 +212,16 @@ proptest! {
     #[test]
     fn connect_four(choices in choices(43)) {
         side_by_side(&Default::default(), None, &choices, &CONNECT_FOUR);
+    }
+
+    #[test]
+    fn gomoku(choices in choices(60)) {
+        side_by_side(&gomoku::Rules { size: 15 }, None, &choices, &GOMOKU);
+    }
+
+    #[test]
+    fn hex(choices in choices(17)) {
+        side_by_side(&HEX_RULES, None, &choices, &HEX);
     }
 
     /// Start positions with long moves of rooks and queens, promotions, en-passant captures; and the usual start without

@@ -146,15 +146,20 @@ fn tasks_need_the_representation_with_examples() {
         );
     }
     for options in [0, 1] {
-        assert_eq!(GeneratorGame::encoding(options).unwrap().options(), options);
-        let layout = GeneratorGame::layout(GeneratorGame::encoding(options).unwrap());
+        assert_eq!(
+            GeneratorGame::encoding(&Default::default(), options)
+                .unwrap()
+                .options(),
+            options
+        );
+        let layout = GeneratorGame::layout(GeneratorGame::encoding(&Default::default(), options).unwrap());
         layout.check().unwrap();
         assert_eq!(layout.options, options);
         // Models of earlier builds have no such field.
         let json = serde_json::to_value(&layout).unwrap();
         assert_eq!(json["clan"].get("examples").is_some(), options == 1, "{json}");
     }
-    assert!(GeneratorGame::encoding(2).is_err());
+    assert!(GeneratorGame::encoding(&Default::default(), 2).is_err());
     let too_many = Rules {
         pairs: 60,
         tasks: 41,

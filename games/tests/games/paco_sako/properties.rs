@@ -14,7 +14,11 @@ const START_WITHOUT_CASTLING: &str = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBN
 
 fn row(state: &PacoSako, options: u32, symmetry: Symmetry) -> Vec<u32> {
     let mut row = Vec::new();
-    state.write_row(PacoSako::encoding(options).unwrap(), symmetry, &mut row);
+    state.write_row(
+        PacoSako::encoding(&Default::default(), options).unwrap(),
+        symmetry,
+        &mut row,
+    );
     row
 }
 
@@ -58,7 +62,7 @@ fn side_by_side(
                 row(state, options, symmetry),
                 row(image, options, Symmetry::IDENTITY)
             );
-            let encoding = PacoSako::encoding(options).unwrap();
+            let encoding = PacoSako::encoding(&Default::default(), options).unwrap();
             for action in legal(state) {
                 assert_eq!(
                     state.policy_index(encoding, symmetry, action),

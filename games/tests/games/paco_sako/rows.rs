@@ -24,7 +24,11 @@ type Rows = std::collections::BTreeMap<u32, Vec<u32>>;
 
 fn row(state: &PacoSako, options: u32) -> Vec<u32> {
     let mut row = Vec::new();
-    state.write_row(PacoSako::encoding(options).unwrap(), Symmetry::IDENTITY, &mut row);
+    state.write_row(
+        PacoSako::encoding(&Default::default(), options).unwrap(),
+        Symmetry::IDENTITY,
+        &mut row,
+    );
     row
 }
 
@@ -66,7 +70,7 @@ fn recorded_rows_agree_in_all_eight_forms() {
             );
         }
 
-        let layout = PacoSako::layout(PacoSako::encoding(1).unwrap());
+        let layout = PacoSako::layout(PacoSako::encoding(&Default::default(), 1).unwrap());
         let mut tensor = vec![0.0; layout.stack().unwrap().tensor_len()];
         layout
             .stack()
@@ -89,14 +93,14 @@ fn layouts_are_consistent_and_have_the_described_sizes() {
     let planes = [31, 30, 32, 31, 32, 31, 33, 32];
     let lengths = [39, 38, 40, 39, 40, 39, 41, 40];
     for options in 0..8 {
-        let layout = PacoSako::layout(PacoSako::encoding(options).unwrap());
+        let layout = PacoSako::layout(PacoSako::encoding(&Default::default(), options).unwrap());
         layout.check().unwrap();
         assert_eq!(layout.stack().unwrap().planes, planes[options as usize]);
         assert_eq!(layout.row_len(), Some(lengths[options as usize]));
         assert_eq!(layout.mirrored_actions, options & 1 == 1);
     }
-    assert!(PacoSako::encoding(8).is_err());
-    assert!(PacoSako::encoding(u32::MAX).is_err());
+    assert!(PacoSako::encoding(&Default::default(), 8).is_err());
+    assert!(PacoSako::encoding(&Default::default(), u32::MAX).is_err());
 }
 
 /// The numbers are from the description of the representation.

@@ -3,7 +3,7 @@
 //! | input | type | shape | |
 //! |---|---|---|---|
 //! | `indices` | UINT32 or INT32 | `[n, row]` | index rows; rows of different lengths are padded with -1 |
-//! | `planes` | FP32 | `[n, planes, 8, 8]` | in place of `indices` |
+//! | `planes` | FP32 | `[n, planes, height, width]` | in place of `indices` |
 //! | `legal_actions` | INT32 or UINT32 | `[n, k]` | optional; padded with negative numbers |
 //!
 //! | output | type | shape | |
@@ -120,7 +120,7 @@ impl InferRequest {
             }
             (None, Some(planes)) => {
                 let stack = layout.stack().map_err(|error| invalid(error.to_string()))?;
-                let positions = planes.positions(&[stack.planes as usize, 8, 8])?;
+                let positions = planes.positions(&stack.shape())?;
                 (check(positions)?, (read_planes(planes, stack)?, Vec::new()))
             }
             (None, None) => {

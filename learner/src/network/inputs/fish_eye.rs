@@ -1,15 +1,16 @@
 //! Inputs of the fish-eye network on the training device. [`onnx::fish_eye`] says what each one means.
 
+use games::generator::grid;
 use onnx::{FishEyeShape, fish_eye};
 use tch::{Device, Kind, Tensor};
 
 use super::{channels_last, find, tensor};
 use crate::{data::expanded::HostInput, torch::TorchError};
 
-/// Length of a board's side.
-const SIDE: i64 = 8;
-/// Number of squares of a board.
-const SQUARES: i64 = SIDE * SIDE;
+/// Length of a grid's side.
+const SIDE: i64 = grid::SIDE as i64;
+/// Number of cells of a grid.
+const CELLS: i64 = grid::CELLS as i64;
 
 /// Inputs of the fish-eye network for a batch. Indices are int32.
 #[derive(Debug)]
@@ -105,7 +106,7 @@ fn paths(roles: &Tensor, shape: &FishEyeShape) -> Result<Tensor, TorchError> {
 fn grids(symbols: &Tensor, flags: &Tensor, shape: &FishEyeShape) -> Result<Tensor, TorchError> {
     let (batch, count) = flags.size2()?;
     let planes = (shape.grids * shape.symbols) as i64;
-    let of_grids = one_hot(&symbols.f_view([-1, SQUARES])?, shape)?.f_view([batch, planes, SIDE, SIDE])?;
+    let of_grids = one_hot(&symbols.f_view([-1, CELLS])?, shape)?.f_view([batch, planes, SIDE, SIDE])?;
     let flags = flags
         .f_to_kind(Kind::Float)?
         .f_view([batch, count, 1, 1])?
@@ -123,7 +124,7 @@ fn examples(symbols: &Tensor, shape: &FishEyeShape) -> Result<Tensor, TorchError
 /// Converts symbols `[boards, 64]` to f32 `[boards, symbols, 8, 8]`.
 fn one_hot(symbols: &Tensor, shape: &FishEyeShape) -> Result<Tensor, TorchError> {
     let (boards, of_square) = (symbols.size2()?.0, shape.symbols as i64);
-    let sizes = [boards, of_square, SQUARES];
+    let sizes = [boards, of_square, CELLS];
     let mut planes = Tensor::f_zeros(sizes, (Kind::Float, symbols.device()))?;
     let at = symbols.f_to_kind(Kind::Int64)?.f_unsqueeze(1)?;
     let _ = planes.f_scatter_value_(1, &at, 1.0)?;

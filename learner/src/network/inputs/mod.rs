@@ -2,10 +2,7 @@
 
 mod fish_eye;
 
-use games::{
-    RowLayout,
-    planes::{INDICES, SQUARES},
-};
+use games::{RowLayout, planes::INDICES};
 use onnx::FishEyeShape;
 use tch::{Device, Kind, Tensor};
 
@@ -19,7 +16,7 @@ pub use fish_eye::{ExampleInputs, FishEyeInputs};
 /// Inputs of a network for a batch.
 #[derive(Debug)]
 pub enum Inputs {
-    /// Inputs of a tower: f32 `[batch, planes, 8, 8]`.
+    /// Inputs of a tower: f32 `[batch, planes, height, width]`.
     Planes(Tensor),
     /// Inputs of a fish-eye network.
     FishEye(Box<FishEyeInputs>),
@@ -85,7 +82,8 @@ impl Feeder {
 #[derive(Debug)]
 pub struct Expansion {
     entries: i64,
-    planes: i64,
+    /// Numbers of planes, ranks and files.
+    shape: [i64; 3],
     /// Numbers of the constant planes, i64 `[constants]`, and their divisors, f32 `[constants]`.
     constants: Option<(Tensor, Tensor)>,
     /// Numbers of the planes of ones, i64 `[ones]`.
@@ -121,26 +119,27 @@ impl Expansion {
         };
         Ok(Self {
             entries: i64::from(stack.entries),
-            planes: i64::from(stack.planes),
+            shape: stack.shape().map(|side| side as i64),
             constants,
             ones,
         })
     }
 
-    /// Expands valid rows, i32 `[batch, row_len]`, to f32 `[batch, planes, 8, 8]` with the channels last in memory
-    /// (measured 1.2 to 1.3 times faster in training on CPUs; tensor cores take this form too).
+    /// Expands valid rows, i32 `[batch, row_len]`, to f32 `[batch, planes, height, width]` with the channels last in
+    /// memory (measured 1.2 to 1.3 times faster in training on CPUs; tensor cores take this form too).
     ///
     /// # Errors
     /// [`TorchError`] if the device has no memory. Rows must have been validated: an index out of range is undefined on a GPU.
     pub fn expand(&self, rows: &Tensor) -> Result<Tensor, TorchError> {
         let _guard = tch::no_grad_guard();
         let (batch, row_len) = rows.size2()?;
-        let squares = SQUARES as i64;
+        let [count, height, width] = self.shape;
+        let squares = height * width;
         let device = rows.device();
-        let mut tensor = Tensor::f_zeros([batch, self.planes * squares], (Kind::Float, device))?;
+        let mut tensor = Tensor::f_zeros([batch, count * squares], (Kind::Float, device))?;
         let indices = rows.f_narrow(1, 0, self.entries)?.f_to_kind(Kind::Int64)?;
         let _ = tensor.f_scatter_value_(1, &indices, 1.0)?;
-        let mut boards = tensor.f_view([batch, self.planes, squares])?;
+        let mut boards = tensor.f_view([batch, count, squares])?;
         if let Some((planes, divisors)) = &self.constants {
             let count = row_len - self.entries;
             let values = rows
@@ -154,7 +153,7 @@ impl Expansion {
         if let Some(ones) = &self.ones {
             let _ = boards.f_index_fill_(1, ones, 1.0)?;
         }
-        channels_last(&boards.f_view([batch, self.planes, 8, 8])?)
+        channels_last(&boards.f_view([batch, count, height, width])?)
     }
 }
 
@@ -171,7 +170,7 @@ fn tensor(inputs: &[HostInput], name: &str, device: Device) -> Result<Tensor, To
     from_host(&input.numbers, &shape, device)
 }
 
-/// Copies a `[batch, channels, 8, 8]` tensor into memory with the channels last.
+/// Copies a `[batch, channels, height, width]` tensor into memory with the channels last.
 fn channels_last(boards: &Tensor) -> Result<Tensor, TorchError> {
     Ok(boards
         .f_permute([0, 2, 3, 1])?

@@ -6,7 +6,7 @@ pub mod run;
 pub mod store;
 
 use config::{LearnerConfig, ModelConfig, ValueHead};
-use games::{ConstantPlane, PlaneStack, RowForm, RowLayout, RowSymmetries};
+use games::{ConstantPlane, PlaneStack, PolicyHead, RowForm, RowLayout, RowSymmetries};
 use learner::{
     data::{
         batches::{BatchError, HostBatch},
@@ -29,6 +29,8 @@ pub fn stack() -> PlaneStack {
         max,
     };
     PlaneStack {
+        height: 8,
+        width: 8,
         entries: 6,
         planes: 7,
         sparse: vec![0, 2, 5],
@@ -49,16 +51,39 @@ pub fn layout(actions: u32) -> RowLayout {
         form: RowForm::Planes(stack()),
         actions,
         mirrored_actions: false,
-        policy_head: games::PolicyHead::Dense,
+        policy_head: PolicyHead::Dense,
     }
 }
+
+/// Returns the layout of [`stack`] on planes of these sides. The policy has this many planes, and actions of the whole board; without
+/// planes it is dense, with nine actions.
+pub fn sized([height, width]: [u32; 2], planes: u32, globals: u32) -> RowLayout {
+    let stack = PlaneStack {
+        height,
+        width,
+        ..stack()
+    };
+    let actions = stack.squares() as u32 * planes + globals;
+    RowLayout {
+        form: RowForm::Planes(stack),
+        policy_head: match planes {
+            0 => PolicyHead::Dense,
+            _ => PolicyHead::Planes,
+        },
+        ..layout(if planes == 0 { 9 } else { actions })
+    }
+}
+
+/// Heights and widths of boards, up to the largest.
+pub const SIDES: [[u32; 2]; 6] = [[1, 9], [5, 7], [7, 6], [9, 9], [19, 19], [32, 32]];
 
 pub fn row(layout: &RowLayout, draw: &mut ChaCha20Rng) -> Vec<u32> {
     let layout = layout.stack().unwrap();
     let mut row: Vec<u32> = (0..layout.entries)
         .map(|_| {
             let plane = layout.sparse[draw.random_range(0..layout.sparse.len())];
-            plane * 64 + draw.random_range(0..64)
+            let squares = layout.squares() as u32;
+            plane * squares + draw.random_range(0..squares)
         })
         .collect();
     row.extend(

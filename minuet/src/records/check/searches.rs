@@ -121,7 +121,7 @@ impl SearchChecker {
             ..NetworkOptions::default()
         };
         let networks = self.networks.entry(provider);
-        let networks = networks.or_insert_with(|| Networks::new(options));
+        let networks = networks.or_insert_with(|| Networks::new(options).trusting_stores());
         networks.close_unused(MOST_LOADED);
         let opened = networks.open(&ModelName::Store {
             url: location.into(),

@@ -75,7 +75,8 @@ fn bad_usage_and_failure_have_different_exit_codes() {
     for (code, words, says) in [
         (2, "chess uct", "2 values required"),
         (2, "chess uct,visit=3 random", "no key `visit`"),
-        (2, "go uct random", "possible values"),
+        (2, "shogi uct random", "there is no game"),
+        (2, "go:99 uct random", "2 to 19"),
         (2, "chess uct random --games 3", "even number"),
         (
             2,
@@ -90,7 +91,11 @@ fn bad_usage_and_failure_have_different_exit_codes() {
             "chess uci:/nowhere/engine random",
             "cannot start the engine /nowhere/engine",
         ),
-        (1, "chess gtp:/nowhere/engine random", "othello only"),
+        (
+            1,
+            "chess gtp:/nowhere/engine random",
+            "GTP has no moves for chess",
+        ),
     ] {
         let words = format!("--game {words}");
         fails(&mut arena(home.path(), &words, &[""; 0]), code, says);

@@ -1,4 +1,5 @@
 //! Tests of `minuet arena` and `minuet rating` as processes.
 
+mod gtp;
 mod matches;
 mod rating;

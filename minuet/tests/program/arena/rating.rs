@@ -12,7 +12,7 @@ use std::{
 use checkpoints::{BEST, CANDIDATE, Repository, Version};
 use config::{Provider, RunConfig, template};
 use games::{
-    Game, RowLayout,
+    Game, Notation as _, RowLayout,
     connect_four::ConnectFour,
     generator::{Encoding, GeneratorGame},
 };
@@ -58,7 +58,7 @@ impl Place {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let mut config = RunConfig::default();
         config.game.name = ConnectFour::NAME.into();
-        config.game.options = 0;
+        config.game.options = ConnectFour::OPTIONS;
         config.checkpoints.poll_ms = 50;
         config.search.random_symmetry = false;
         let rating = &mut config.rating;
@@ -196,6 +196,8 @@ impl Place {
 /// Returns a network with the value `tanh(weight · (lines through the mover's cells - lines through the other player's cells))`.
 fn network(layout: &RowLayout, weight: f32) -> TowerWeights {
     const FILTERS: usize = 4;
+    let stack = layout.stack().unwrap();
+    let (squares, width) = (stack.squares(), stack.width as usize);
     let mut weights = TowerWeights::random(&TowerShape::new(layout, 1, FILTERS), 1);
     for layer in &mut weights.layers {
         layer.weights.fill(0.0);
@@ -209,9 +211,9 @@ fn network(layout: &RowLayout, weight: f32) -> TowerWeights {
         weights.layer_mut("value.conv").unwrap().weights[plane * FILTERS + plane] = 1.0;
         let hidden = weights.layer_mut("value.hidden").unwrap();
         let inputs = hidden.shape.inputs;
-        let own = &mut hidden.weights[plane * inputs + plane * 64..][..64];
+        let own = &mut hidden.weights[plane * inputs + plane * squares..][..squares];
         for (rank, lines) in LINES.iter().enumerate() {
-            own[8 * rank..8 * rank + 7].copy_from_slice(lines);
+            own[width * rank..width * rank + 7].copy_from_slice(lines);
         }
         let output = weights.layer_mut("value.output").unwrap();
         output.weights[plane] = if plane == 0 { weight } else { -weight };

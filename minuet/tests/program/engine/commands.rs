@@ -83,6 +83,21 @@ fn what_cannot_be_read_is_said_and_answered() {
     }
 }
 
+#[test]
+fn what_comes_before_quit_is_answered() {
+    let lines = [
+        "isready",
+        "position startpos",
+        "go nodes 9",
+        "go infinite",
+        "quit",
+        "go nodes 9",
+    ];
+    let (moves, said) = talked(&lines.map(String::from));
+    assert_eq!(moves.len(), 2, "{said}");
+    assert!(said.contains("readyok"), "{said}");
+}
+
 /// FENs as programs write them, and the position that they mean.
 #[test]
 fn fens_of_other_programs_are_read_alike_everywhere() {

@@ -17,7 +17,7 @@ use crate::support::program::{answered, fails, minuet, printed, printed_json};
 
 /// Writes a network of random weights; returns its path.
 fn network<G: Game>(folder: &Path) -> PathBuf {
-    let layout = G::layout(G::encoding(0).unwrap());
+    let layout = G::layout(G::encoding(&Default::default(), 0).unwrap());
     let weights = TowerWeights::random(&TowerShape::new(&layout, 1, 8), 1);
     let file = onnx::build(&weights, &Metadata { layout, step: 7 }, Input::Rows).unwrap();
     let path = folder.join(format!("{}.onnx", G::NAME));

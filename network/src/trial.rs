@@ -1,26 +1,32 @@
 //! The trial load of a model of another source, in a process of its own: a model that takes too much memory or time, or ends its process,
 //! is refused before this process loads it.
 //!
-//! The process is this program with the argument [`ARGUMENT`]. It loads and runs the model on the CPU as the server would, with a limit on
-//! its memory.
+//! The process is the inference server's program with the argument [`ARGUMENT`]. It loads and runs the model on the CPU as the server would,
+//! with a limit on its memory. Programs that load the same files again and again keep which ones passed ([`Trial::run_once`]).
 
 use std::{
-    env, fs,
+    fs,
     io::{self, BufRead as _, Read as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{ExitCode, Stdio},
+    thread,
     time::Duration,
 };
 
-use anyhow::Context as _;
 use bytes::Bytes;
+use checkpoints::version::sha256_hex;
 use config::Provider;
 use games::RowLayout;
-use network::{ModelFile, loader::Loader, session::Contract};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 use service::role::Role;
 use tokio::{io::AsyncWriteExt as _, process::Command, time::timeout};
+
+use crate::{
+    ModelFile,
+    loader::{self, LoadError, Loader},
+    session::Contract,
+};
 
 /// Only argument of the process that tries a model out.
 pub const ARGUMENT: &str = "try-model";
@@ -32,6 +38,27 @@ const ALLOWANCE: u64 = 512 << 20;
 const BATCH: usize = 32;
 /// Memory that loading and running a usual model takes: a multiple of its file, and what the batches need.
 const USUAL: (u64, u64) = (4, 96 << 20);
+/// Name of the file, in a folder for what can be made again, that holds the digests of the models which passed.
+const PASSED: &str = "tried.json";
+/// Number of models that are remembered. The oldest makes room.
+const MOST: usize = 256;
+
+/// Error of the process that tries a model out.
+#[derive(Debug, thiserror::Error)]
+enum TrialError {
+    /// The standard input does not hold a trial and a model.
+    #[error("the model cannot be read")]
+    Read(#[from] io::Error),
+    /// The first line is not a trial.
+    #[error("the trial cannot be read")]
+    Header(#[from] serde_json::Error),
+    /// The memory of the process cannot be limited or measured.
+    #[error("cannot limit the memory of a trial load")]
+    Memory(#[source] io::Error),
+    /// The model cannot be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
 
 /// A model to try out: the first line of the process's standard input, in front of the model's file.
 #[derive(Debug, Deserialize, Serialize)]
@@ -42,6 +69,9 @@ pub struct Trial {
     pub contract: Contract,
     /// Memory that the model may take, in bytes.
     pub memory: u64,
+    /// Name of the setting for that memory, for messages; empty: none.
+    #[serde(skip)]
+    pub memory_setting: &'static str,
     /// Time that the trial may take.
     pub time: Duration,
 }
@@ -73,10 +103,11 @@ impl Trial {
             tokio::join!(writing, child.wait_with_output()).1
         })
         .await;
-        let most = format!(
-            "at most {} MiB may be used: inference.memory_mib",
-            self.memory >> 20
-        );
+        let setting = match self.memory_setting {
+            "" => String::new(),
+            name => format!(": {name}"),
+        };
+        let most = format!("at most {} MiB may be used{setting}", self.memory >> 20);
         match ended {
             Err(_) => Err(format!("its trial load took more than {:?}", self.time)),
             Ok(Err(error)) => Err(format!("its trial load failed: {error}")),
@@ -99,10 +130,55 @@ impl Trial {
     }
 }
 
-/// Returns the path of the inference server's program: this one, or the one in its folder or in the folder above, where tests have it.
+impl Trial {
+    /// Tries the model out as [`Trial::run`] does, unless `folder` says that it passed before. Blocks.
+    ///
+    /// # Errors
+    /// As [`Trial::run`].
+    pub fn run_once(&self, file: &Bytes, folder: Option<&Path>) -> Result<(), String> {
+        let layout = serde_json::to_vec(&self.layout).map_err(|error| error.to_string())?;
+        let key = sha256_hex(&[sha256_hex(file).into_bytes(), layout].concat());
+        let passed = folder.map(|folder| folder.join(PASSED));
+        let known = passed.as_deref().map(read_passed).unwrap_or_default();
+        if known.contains(&key) {
+            return Ok(());
+        }
+        // The caller may be a task of a runtime, which may not wait for another one.
+        let tried = thread::scope(|scope| {
+            let trying = scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                let runtime = runtime.map_err(|error| error.to_string())?;
+                runtime.block_on(self.run(file))
+            });
+            trying.join()
+        });
+        tried.unwrap_or_else(|_| Err("its trial load was interrupted".into()))?;
+        if let Some(path) = passed
+            && let Err(error) = keep_passed(&path, known, key)
+        {
+            let path = path.display();
+            tracing::warn!(%path, %error, "the result of a trial load cannot be kept");
+        }
+        Ok(())
+    }
+}
+
+/// Returns the keys of the models that passed; none if the file is missing or damaged, because a trial is only made again then.
+fn read_passed(path: &Path) -> Vec<String> {
+    let text = fs::read(path).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+/// Adds a key to the file. Readers find the old content or the new one.
+fn keep_passed(path: &Path, mut known: Vec<String>, key: String) -> io::Result<()> {
+    known.push(key);
+    loader::write_newest(path, &known, MOST)
+}
+
+/// Returns the path of the inference server's program: in the folder of Minuet's programs, or in the folder above, where tests have it.
 fn program() -> io::Result<PathBuf> {
-    let own = env::current_exe()?;
-    let folders = own.ancestors().skip(1).take(2);
+    let own = service::process::programs()?;
+    let folders = own.ancestors().take(2);
     let mut programs = folders.map(|folder| folder.join(Role::InferenceServer.binary()));
     let missing = || {
         io::Error::other(format!(
@@ -121,21 +197,20 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("{}", service::chain(&*error).to_string().replace('\n', " "));
+            eprintln!("{}", service::chain(&error).to_string().replace('\n', " "));
             ExitCode::FAILURE
         }
     }
 }
 
 /// Returns the memory that loading and running took, in bytes.
-fn load() -> anyhow::Result<u64> {
+fn load() -> Result<u64, TrialError> {
     let (mut input, mut header, mut bytes) = (io::stdin().lock(), String::new(), Vec::new());
     input.read_line(&mut header)?;
     let trial: Trial = serde_json::from_str(&header)?;
     input.read_to_end(&mut bytes)?;
     let loader = Loader::new(1, BATCH, Provider::Cpu)?;
-    limit_memory(trial.memory.saturating_add(ALLOWANCE))
-        .context("cannot limit the memory of a trial load")?;
+    limit_memory(trial.memory.saturating_add(ALLOWANCE)).map_err(TrialError::Memory)?;
     let file = ModelFile {
         bytes: bytes.into(),
         version: String::new(),
@@ -143,9 +218,10 @@ fn load() -> anyhow::Result<u64> {
         layout: trial.layout,
         search: None,
     };
-    let before = memory("VmRSS:")?;
+    let before = memory("VmRSS:").map_err(TrialError::Memory)?;
     let _model = loader.load_from("", &file, &trial.contract)?;
-    Ok(memory("VmHWM:")?.saturating_sub(before))
+    let most = memory("VmHWM:").map_err(TrialError::Memory)?;
+    Ok(most.saturating_sub(before))
 }
 
 /// Limits the memory that this process may take from now on, in bytes.
