@@ -4,6 +4,8 @@ use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write as _},
     path::Path,
+    thread,
+    time::Duration,
 };
 
 use serde::Serialize;
@@ -16,16 +18,25 @@ pub(crate) fn cannot_use(path: &Path) -> String {
     format!("cannot use {}", path.display())
 }
 
+/// Pauses between the attempts to lock a folder.
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// Locks a folder, which is made if it is missing, for this process until the returned file is closed. `None`: another process has
 /// locked it.
+///
+/// Tries for a tenth of a second: a program that this process starts shares its locks until it runs, so that a lock that was just given up
+/// can still be there.
 pub(crate) fn lock(folder: &Path) -> io::Result<Option<File>> {
     fs::create_dir_all(folder)?;
     let file = File::create(folder.join(LOCK))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error),
+    for _ in 0..10 {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
     }
+    Ok(None)
 }
 
 /// A file of JSON values, one on each line. Only its last line can be incomplete, if the process was killed while writing it.

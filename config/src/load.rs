@@ -256,6 +256,7 @@ mod tests {
             run.replay.window_positions = 600_000;
             run.replay.archive = "s3://games".into();
             run.rating.enabled = true;
+            (run.rating.visits, run.rating.provider) = (64, crate::Provider::Auto);
             run
         }
 

@@ -14,8 +14,11 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
 #[serde(default, deny_unknown_fields)]
 pub struct RatingConfig {
-    /// Start the role with `minuet up` (true or false); `minuet up --rating` starts it too. It runs at low priority.
+    /// Start the role with `minuet up` (true or false). It runs at low priority.
     pub enabled: bool,
+    /// Largest share of the machine's processor time that the role takes, above 0, at most 1; `minuet up --rating` is short for 1. Below 1
+    /// a match takes ten minutes at most.
+    pub share: f64,
     /// Elo difference of the hypothesis H0 of the sequential test (SPRT): a candidate is rejected when H0, that it is this much
     /// stronger than the best checkpoint, is accepted. Each verdict is wrong with a probability of at most 5 %. -1000 to 1000.
     pub elo0: f64,
@@ -45,13 +48,15 @@ pub struct RatingConfig {
 impl Default for RatingConfig {
     fn default() -> Self {
         Self {
-            enabled: false,
+            enabled: true,
+            share: 0.03,
             elo0: 0.0,
             elo1: 40.0,
             max_games: 600,
-            visits: 64,
+            visits: 32,
             threads: 1,
-            provider: Provider::Auto,
+            // It loads at once, where others are compiled or measured for seconds.
+            provider: Provider::Cpu,
             remote: false,
             keep_matches: 100,
             folder: "rating".into(),
@@ -74,6 +79,11 @@ impl RatingConfig {
             "rating.max_games",
             "must be an even number between 2 and 100000: every opening is played with both colours",
         )?;
+        require(
+            self.share > 0.0 && self.share <= 1.0,
+            "rating.share",
+            "must be above 0 and at most 1",
+        )?;
         within("rating.visits", self.visits, 1..=1_000_000)?;
         within("rating.threads", self.threads, 1..=1024)
     }
@@ -91,11 +101,13 @@ mod tests {
             ("max_games = 7", "rating.max_games"),
             ("visits = 0", "rating.visits"),
             ("threads = 0", "rating.threads"),
+            ("share = 0.0", "rating.share"),
+            ("share = 1.5", "rating.share"),
         ] {
             let message = parse(&format!("[rating]\n{text}\n")).unwrap_err().to_string();
             assert!(message.contains(&format!("`{key}`")), "{text}: {message}");
         }
-        let run = parse("[rating]\nenabled = true\n").unwrap();
-        assert!(run.rating.enabled);
+        let run = parse("[rating]\nenabled = false\n").unwrap();
+        assert!(!run.rating.enabled);
     }
 }

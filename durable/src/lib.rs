@@ -68,7 +68,8 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn folder(path: &Path) -> &Path {
+/// Returns the folder of a path; `.` for a name alone.
+pub fn folder(path: &Path) -> &Path {
     path.parent()
         .filter(|folder| !folder.as_os_str().is_empty())
         .unwrap_or(Path::new("."))

@@ -32,7 +32,7 @@ impl Draft {
         let file = tempfile::Builder::new()
             .prefix(".minuet-")
             .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder(&to))?;
+            .tempfile_in(durable::folder(&to))?;
         Ok(Self {
             to,
             out: BufWriter::new(file),
@@ -47,7 +47,7 @@ impl Draft {
         let file = self.out.into_inner().map_err(|error| error.into_error())?;
         file.as_file().sync_all()?;
         file.persist(&self.to).map_err(|error| error.error)?;
-        durable::sync_folder(folder(&self.to))
+        durable::sync_folder(durable::folder(&self.to))
     }
 }
 
@@ -59,10 +59,4 @@ impl Write for Draft {
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
-}
-
-fn folder(file: &Path) -> &Path {
-    file.parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
 }

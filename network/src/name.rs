@@ -15,7 +15,7 @@ use crate::shipped::Level;
 /// | `runs/x/checkpoints/versions/000000001200-3fa94c21` | the folder of one checkpoint |
 /// | `s3://bucket/prefix@best`, `file:///models` | a model store |
 /// | `http://host:50051`, `http://host:50051@latest` | an inference server, and which of its models |
-/// | `chess`, `chess@medium`, `chess@beginner` | the network that comes with Minuet for a game, and its level; a folder is `./chess` |
+/// | `chess`, `go:9`, `chess@medium`, `chess@beginner` | the network that comes with Minuet for a game, and its level; a folder is `./chess` |
 ///
 /// ```
 /// use network::ModelName;
@@ -50,8 +50,8 @@ pub enum ModelName {
         /// A label or a version; `None`: the server's default.
         model: Option<String>,
     },
-    /// The network that comes with Minuet for this game, with its level ([`crate::shipped`]).
-    Shipped(&'static str, Level),
+    /// The network that comes with Minuet for this game, with or without the size of its board, and its level ([`crate::shipped`]).
+    Shipped(String, Level),
 }
 
 /// Error: a text is not the name of a network.
@@ -76,10 +76,11 @@ impl FromStr for ModelName {
         if place.is_empty() || version.as_deref() == Some("") {
             return Err(NoModelName(text.into()));
         }
-        if let Some(game) = registry::NAMES.iter().find(|&&name| name == place) {
+        let name = place.split(':').next().unwrap_or_default();
+        if registry::NAMES.contains(&name) && registry::find(place).is_ok() {
             let level = version.map_or(Some(Level::Strong), |name| Level::named(&name));
             return level
-                .map(|level| Self::Shipped(game, level))
+                .map(|level| Self::Shipped(place.into(), level))
                 .ok_or_else(|| NoModelName(text.into()));
         }
         match place.split_once("://") {
@@ -174,13 +175,14 @@ mod tests {
                 version: None
             }
         );
-        for (text, level) in [
-            ("chess", Level::Strong),
-            ("chess@strong", Level::Strong),
-            ("chess@medium", Level::Medium),
-            ("chess@beginner", Level::Beginner),
+        for (text, game, level) in [
+            ("chess", "chess", Level::Strong),
+            ("chess@strong", "chess", Level::Strong),
+            ("chess@medium", "chess", Level::Medium),
+            ("chess@beginner", "chess", Level::Beginner),
+            ("go:13@beginner", "go:13", Level::Beginner),
         ] {
-            assert_eq!(read(text), ModelName::Shipped("chess", level), "{text}");
+            assert_eq!(read(text), ModelName::Shipped(game.into(), level), "{text}");
         }
         assert_eq!(
             read("./chess"),

@@ -7,7 +7,7 @@ use std::{
 };
 
 use checkpoints::Manifest;
-use games::{RowLayout, erased::AnyGame};
+use games::{RowLayout, erased::AnyGame, registry};
 
 /// Name of the description in a checkpoint's folder.
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -56,12 +56,22 @@ pub struct NotShipped {
     pub looked: String,
 }
 
-/// Returns the folder of the network that comes with Minuet for a game.
+/// Returns the folder of the network that comes with Minuet for a game, or for a game on a board of one size (`go:9`).
 ///
 /// # Errors
 /// [`NotShipped`] if there is none.
 pub fn folder(game: &str, level: Level) -> Result<PathBuf, NotShipped> {
-    folder_beside(&programs(), game, level)
+    let Some((name, _)) = game.split_once(':') else {
+        return folder_beside(&programs(), game, level);
+    };
+    let of_board = registry::find(game)
+        .ok()
+        .and_then(|board| for_board(board, level));
+    of_board.ok_or_else(|| NotShipped {
+        game: game.to_owned(),
+        looked: folder_beside(&programs(), name, level)
+            .map_or_else(|error| error.looked, |usual| usual.display().to_string()),
+    })
 }
 
 /// Returns the folder of the network that comes with Minuet for a game with a board of this size. `None` if there is none.

@@ -42,6 +42,8 @@ const USUAL: (u64, u64) = (4, 96 << 20);
 const PASSED: &str = "tried.json";
 /// Number of models that are remembered. The oldest makes room.
 const MOST: usize = 256;
+/// Largest file of keys that is read: 256 keys take a tenth of it.
+const MOST_BYTES: u64 = 1 << 18;
 
 /// Error of the process that tries a model out.
 #[derive(Debug, thiserror::Error)]
@@ -165,7 +167,7 @@ impl Trial {
 
 /// Returns the keys of the models that passed; none if the file is missing or damaged, because a trial is only made again then.
 fn read_passed(path: &Path) -> Vec<String> {
-    let text = fs::read(path).unwrap_or_default();
+    let text = service::filesystem::read(path, MOST_BYTES).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 

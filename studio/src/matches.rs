@@ -29,8 +29,8 @@ async fn matches(State(app): State<App>) -> Markup {
         h1 { "Matches" }
         @if rated.is_empty() {
             p.empty {
-                "No checkpoint is rated yet. " code { "minuet up --rating" }
-                " plays each new checkpoint against the best one, and moves the label " code { "best" } " to the stronger."
+                "No checkpoint is rated yet. Each new checkpoint plays against the best one, and the stronger gets the label " code { "best" }
+                ". The first match begins with the second checkpoint, unless " code { "rating.enabled" } " is false."
             }
         } @else {
             section.card aria-labelledby="ladder" { h2 #ladder { "Ladder" } (ladder(&rated)) }

@@ -11,7 +11,9 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::{folder::MatchFolder, plan::Plan, record::GameRecord, standing::Tested, table::Table};
+use super::{
+    budget::Budget, folder::MatchFolder, plan::Plan, record::GameRecord, standing::Tested, table::Table,
+};
 use crate::{
     players::Player,
     statistics::{Sprt, Verdict},
@@ -26,6 +28,8 @@ pub struct Conduct<'a> {
     pub games: usize,
     /// Test between the first two players that ends the match as soon as it decides.
     pub sprt: Option<&'a Sprt>,
+    /// Processor time that the process may take; `None`: all that there is.
+    pub budget: Option<&'a Budget>,
     /// Ends the match when it is cancelled. Games in progress are dropped and played again when the match continues.
     pub stop: &'a CancellationToken,
 }
@@ -147,6 +151,9 @@ impl Shared<'_> {
                 continue;
             }
             table.evaluate()?;
+            if let Some(budget) = self.conduct.budget {
+                budget.rest(self.conduct.stop);
+            }
         }
     }
 

@@ -8,10 +8,12 @@
 //! | [`record`] | the record of a finished game |
 //! | [`folder`] | the folder of a match, from which an interrupted match continues |
 //! | [`table`] | the games of one thread, evaluated together |
+//! | [`budget`] | pauses of matches that run beside other work |
 //! | [`conduct`] | the threads of a match, and its end |
 //! | [`standing`] | the results: cross-table, Elo, test |
 //! | [`notation`] | games as PGN (chess) and as text |
 
+pub mod budget;
 pub mod conduct;
 pub mod folder;
 pub mod notation;
@@ -22,6 +24,7 @@ pub mod record;
 pub mod standing;
 mod table;
 
+pub use budget::Budget;
 pub use conduct::{Conduct, play};
 pub use folder::MatchFolder;
 pub use openings::Opening;

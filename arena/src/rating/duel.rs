@@ -16,7 +16,7 @@ use network::ModelName;
 use crate::{
     Player,
     matches::{
-        Conduct, MatchFolder, Plan,
+        Budget, Conduct, MatchFolder, Plan,
         conduct::Ended,
         notation, openings, play,
         standing::{PairingStanding, Tested},
@@ -48,6 +48,8 @@ pub struct Duel<'a> {
     pub contenders: [Contender; 2],
     /// Folder that holds the folders of the matches.
     pub matches: &'a Path,
+    /// Processor time of the role.
+    pub budget: &'a Budget,
 }
 
 /// Present state of a match, from the first contender's point of view.
@@ -82,6 +84,8 @@ pub struct Finished {
 const ERROR_PROBABILITY: f64 = 0.05;
 /// Games in progress on each thread, evaluated together.
 const GAMES_PER_THREAD: usize = 32;
+/// The same for a role with a share of the processor time below 1: the first results come early.
+const GAMES_OF_SHARE: usize = 4;
 
 /// Returns the test that `[rating]` describes.
 ///
@@ -147,8 +151,13 @@ impl Duel<'_> {
         let mut folder = MatchFolder::open(&path, &plan)?;
         let conduct = Conduct {
             threads: config.rating.threads,
-            games: GAMES_PER_THREAD,
+            games: if config.rating.share < 1.0 {
+                GAMES_OF_SHARE
+            } else {
+                GAMES_PER_THREAD
+            },
             sprt: Some(&self.sprt),
+            budget: Some(self.budget),
             stop,
         };
         report(&live(&plan, &folder, &self.sprt).0);

@@ -19,13 +19,15 @@ use super::{
 use network::ModelName;
 
 use crate::{
-    matches::conduct::Ended,
+    matches::{Budget, conduct::Ended},
     players::Networks,
     statistics::{Rating, Sprt, Verdict},
 };
 
 /// Interval at which the ratings are computed during a match.
 const SHOW_INTERVAL: Duration = Duration::from_secs(5);
+/// Longest time of a match of a role with a share of the processor time below 1, so that later checkpoints are rated too.
+const LONGEST: Duration = Duration::from_secs(600);
 /// Error of a thread that has panicked.
 const ENDED: &str = "the thread that plays the match has ended";
 
@@ -63,6 +65,7 @@ pub struct Rater {
     reporter: Reporter,
     networks: Arc<Mutex<Networks>>,
     sprt: Sprt,
+    budget: Budget,
     metrics: Arc<Metrics>,
     shutdown: CancellationToken,
     /// The best checkpoint that the metrics show.
@@ -105,6 +108,7 @@ impl Rater {
             reporter: Reporter::new(folder),
             networks: Arc::new(Mutex::new(duel::networks(config))),
             sprt,
+            budget: Budget::of_cores(config.rating.share),
             config: Arc::new(config.clone()),
             metrics,
             shutdown,
@@ -276,7 +280,7 @@ impl Rater {
         let mut playing = tokio::task::spawn_blocking({
             let (config, networks) = (self.config.clone(), self.networks.clone());
             let progress = Arc::clone(&progress);
-            let (sprt, matches) = (self.sprt, self.matches());
+            let (sprt, matches, budget) = (self.sprt, self.matches(), self.budget.clone());
             let contenders = [self.contender(candidate), self.contender(opponent)];
             move || {
                 let duel = Duel {
@@ -284,6 +288,7 @@ impl Rater {
                     sprt,
                     contenders,
                     matches: &matches,
+                    budget: &budget,
                 };
                 let mut networks = networks.lock();
                 let played = duel.play(&mut networks, &progress.stop, &mut |live| {
@@ -293,11 +298,13 @@ impl Rater {
                 played
             }
         });
+        let mut stopped = None;
         let finished = {
             let watching = self.watch(pairing, &progress);
             tokio::select! {
                 finished = &mut playing => finished,
-                () = watching => {
+                why = watching => {
+                    stopped = Some(why);
                     progress.stop.cancel();
                     playing.await
                 }
@@ -305,22 +312,25 @@ impl Rater {
         };
         let finished = finished.context(ENDED)??;
         progress.update(&finished.live);
-        self.conclude(pairing, &finished).await
+        self.conclude(pairing, &finished, stopped).await
     }
 
-    /// Shows the ratings during the match. Returns when the match should be stopped.
-    async fn watch(&self, pairing: &Pairing, progress: &MatchUnderWay) {
+    /// Shows the ratings during the match. Returns when the match should be stopped, and the outcome of a match that is stopped so.
+    async fn watch(&self, pairing: &Pairing, progress: &MatchUnderWay) -> Outcome {
+        let longest = tokio::time::sleep(LONGEST);
+        tokio::pin!(longest);
         let poll = Duration::from_millis(self.config.checkpoints.poll_ms);
         let mut polls = tokio::time::interval(poll);
         let mut shows = tokio::time::interval(SHOW_INTERVAL);
         loop {
             tokio::select! {
-                () = self.shutdown.cancelled() => return,
+                () = self.shutdown.cancelled() => return Outcome::Undecided,
+                () = &mut longest, if self.config.rating.share < 1.0 => return Outcome::Undecided,
                 _ = polls.tick() => {
                     // An error says nothing about the label, so the match continues.
                     let best = self.repository.label(BEST).await;
                     if best.is_ok_and(|best| best.as_ref() != Some(pairing.best())) {
-                        return;
+                        return Outcome::Overtaken;
                     }
                 }
                 _ = shows.tick() => self.show(pairing, progress).await,
@@ -346,10 +356,16 @@ impl Rater {
     }
 
     /// Saves the result of a match, and promotes the candidate if it has won. An interrupted match has no result yet.
-    async fn conclude(&mut self, pairing: &Pairing, finished: &Finished) -> anyhow::Result<()> {
+    async fn conclude(
+        &mut self,
+        pairing: &Pairing,
+        finished: &Finished,
+        stopped: Option<Outcome>,
+    ) -> anyhow::Result<()> {
         let outcome = match (finished.ended, pairing.purpose, finished.verdict) {
             (Ended::Stopped, _, _) if self.shutdown.is_cancelled() => return Ok(()),
-            (Ended::Stopped, _, _) => Outcome::Overtaken,
+            (Ended::Stopped, Purpose::Challenge, _) => stopped.unwrap_or(Outcome::Undecided),
+            (Ended::Stopped, Purpose::Place, _) if stopped == Some(Outcome::Overtaken) => Outcome::Overtaken,
             (_, Purpose::Place, _) => Outcome::Placed,
             (_, Purpose::Challenge, Verdict::Elo1) => Outcome::Promoted,
             (_, Purpose::Challenge, Verdict::Elo0) => Outcome::Kept,

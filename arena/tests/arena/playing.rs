@@ -61,6 +61,7 @@ impl Match {
             threads,
             games,
             sprt: None,
+            budget: None,
             stop: &CancellationToken::new(),
         };
         let mut folder = self.folder(path).unwrap();
@@ -138,6 +139,7 @@ fn an_interrupted_match_continues_and_counts_no_game_twice() {
             threads: 2,
             games: 3,
             sprt: None,
+            budget: None,
             stop: &stop,
         };
         let ended = play(&pair.plan, &pair.players, &mut folder, conduct, &mut |folder| {
@@ -209,6 +211,7 @@ fn a_test_ends_a_match_and_the_results_add_up() {
         threads: 2,
         games: 4,
         sprt: Some(&sprt),
+        budget: None,
         stop: &CancellationToken::new(),
     };
     let mut folder = pair.folder(home.path()).unwrap();

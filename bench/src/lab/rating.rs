@@ -124,6 +124,7 @@ fn play(
         threads: 1,
         games: GAMES,
         sprt: None,
+        budget: None,
         stop: &CancellationToken::new(),
     };
     matches::play(&plan, &players, &mut folder, conduct, &mut |_| {})?;

@@ -23,7 +23,7 @@ pub enum Superko {
 pub struct Rules {
     /// Number of lines of the board in each direction, 2 to 19.
     pub size: u32,
-    /// Points that White gets in compensation for Black's first move: a multiple of 0.5 from -400 to 400. With a whole number, games
+    /// Points that White gets in compensation for Black's first move: a multiple of 0.5 from -361 to 361. With a whole number, games
     /// can be drawn.
     pub komi: f32,
     /// True if a stone may leave its own chain of several stones without a liberty; the chain is removed. By default this is illegal, as
@@ -50,7 +50,7 @@ impl Default for Rules {
 }
 
 /// Largest compensation that a player can have, in points.
-const MOST_KOMI: f32 = 400.0;
+pub(super) const MOST_KOMI: f32 = 361.0;
 
 impl Rules {
     /// Checks that the rules are possible.

@@ -102,6 +102,8 @@ impl LearningReader {
             let since = &mut self.learned.matches_since_best;
             match line.outcome {
                 Outcome::Promoted | Outcome::Overtaken => *since = 0,
+                // A role with a share of the processor time breaks matches off.
+                Outcome::Undecided if config.rating.share < 1.0 => {}
                 Outcome::Kept | Outcome::Undecided => *since += 1,
                 Outcome::Placed => {}
             }

@@ -35,8 +35,8 @@ pub struct Arguments {
     /// Cores that no process of the run uses, so that other work continues undisturbed.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) leave_cores: usize,
-    /// Rate new checkpoints by matches and move the label `best` to the strongest; actors can follow it (--set actor.model=best).
-    /// Short for --set rating.enabled=true.
+    /// Rate new checkpoints by matches with all the processor time that these take, not only 3 %, so that the label `best` soon names the
+    /// strongest; actors can follow it (--set actor.model=best). Short for --set rating.share=1.
     #[arg(long)]
     pub(super) rating: bool,
     /// Do not start the studio, the pages about the run in the browser.
@@ -59,6 +59,7 @@ impl Arguments {
         let mut overrides = self.overrides.clone();
         if self.rating {
             overrides.push(Override::new("rating.enabled", true)?);
+            overrides.push(Override::new("rating.share", 1.0)?);
         }
         Ok(overrides)
     }

@@ -46,6 +46,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         threads,
         games: games_at_once,
         sprt: sprt.as_ref(),
+        budget: None,
         stop: &stop,
     };
     let ended = matches::play(&plan, &players, &mut folder, conduct, &mut |folder| {
@@ -53,7 +54,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
         bar.set_message(report::running(&plan, folder.records(), game.players));
     });
     bar.finish_and_clear();
-    let ended = ended.with_context(|| format!("the finished games are kept in {}", path.display()))?;
+    let ended = ended.with_context(|| match folder.records().is_empty() {
+        true => "no game was finished".to_owned(),
+        false => format!("the finished games are kept in {}", path.display()),
+    })?;
     let standing = Standing::of(&plan, folder.records(), sprt.as_ref());
     let games = notation::write(&folder, &plan)?;
     report::print(&plan, &standing, ended, &path, &games, arguments.json);

@@ -12,10 +12,10 @@ use games::{
 };
 use serde_json::Value;
 
+use crate::play::MAX_FILE;
+
 /// Name of the rule that compensates for the first move.
 const KOMI: &str = "komi";
-/// Largest SGF file that is read, in bytes.
-const MAX_FILE: u64 = 16 << 20;
 /// Name of the pass.
 const PASS: &str = "pass";
 

@@ -19,7 +19,10 @@ mod time;
 
 use std::{
     io::{self, ErrorKind},
-    sync::mpsc::{self, SyncSender},
+    sync::{
+        Arc, OnceLock,
+        mpsc::{self, SyncSender},
+    },
     thread,
 };
 
@@ -31,7 +34,7 @@ use network::shipped::{self, Level};
 use self::{board::Board, engine::Engine, thinking::Thinking};
 use crate::{
     network::{UNIFORM, find},
-    rules::lines::{Line, next_line},
+    rules::lines::{Line, all_was_read, next_line},
 };
 
 /// Number of commands that may wait to be read.
@@ -108,29 +111,37 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let (lines, heard) = mpsc::sync_channel(MAX_WAITING);
     // The reader is not joined, because it may wait for ever for a line.
     let reader = thread::Builder::new().name("gtp-reader".into());
+    let unread = Arc::new(OnceLock::new());
+    let failure = Arc::clone(&unread);
     reader
-        .spawn(move || read_lines(&lines))
+        .spawn(move || {
+            if let Err(error) = read_lines(&lines) {
+                let _ = failure.set(error);
+            }
+        })
         .context("cannot start a thread")?;
     match Engine::new(board, thinking, heard, io::stdout()).run() {
         // The GUI has closed the pipe and needs no more answers.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         talked => talked.context("cannot write"),
-    }
+    }?;
+    all_was_read(&unread)
 }
 
 /// Reads lines until the input or the engine ends. Invalid UTF-8 is replaced.
-fn read_lines(lines: &SyncSender<String>) {
+fn read_lines(lines: &SyncSender<String>) -> io::Result<()> {
     let mut input = io::stdin().lock();
     let mut buffer = Vec::new();
-    while let Ok(Some(line)) = next_line(&mut input, &mut buffer) {
+    while let Some(line) = next_line(&mut input, &mut buffer)? {
         let text = match line {
             Line::Whole(text) => String::from_utf8_lossy(text).into_owned(),
             Line::TooLong => TOO_LONG.into(),
         };
         if lines.send(text).is_err() {
-            return;
+            break;
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]

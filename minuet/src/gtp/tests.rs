@@ -361,7 +361,7 @@ fn a_game_of_go_is_played_taken_back_and_scored() {
             "=",
             "=",
             "? illegal move: c4: the point has a stone",
-            "? cannot start a game of go: `komi` is 0.3; multiples of 0.5 from -400 to 400 are possible",
+            "? cannot start a game of go: `komi` is 0.3; multiples of 0.5 from -361 to 361 are possible",
             "= true",
             "=",
             "= W+0.5",

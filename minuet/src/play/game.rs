@@ -15,8 +15,8 @@ use crate::{
     rules::{answer::Request, lines::MARK},
 };
 
-/// Largest file that [`load`] reads, in bytes.
-const MAX_FILE: u64 = 16 << 20;
+/// Largest file of a game that is read, in bytes.
+pub const MAX_FILE: u64 = 16 << 20;
 
 /// A game under way, with its rules.
 #[derive(Debug)]

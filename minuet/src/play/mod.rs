@@ -12,6 +12,8 @@ mod command;
 mod game;
 mod session;
 
+pub use game::MAX_FILE;
+
 use std::{
     io::{self, ErrorKind, IsTerminal as _},
     path::PathBuf,

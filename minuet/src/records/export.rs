@@ -1,6 +1,7 @@
 //! `minuet games export`: writes games to an archive file, to NumPy arrays, or to an SGF file.
 
 use std::{
+    fs,
     io::Write as _,
     path::{Path, PathBuf},
 };
@@ -140,13 +141,31 @@ async fn archive(
     Ok((games, positions))
 }
 
-/// Writes arrays for NumPy. Returns the numbers of games and positions.
+/// Writes arrays for NumPy into a folder that is new or empty, and leaves it so if that fails. Returns the numbers of games and positions.
 async fn arrays(
     folder: &Path,
     first: (u64, v1::Game),
     games: &mut ExportedGames,
 ) -> anyhow::Result<(u64, u64)> {
-    let mut writer = numpy::Writer::create(folder)?;
+    let is_new = !folder.exists();
+    let writer = numpy::Writer::create(folder)?;
+    let written = fill(writer, first, games).await;
+    if written.is_err() {
+        // The error of the export is the one to tell.
+        let _ = match is_new {
+            true => fs::remove_dir_all(folder),
+            false => fs::read_dir(folder)
+                .and_then(|mut all| all.try_for_each(|file| fs::remove_file(file?.path()))),
+        };
+    }
+    written
+}
+
+async fn fill(
+    mut writer: numpy::Writer,
+    first: (u64, v1::Game),
+    games: &mut ExportedGames,
+) -> anyhow::Result<(u64, u64)> {
     let (name, options) = (first.1.game.clone(), first.1.options);
     let rules = serde_json::from_str(&first.1.rules_json)?;
     let layout = registry::find(&name)?.variant(&rules, Some(options))?.layout();

@@ -1,6 +1,9 @@
 //! Reads lines of bounded length, so that no input can fill the memory.
 
-use std::io::{self, BufRead, Read};
+use std::{
+    io::{self, BufRead, Read},
+    sync::OnceLock,
+};
 
 /// Longest line that is read, in bytes. A game of a million actions fits.
 pub const MAX_LENGTH: usize = 8 << 20;
@@ -33,6 +36,17 @@ pub fn next_line<'a>(input: &mut impl BufRead, buffer: &'a mut Vec<u8>) -> io::R
     }
     let line: &[u8] = buffer;
     Ok(Some(Line::Whole(line.strip_prefix(MARK).unwrap_or(line))))
+}
+
+/// Returns the error that ended the input, if there was one.
+///
+/// # Errors
+/// That error.
+pub fn all_was_read(failure: &OnceLock<io::Error>) -> anyhow::Result<()> {
+    match failure.get() {
+        Some(error) => anyhow::bail!("cannot read the standard input: {error}"),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -24,7 +24,10 @@ mod worker;
 
 use std::{
     io::{self, ErrorKind},
-    sync::mpsc::{self, SyncSender},
+    sync::{
+        Arc, OnceLock,
+        mpsc::{self, SyncSender},
+    },
     thread,
 };
 
@@ -33,7 +36,7 @@ use games::{Game as _, chess::Chess};
 use launcher::BadUsage;
 
 use self::{engine::Engine, options::Options, worker::Event};
-use crate::rules::lines::{Line, next_line};
+use crate::rules::lines::{Line, all_was_read, next_line};
 
 /// Capacity of the engine's event queue.
 const MAX_EVENTS: usize = 1024;
@@ -78,12 +81,21 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let news = events.clone();
     // Threads are not joined, because the reader may wait for ever for a line.
     spawn("uci-worker", move || worker::run(&orders, &news))?;
-    spawn("uci-reader", move || read_lines(&events))?;
+    let unread = Arc::new(OnceLock::new());
+    let failure = Arc::clone(&unread);
+    spawn("uci-reader", move || {
+        if let Err(error) = read_lines(&events) {
+            // The engine ends once it hears of the end, which is told after the error is kept.
+            let _ = failure.set(error);
+        }
+        let _ = events.send(Event::Closed);
+    })?;
     match Engine::new(options, jobs, io::stdout()).run(&heard) {
         // The GUI has closed the pipe and needs no more answers.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         talked => talked.context("cannot write"),
-    }
+    }?;
+    all_was_read(&unread)
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
@@ -92,20 +104,19 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> anyhow::Result<()>
 }
 
 /// Reads lines until the input or the engine ends. Invalid UTF-8 is replaced, overlong lines are skipped.
-fn read_lines(events: &SyncSender<Event>) {
+fn read_lines(events: &SyncSender<Event>) -> io::Result<()> {
     let mut input = io::stdin().lock();
     let mut buffer = Vec::new();
-    loop {
-        let event = match next_line(&mut input, &mut buffer) {
-            Ok(Some(Line::Whole(text))) => Event::Line(String::from_utf8_lossy(text).into_owned()),
-            Ok(Some(Line::TooLong)) => continue,
-            Ok(None) | Err(_) => Event::Closed,
-        };
-        let is_over = matches!(event, Event::Closed);
-        if events.send(event).is_err() || is_over {
-            return;
+    while let Some(line) = next_line(&mut input, &mut buffer)? {
+        if let Line::Whole(text) = line
+            && events
+                .send(Event::Line(String::from_utf8_lossy(text).into_owned()))
+                .is_err()
+        {
+            break;
         }
     }
+    Ok(())
 }
 
 #[cfg(test)]

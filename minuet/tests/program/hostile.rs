@@ -166,3 +166,17 @@ fn a_network_that_takes_all_memory_is_refused_by_every_command_that_opens_files(
         assert!(said.contains("MiB may be used"), "{words}: {done:?}");
     }
 }
+
+#[test]
+fn an_input_that_cannot_be_read_is_a_failure() {
+    for words in ["gtp --game go:5 --model uniform", "uci --model uniform"] {
+        let folder = fs::File::open("/").unwrap();
+        let output = minuet(words).stdin(folder).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words}: {error}");
+        assert!(
+            error.contains("cannot read the standard input"),
+            "{words}: {error}"
+        );
+    }
+}

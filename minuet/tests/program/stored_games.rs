@@ -103,6 +103,7 @@ fn stored_games_can_be_listed_checked_copied_and_deleted() {
     fs::write(&damaged, bytes).unwrap();
     fails(games(&there, "import").arg(&damaged), 1, "damaged.minuet");
 
+    no_half_written_arrays(&here, folder.path());
     read_by_numpy(&here, &folder.path().join("arrays"), &all);
 
     // Games deleted by model are gone, and an import does not bring them back.
@@ -115,6 +116,23 @@ fn stored_games_can_be_listed_checked_copied_and_deleted() {
     assert_eq!(ids(&here, ""), kept);
     assert_eq!(import(&here)[0], 0);
     assert_eq!(ids(&here, ""), kept);
+}
+
+/// Checks that a failed export leaves a new folder away, and an empty one empty. No file may exceed 1,024 bytes, as on a full disk.
+fn no_half_written_arrays(run: &Path, folder: &Path) {
+    let (new, empty) = (folder.join("new"), folder.join("empty"));
+    fs::create_dir(&empty).unwrap();
+    for arrays in [&new, &empty] {
+        let mut limited = Command::new("sh");
+        limited.args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 1; exec \"$0\" games export --numpy \"$1\" --run \"$2\"",
+        ]);
+        limited.arg(env!("CARGO_BIN_EXE_minuet")).arg(arrays).arg(run);
+        fails(&mut limited, 1, "File too large");
+    }
+    assert!(!new.exists());
+    assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
 }
 
 /// Checks with NumPy that the exported arrays agree with each other and with their description.

@@ -75,6 +75,7 @@ impl Place {
             .arg(self.folder.path().join("bin"))
             .arg("--run")
             .arg(&self.run)
+            .args(["--set", "rating.enabled=false"])
             .args(arguments)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

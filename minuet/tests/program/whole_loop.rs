@@ -23,6 +23,7 @@ fn actors_play_and_the_server_serves_what_the_learner_publishes() {
     let mut settings = tiny_run();
     settings.extend([
         "rating.enabled=true",
+        "rating.share=1",
         "rating.visits=2",
         "rating.max_games=2",
         "rating.provider=\"cpu\"",
@@ -223,6 +224,7 @@ fn actors_follow_the_best_checkpoint() {
     settings.extend([
         "actor.model=best",
         "rating.enabled=true",
+        "rating.share=1",
         "rating.visits=4",
         "rating.max_games=40",
         "rating.provider=\"cpu\"",

@@ -16,6 +16,8 @@ use crate::loader::Loader;
 const FILE: &str = "providers.json";
 /// Number of orders that are kept. The oldest makes room.
 const MOST: usize = 256;
+/// Largest file that is read: 256 orders take a tenth of it.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// An order of the providers, and all that it was measured for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,7 +104,7 @@ impl Loader {
 
 /// Reads all orders. A missing file holds none.
 fn read(file: &Path) -> io::Result<Vec<Kept>> {
-    match fs::read(file) {
+    match service::filesystem::read(file, MOST_BYTES) {
         Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),

@@ -16,6 +16,7 @@
 //! ([`crate::log::frame`]). Decoding nevertheless accepts any bytes, and returns a game or a [`DecodeError`]. A field of the message that has no
 //! section is a part of the head without a change of this code. A new section needs a new version.
 
+mod allowance;
 mod decisions;
 pub mod decoded;
 pub mod filter;

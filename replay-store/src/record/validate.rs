@@ -8,7 +8,7 @@ use proto::{
 
 use crate::{
     error::OpenError,
-    record::{MAX_POSITIONS, MAX_VALUES, decisions, rules::Referee},
+    record::{MAX_POSITIONS, MAX_VALUES, allowance::Allowance, decisions, rules::Referee},
     window::catalog::{Labels, Listed},
 };
 
@@ -43,6 +43,8 @@ pub struct Checked {
     pub id: [u8; 16],
     /// Number of positions with visit counts, which are the ones that can be sampled.
     pub trainable: u32,
+    /// False if there was no time left to replay the game by its rules.
+    pub is_replayed: bool,
     /// Values by which the game is listed.
     pub listed: Listed,
 }
@@ -53,6 +55,8 @@ pub struct Validator {
     layout: RowLayout,
     game: &'static AnyGame,
     referee: Referee,
+    /// Processor time for the referee.
+    replays: Allowance,
 }
 
 impl Validator {
@@ -69,6 +73,7 @@ impl Validator {
             layout: variant.map_err(|error| refused(&error))?.layout(),
             game,
             referee: Referee::new(game, options),
+            replays: Allowance::default(),
         })
     }
 
@@ -77,7 +82,7 @@ impl Validator {
         self.game.name
     }
 
-    /// Checks that a game is consistent, fits the representation, and follows the rules.
+    /// Checks that a game is consistent and fits the representation, and that it follows the rules unless the allowance is used up.
     ///
     /// # Errors
     /// [`Refusal`] naming the first field that is wrong.
@@ -104,10 +109,12 @@ impl Validator {
         let trainable = self.positions(game)?;
         values(game, self.game.players, self.layout.codec().lowest_value())?;
         self.territory(game)?;
-        self.referee.replay(game)?;
+        let replayed = self.replays.spend(|| self.referee.replay(game));
+        let is_replayed = replayed.transpose()?.is_some();
         Ok(Checked {
             id,
             trainable,
+            is_replayed,
             listed: Labels::default().listed(game, positions as u32),
         })
     }

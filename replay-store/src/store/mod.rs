@@ -270,7 +270,11 @@ impl Store {
     /// # Errors
     /// [`Refusal`] naming the first field that is wrong.
     pub fn check(&self, game: &Game) -> Result<Checked, Refusal> {
-        self.shared.validator.check(game)
+        let checked = self.shared.validator.check(game)?;
+        self.metrics()
+            .unreplayed
+            .increment(u64::from(!checked.is_replayed));
+        Ok(checked)
     }
 
     /// Checks, packs and stores one game, and waits until the verdict is durable.

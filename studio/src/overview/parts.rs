@@ -95,8 +95,12 @@ pub fn strength(state: &State) -> Markup {
         points
     };
     let newest = state.journal.newest.as_ref();
-    let is_rating = newest.is_some_and(|now| now.summary.rating.is_some());
-    let rated = points(|[candidate, _]| candidate);
+    let rating = newest.and_then(|now| now.summary.rating.as_ref());
+    let mut rated = points(|[candidate, _]| candidate);
+    // The match that is being played.
+    let live = rating.and_then(|rating| rating.latest.as_ref());
+    let live = live.filter(|live| rated.iter().all(|point| point.x != live.step as f64));
+    rated.extend(live.map(|live| Point::with_interval(live.step as f64, live.elo, live.low, live.high)));
     let best = points(|[_, best]| best);
     html! {
         (chart(&Chart {
@@ -108,9 +112,9 @@ pub fn strength(state: &State) -> Markup {
                 Curve { name: "best", points: &best, look: Look::FIRST },
                 Curve { name: "rated", points: &rated, look: Look::SECOND },
             ],
-            empty: match is_rating {
-                true => "No checkpoint is rated yet: the first match is being played.",
-                false => "No checkpoint is rated yet. `minuet up --rating` plays each new checkpoint against the best one.",
+            empty: match rating {
+                Some(_) => "No checkpoint is rated yet: the first match begins with the second checkpoint.",
+                None => "No checkpoint is rated: `rating.enabled` is false in `run.toml`, or no rating role runs.",
             },
         }))
         @if let Some(line) = state.rated.last() {

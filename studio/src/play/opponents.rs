@@ -71,7 +71,7 @@ pub async fn opponents(tables: &Tables, game: &AnyGame) -> Vec<Spec> {
                 Level::Medium => ("shipped-medium", "Minuet, medium"),
                 Level::Beginner => ("shipped-beginner", "Minuet, beginner"),
             };
-            found.push(model(id, name, ModelName::Shipped(game.name, level)));
+            found.push(model(id, name, ModelName::Shipped(game.name.into(), level)));
         }
     }
     found.push(opponent(

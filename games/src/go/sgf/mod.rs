@@ -9,7 +9,7 @@ mod form;
 use std::fmt::Write as _;
 
 use self::form::Property;
-use super::{Go, Rules, Superko, board::Content};
+use super::{Go, Rules, Superko, board::Content, rules::MOST_KOMI};
 use crate::{
     Game, Outcome, StartError,
     game::{Action, IllegalAction},
@@ -84,6 +84,19 @@ fn named_rules(name: &str) -> Option<(Superko, bool)> {
         "aga" => Some((Superko::Situational, false)),
         "nz" => Some((Superko::Situational, true)),
         _ => None,
+    }
+}
+
+/// Returns the points that a program means by this komi. More points than any board has are hundredths, which the server Fox writes:
+/// 650 is 6.5 points, and 375 is 3.75 stones of the Chinese count, which is 7.5 points.
+fn points(komi: f32) -> f32 {
+    if komi.abs() <= MOST_KOMI {
+        return komi;
+    }
+    let hundredths = komi / 100.0;
+    match (2.0 * hundredths).fract() {
+        0.0 => hundredths,
+        _ => 2.0 * hundredths,
     }
 }
 
@@ -207,7 +220,7 @@ pub fn read(text: &str, rules: &Rules) -> Result<Record, SgfError> {
             }
             "KM" if value.trim().is_empty() => {}
             "KM" => {
-                let komi = value.trim().replace(',', ".").parse();
+                let komi = value.trim().replace(',', ".").parse().map(points);
                 record.rules.komi = komi.map_err(|_| fault(name, value, "komi is a number, e.g. 7.5"))?;
             }
             "PB" => record.names[0].clone_from(value),

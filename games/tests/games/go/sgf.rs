@@ -90,6 +90,20 @@ fn own_files_are_read_as_they_were_written() {
 }
 
 #[test]
+fn komi_in_hundredths_is_read() {
+    for (text, komi) in [
+        ("375", 7.5),
+        ("650", 6.5),
+        ("750", 7.5),
+        ("-650", -6.5),
+        ("361", 361.0),
+    ] {
+        let Record { rules, .. } = read(&format!("(;SZ[19]KM[{text}])")).unwrap();
+        assert_eq!(rules.komi, komi, "KM[{text}]");
+    }
+}
+
+#[test]
 fn faults_are_sentences() {
     for (text, expected) in [
         ("", "there is no `(`"),

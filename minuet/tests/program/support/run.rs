@@ -50,6 +50,7 @@ pub fn tiny_run() -> Vec<&'static str> {
         "learner.warmup_steps=2",
         "learner.samples_per_position=2.0",
         "checkpoints.poll_ms=100",
+        "rating.enabled=false",
     ]
 }
 
