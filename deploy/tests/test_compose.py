@@ -279,6 +279,7 @@ class Containers(unittest.TestCase):
         written = stack.command("games", "export", *place)
         self.assertGreaterEqual(written["games"], len(acknowledged))
         imported = stack.command("games", "import", *place)
+        self.assertEqual(sum(number for number in imported.pop("left_out").values() if isinstance(number, int)), 0)
         self.assertEqual(imported, {"stored": 0, "duplicates": written["games"], "refused": 0, "stopped": False})
 
     def check_games(self, stored: list[str], acknowledged: set[str]) -> None:

@@ -3,6 +3,7 @@
 //! | module | what it is for |
 //! |---|---|
 //! | `rater` | chooses the next match and acts on its result |
+//! | [`pairing`] | the two checkpoints of a match, and what its result means |
 //! | [`duel`] | one match between two checkpoints, ended by a sequential test |
 //! | [`results`] | finished matches, in memory and on disk; promotions in two steps; the games of old matches are removed |
 //! | [`ratings`] | the ratings that follow from the matches (the formula is in [`bradley_terry`](crate::statistics::bradley_terry)) |
@@ -36,6 +37,7 @@
 pub mod duel;
 pub mod error;
 pub mod metrics;
+mod pairing;
 mod rater;
 pub mod ratings;
 pub mod results;

@@ -13,6 +13,7 @@ use super::{
     duel::{self, Contender, Duel, Finished, Live},
     error::is_temporary,
     metrics::{Metrics, Reporter},
+    pairing::{Pairing, Purpose},
     ratings::{self, Ratings},
     results::{MATCHES, Outcome, RatedMatch, Results, keep_newest},
 };
@@ -21,7 +22,7 @@ use network::ModelName;
 use crate::{
     matches::{Budget, conduct::Ended},
     players::Networks,
-    statistics::{Rating, Sprt, Verdict},
+    statistics::{Rating, Sprt},
 };
 
 /// Interval at which the ratings are computed during a match.
@@ -30,32 +31,6 @@ const SHOW_INTERVAL: Duration = Duration::from_secs(5);
 const LONGEST: Duration = Duration::from_secs(600);
 /// Error of a thread that has panicked.
 const ENDED: &str = "the thread that plays the match has ended";
-
-/// The two checkpoints of a match.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Pairing {
-    candidate: Version,
-    opponent: Version,
-    purpose: Purpose,
-}
-
-/// Purpose of a match.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
-    /// The candidate replaces the best checkpoint, its opponent, if it wins.
-    Challenge,
-    /// The candidate is the best checkpoint and needs a rating.
-    Place,
-}
-
-impl Pairing {
-    fn best(&self) -> &Version {
-        match self.purpose {
-            Purpose::Challenge => &self.opponent,
-            Purpose::Place => &self.candidate,
-        }
-    }
-}
 
 /// The running role.
 pub struct Rater {
@@ -362,15 +337,10 @@ impl Rater {
         finished: &Finished,
         stopped: Option<Outcome>,
     ) -> anyhow::Result<()> {
-        let outcome = match (finished.ended, pairing.purpose, finished.verdict) {
-            (Ended::Stopped, _, _) if self.shutdown.is_cancelled() => return Ok(()),
-            (Ended::Stopped, Purpose::Challenge, _) => stopped.unwrap_or(Outcome::Undecided),
-            (Ended::Stopped, Purpose::Place, _) if stopped == Some(Outcome::Overtaken) => Outcome::Overtaken,
-            (_, Purpose::Place, _) => Outcome::Placed,
-            (_, Purpose::Challenge, Verdict::Elo1) => Outcome::Promoted,
-            (_, Purpose::Challenge, Verdict::Elo0) => Outcome::Kept,
-            (_, Purpose::Challenge, Verdict::Undecided) => Outcome::Undecided,
-        };
+        if finished.ended == Ended::Stopped && self.shutdown.is_cancelled() {
+            return Ok(());
+        }
+        let outcome = pairing.outcome(finished.ended, finished.verdict, stopped);
         let line = RatedMatch::new(&pairing.candidate, &pairing.opponent, outcome, &finished.live);
         if outcome == Outcome::Promoted {
             self.results.lock().intend(&line)?;

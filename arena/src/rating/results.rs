@@ -36,7 +36,7 @@ pub enum Outcome {
     Promoted,
     /// The test decided against the candidate.
     Kept,
-    /// The largest number of games was played before the test decided.
+    /// The largest number of games was played, or the time of the match ended, before the test decided.
     Undecided,
     /// Somebody else moved `best` during the match.
     Overtaken,

@@ -192,7 +192,7 @@ pub fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Promoted => "it is the best checkpoint now",
         Outcome::Kept => "the best checkpoint stays",
-        Outcome::Undecided => "undecided after the largest number of games",
+        Outcome::Undecided => "undecided after its games or its time",
         Outcome::Overtaken => "another checkpoint became the best meanwhile",
         Outcome::Placed => "the best checkpoint got its rating",
     }
