@@ -70,7 +70,7 @@ pub enum Event {
         /// Last lines of the log, if the process ran only for a short time.
         last_lines: Vec<String>,
     },
-    /// A process fails again and again: the run stops.
+    /// A process fails again and again: the run stops, unless it can do without the process.
     RoleFailed {
         /// The process's name.
         name: String,
@@ -171,14 +171,18 @@ impl Event {
     /// Returns the reason why the command has to end, if the event is one.
     pub fn failure(&self) -> Option<String> {
         match self {
-            // A run without its pages is still a run.
-            Self::RoleFailed { name, .. } if name == Role::Studio.name() => None,
+            Self::RoleFailed { name, .. } if !is_needed(name) => None,
             Self::RoleFailed {
                 name, reason, log, ..
             } => Some(format!("{name}: {reason}; see {log}")),
             _ => None,
         }
     }
+}
+
+/// True if a run ends without this process. A run without its pages or its ratings is still a run.
+pub fn is_needed(name: &str) -> bool {
+    name != Role::Studio.name() && name != Role::Rating.name()
 }
 
 /// A process of the run.

@@ -68,7 +68,8 @@ enum Command {
     Arena(arena::Arguments),
     /// Solve an ARC task or another problem with a network of the generator game.
     Solve(solve::Arguments),
-    /// A role: play new checkpoints against the best one, and move the label `best` to a better one.
+    /// A role: play new checkpoints against the best one, and move the label `best` to a better one. `minuet up` starts it, with at most
+    /// 3 % of the processor time (rating.share).
     #[command(after_help = "Example:\n  minuet rating --config runs/chess/run.toml")]
     Rating(service::role::Arguments),
     /// A role: play games against itself. The program `minuet-actor` does the same; rules in Python need this form.

@@ -189,7 +189,10 @@ fn name_of(text: &str) -> anyhow::Result<ModelName> {
 
 fn is_host_and_port(text: &str) -> bool {
     text.rsplit_once(':').is_some_and(|(host, port)| {
-        !host.is_empty() && !host.contains(['/', ':']) && port.parse::<u16>().is_ok()
+        !host.is_empty()
+            && !registry::NAMES.contains(&host)
+            && !host.contains(['/', ':'])
+            && port.parse::<u16>().is_ok()
     })
 }
 

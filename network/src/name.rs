@@ -77,8 +77,9 @@ impl FromStr for ModelName {
             return Err(NoModelName(text.into()));
         }
         let name = place.split(':').next().unwrap_or_default();
-        if registry::NAMES.contains(&name) && registry::find(place).is_ok() {
+        if registry::NAMES.contains(&name) {
             let level = version.map_or(Some(Level::Strong), |name| Level::named(&name));
+            let level = level.filter(|_| registry::find(place).is_ok());
             return level
                 .map(|level| Self::Shipped(place.into(), level))
                 .ok_or_else(|| NoModelName(text.into()));
@@ -191,7 +192,16 @@ mod tests {
                 version: None
             }
         );
-        for empty in ["", "  ", "@best", "runs/x@", "chess@best", "chess@"] {
+        for empty in [
+            "",
+            "  ",
+            "@best",
+            "runs/x@",
+            "chess@best",
+            "chess@",
+            "chess:9",
+            "go:99",
+        ] {
             assert!(empty.parse::<ModelName>().is_err(), "{empty:?}");
         }
     }

@@ -29,8 +29,9 @@ async fn matches(State(app): State<App>) -> Markup {
         h1 { "Matches" }
         @if rated.is_empty() {
             p.empty {
-                "No checkpoint is rated yet. Each new checkpoint plays against the best one, and the stronger gets the label " code { "best" }
-                ". The first match begins with the second checkpoint, unless " code { "rating.enabled" } " is false."
+                "No match has ended yet. Each new checkpoint plays against the best one, and the stronger gets the label " code { "best" }
+                ". The first match begins with the second checkpoint, unless " code { "rating.enabled" }
+                " is false; the overview shows its rating while it is played."
             }
         } @else {
             section.card aria-labelledby="ladder" { h2 #ladder { "Ladder" } (ladder(&rated)) }

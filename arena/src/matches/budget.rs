@@ -1,52 +1,75 @@
-//! Pauses of matches that run beside other work: [`Budget`].
+//! Pauses of matches, so that most processor time is left to other processes: [`Budget`].
 
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// Longest sleep, after which the flag to stop is read again.
 const PAUSE: Duration = Duration::from_millis(200);
+/// Largest number of processor seconds that can be saved for later.
+const MOST_SAVED: f64 = 3.0;
 
-/// Share of the machine's processor time that this process may take, counted from the start of the budget. Time that was not taken can
-/// be taken later.
-#[derive(Clone, Debug)]
+/// Share of the machine's processor time that this process may take. Little of the time that was not taken can be taken later.
+#[derive(Debug)]
 pub struct Budget {
-    began: Instant,
-    used_before: f64,
     /// Processor seconds for each second.
     rate: f64,
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    at: Instant,
+    /// Processor seconds that the process had taken at that time.
+    used: f64,
+    /// Processor seconds that may be taken; below 0, those that were taken too early.
+    saved: f64,
 }
 
 impl Budget {
     /// Begins a budget of this share of all cores.
     pub fn of_cores(share: f64) -> Self {
+        let state = State {
+            at: Instant::now(),
+            used: used(),
+            saved: 0.0,
+        };
         Self {
-            began: Instant::now(),
-            used_before: used(),
             rate: share * service::process::cores() as f64,
+            state: Mutex::new(state),
         }
     }
 
     /// Sleeps until the process has not taken more than its share, or until `stop` is set.
     pub(super) fn rest(&self, stop: &CancellationToken) {
-        loop {
-            let due = pause(used() - self.used_before, self.began.elapsed(), self.rate);
-            if due.is_zero() || stop.is_cancelled() {
+        while !stop.is_cancelled() {
+            let saved = {
+                let mut state = self.state.lock();
+                *state = state.after(Instant::now(), used(), self.rate);
+                state.saved
+            };
+            if saved >= 0.0 {
                 return;
             }
-            thread::sleep(due.min(PAUSE));
+            thread::sleep(Duration::from_secs_f64(-saved / self.rate).min(PAUSE));
         }
     }
 }
 
-/// Returns the time until `used` processor seconds are at most `rate` times the elapsed time.
-fn pause(used: f64, elapsed: Duration, rate: f64) -> Duration {
-    Duration::try_from_secs_f64(used / rate)
-        .unwrap_or_default()
-        .saturating_sub(elapsed)
+impl State {
+    /// Returns the state at a later time.
+    fn after(self, now: Instant, used: f64, rate: f64) -> Self {
+        let gained = rate * now.saturating_duration_since(self.at).as_secs_f64();
+        Self {
+            at: now,
+            used,
+            saved: (self.saved + gained - (used - self.used)).min(MOST_SAVED),
+        }
+    }
 }
 
 /// Returns the processor seconds of this process; 0 if the system does not tell.
@@ -59,30 +82,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pause_restores_the_share() {
-        let seconds = Duration::from_secs;
+    fn early_use_is_paid_for_and_little_is_saved() {
+        let at = Instant::now();
+        let begin = State {
+            at,
+            used: 7.0,
+            saved: 0.0,
+        };
         // 3 % of two cores are 0.06 seconds in a second.
-        for (used, elapsed, rate, expected) in [
-            (0.6, 4, 0.06, 6),
-            (0.6, 10, 0.06, 0),
-            (5.0, 100, 0.06, 0),
-            (8.0, 4, 2.0, 0),
+        for (seconds, used, expected) in [
+            (10, 7.6, 0.0),
+            (4, 7.6, -0.36),
+            (20, 7.6, 0.6),
+            (100_000, 7.0, MOST_SAVED),
         ] {
-            let found = pause(used, seconds(elapsed), rate);
-            let differs = found.abs_diff(seconds(expected));
-            assert!(
-                differs < Duration::from_millis(1),
-                "{used} in {elapsed} s: {found:?}"
-            );
+            let later = begin.after(at + Duration::from_secs(seconds), used, 0.06);
+            assert!((later.saved - expected).abs() < 1e-9, "{later:?}");
+            assert_eq!(later.used, used);
         }
     }
 
     #[test]
     fn a_stop_ends_a_pause() {
-        let budget = Budget {
-            used_before: -1e9,
-            ..Budget::of_cores(0.01)
-        };
+        let budget = Budget::of_cores(0.01);
+        budget.state.lock().saved = -1e9;
         let stop = CancellationToken::new();
         stop.cancel();
         budget.rest(&stop);

@@ -23,8 +23,8 @@ use super::{
 };
 use crate::files::{LineFile, cannot_use, lock};
 
-const PLAN: &str = "match.json";
-const GAMES: &str = "games.jsonl";
+pub(crate) const PLAN: &str = "match.json";
+pub(crate) const GAMES: &str = "games.jsonl";
 
 /// The folder of a match, locked by this process.
 #[derive(Debug)]

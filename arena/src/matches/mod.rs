@@ -8,7 +8,7 @@
 //! | [`record`] | the record of a finished game |
 //! | [`folder`] | the folder of a match, from which an interrupted match continues |
 //! | [`table`] | the games of one thread, evaluated together |
-//! | [`budget`] | pauses of matches that run beside other work |
+//! | [`budget`] | pauses of matches, so that most processor time is left to other processes |
 //! | [`conduct`] | the threads of a match, and its end |
 //! | [`standing`] | the results: cross-table, Elo, test |
 //! | [`notation`] | games as PGN (chess) and as text |

@@ -84,8 +84,10 @@ pub struct Finished {
 const ERROR_PROBABILITY: f64 = 0.05;
 /// Games in progress on each thread, evaluated together.
 const GAMES_PER_THREAD: usize = 32;
-/// The same for a role with a share of the processor time below 1: the first results come early.
+/// Games of a role with a share of the processor time below 1: few, so that the first results come early.
 const GAMES_OF_SHARE: usize = 4;
+/// Largest number of games in a match of such a role, so that later checkpoints are rated soon, and few problems are drawn.
+const MOST_GAMES_OF_SHARE: u64 = 100;
 
 /// Returns the test that `[rating]` describes.
 ///
@@ -197,7 +199,11 @@ impl Duel<'_> {
         // Every match draws different openings.
         let digest = u64::from_str_radix(&sha256_hex(names.as_bytes())[..16], 16).unwrap_or_default();
         let seed = self.config.run.seed ^ digest;
-        let pairs = rating.max_games / 2;
+        let most = match rating.share < 1.0 {
+            true => rating.max_games.min(MOST_GAMES_OF_SHARE),
+            false => rating.max_games,
+        };
+        let pairs = most / 2;
         // Problems are the same in every match, so that solve rates can be compared over the run.
         let openings_seed = if own.players == 1 { PROBLEMS_SEED } else { seed };
         let openings = openings::usual(&*variant, openings_seed, own.opening_plies, pairs).context(RULES)?;

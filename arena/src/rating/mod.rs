@@ -7,6 +7,7 @@
 //! | [`duel`] | one match between two checkpoints, ended by a sequential test |
 //! | [`results`] | finished matches, in memory and on disk; promotions in two steps; the games of old matches are removed |
 //! | [`ratings`] | the ratings that follow from the matches (the formula is in [`bradley_terry`](crate::statistics::bradley_terry)) |
+//! | [`damage`] | files of a rating that cannot be read |
 //! | [`metrics`] | the metrics page, the log and TensorBoard |
 //! | [`error`] | which errors are temporary |
 //!
@@ -34,6 +35,7 @@
 //! | `tensorboard/` | Elo over training steps |
 //! | `lock` | locked by the process that rates in this folder |
 
+pub mod damage;
 pub mod duel;
 pub mod error;
 pub mod metrics;

@@ -12,7 +12,7 @@ pub struct Pairing {
     pub candidate: Version,
     /// The checkpoint with a rating.
     pub opponent: Version,
-    /// What the match is for.
+    /// Reason for the match.
     pub purpose: Purpose,
 }
 

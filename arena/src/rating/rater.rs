@@ -40,7 +40,7 @@ pub struct Rater {
     reporter: Reporter,
     networks: Arc<Mutex<Networks>>,
     sprt: Sprt,
-    budget: Budget,
+    budget: Arc<Budget>,
     metrics: Arc<Metrics>,
     shutdown: CancellationToken,
     /// The best checkpoint that the metrics show.
@@ -83,7 +83,7 @@ impl Rater {
             reporter: Reporter::new(folder),
             networks: Arc::new(Mutex::new(duel::networks(config))),
             sprt,
-            budget: Budget::of_cores(config.rating.share),
+            budget: Arc::new(Budget::of_cores(config.rating.share)),
             config: Arc::new(config.clone()),
             metrics,
             shutdown,
@@ -255,7 +255,7 @@ impl Rater {
         let mut playing = tokio::task::spawn_blocking({
             let (config, networks) = (self.config.clone(), self.networks.clone());
             let progress = Arc::clone(&progress);
-            let (sprt, matches, budget) = (self.sprt, self.matches(), self.budget.clone());
+            let (sprt, matches, budget) = (self.sprt, self.matches(), Arc::clone(&self.budget));
             let contenders = [self.contender(candidate), self.contender(opponent)];
             move || {
                 let duel = Duel {

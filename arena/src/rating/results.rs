@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// Name of the file in the rating folder.
-const FILE: &str = "metrics.jsonl";
+pub(super) const FILE: &str = "metrics.jsonl";
 /// Name of the file with the line of a promotion that has begun.
 const PROMOTION: &str = "promotion.json";
 /// Name of the folder that holds the folders of the matches.

@@ -287,7 +287,10 @@ mod tests {
         let (parent, plan) = plan(3, &[]);
         let names: Vec<&str> = plan.processes.iter().map(|member| member.name.as_str()).collect();
         let roles = ["replay-store", "inference-server", "learner"];
-        assert_eq!(names, [roles, ["actor-1", "actor-2", "actor-3"]].concat());
+        assert_eq!(
+            names,
+            [&roles[..], &["actor-1", "actor-2", "actor-3", "rating"]].concat()
+        );
         let configs: Vec<RunConfig> = plan
             .processes
             .iter()
@@ -305,8 +308,8 @@ mod tests {
             .iter()
             .filter_map(|member| member.metrics)
             .collect();
-        assert_eq!(pages.len(), 6);
-        let actors = &configs[3..];
+        assert_eq!(pages.len(), 7);
+        let actors = &configs[3..6];
         let own: HashSet<_> = actors.iter().map(|config| &config.actor.name).collect();
         assert_eq!(own.len(), 3);
         let own: HashSet<_> = actors.iter().map(|config| &config.actor.spool).collect();

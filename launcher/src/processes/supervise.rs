@@ -112,7 +112,7 @@ pub async fn supervise(
                 log: context.log.display().to_string(),
                 last_lines,
             };
-            // The receiver stops the run.
+            // The receiver stops the run if it needs the process.
             send_event(&context, event).await;
             return false;
         }

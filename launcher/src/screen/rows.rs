@@ -120,7 +120,7 @@ fn problems(summary: &Summary) -> String {
     all.join("   ")
 }
 
-/// Formats the ratings of the best and the newest checkpoint, each with half its interval.
+/// Formats the ratings of the best checkpoint and of the one that plays against it, each with half its interval.
 fn elo(rating: &Rating) -> String {
     let one = |elo: Option<Elo>| {
         or_dash(elo, |elo| {
@@ -132,7 +132,10 @@ fn elo(rating: &Rating) -> String {
             )
         })
     };
-    format!("best {}, latest {}", one(rating.best), one(rating.latest))
+    let candidate = rating
+        .latest
+        .filter(|latest| Some(latest.step) != rating.best.map(|best| best.step));
+    format!("best {}, candidate {}", one(rating.best), one(candidate))
 }
 
 fn loss(value: Option<f64>) -> String {
@@ -231,7 +234,7 @@ mod tests {
             games: Some(34),
             ..Rating::default()
         });
-        let rated = "best +212 ± 35 (step 1,100), latest –";
+        let rated = "best +212 ± 35 (step 1,100), candidate –";
         let text = line(&summary);
         assert!(text.contains(&format!("| rating {rated}, 34 games |")), "{text}");
         let all = rows(&summary).join("\n");

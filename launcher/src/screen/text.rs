@@ -1,7 +1,7 @@
 //! Formats events as lines of text.
 
 use super::figures::{age, count, or_dash};
-use crate::event::{Event, StoppedRun};
+use crate::event::{Event, StoppedRun, is_needed};
 
 /// Returns the lines for an event; some events have none.
 pub fn lines(event: &Event) -> Vec<String> {
@@ -50,7 +50,14 @@ pub fn lines(event: &Event) -> Vec<String> {
             log,
             last_lines,
         } => quoted(
-            format!("{name} failed permanently: {reason}; its log is {log}"),
+            format!(
+                "{name} failed permanently: {reason}; its log is {log}{}",
+                if is_needed(name) {
+                    ""
+                } else {
+                    "; the run continues without it"
+                }
+            ),
             last_lines,
         ),
         Event::Warning { text } => vec![format!("warning: {text}")],

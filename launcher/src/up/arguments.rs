@@ -36,7 +36,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) leave_cores: usize,
     /// Rate new checkpoints by matches with all the processor time that these take, not only 3 %, so that the label `best` soon names the
-    /// strongest; actors can follow it (--set actor.model=best). Short for --set rating.share=1.
+    /// strongest; actors can follow it (--set actor.model=best). Short for --set rating.enabled=true --set rating.share=1.
     #[arg(long)]
     pub(super) rating: bool,
     /// Do not start the studio, the pages about the run in the browser.

@@ -8,6 +8,7 @@ use std::{
 
 use actor::play::naming::{Damage, Naming};
 use anyhow::{Context as _, ensure};
+use arena::rating::damage::damage;
 use checkpoints::Repository;
 use config::RunConfig;
 use launcher::run::{
@@ -48,6 +49,13 @@ pub async fn checks(run: &Path, config: &RunConfig) -> Vec<Check> {
             "nothing: the next start measures again and writes it anew",
         ));
     }
+    checks.extend(damage(&config.rating.folder).into_iter().map(|text| {
+        Check::warn(
+            "rating",
+            text,
+            "stop the run, and remove the line, or the folder of the match: ratings follow from what is left",
+        )
+    }));
     checks.extend(games(run, config).await);
     match opened(config).map(|store| async move { store?.faults().await }) {
         None => {}

@@ -545,3 +545,14 @@ fn the_studio_is_named_first_and_its_end_does_not_end_the_run() {
     let is_studio = |event: &&Value| event["name"] == "studio" && event["killed"] == false;
     assert!(stopped.iter().any(is_studio), "{stopped:?}");
 }
+
+#[test]
+fn a_run_continues_without_ratings() {
+    let place = Place::new();
+    symlink("/bin/false", place.folder.path().join("bin/minuet")).unwrap();
+    let mut up = place.up(&["--set", "rating.enabled=true"]);
+    let failed = up.next("role-failed").expect("the role is given up");
+    assert_eq!(failed["name"], "rating");
+    let events = up.stop(Signal::INT);
+    assert_eq!(of_kind(&events, "role-stopped").len(), ROLES.len());
+}

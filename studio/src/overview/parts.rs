@@ -112,10 +112,7 @@ pub fn strength(state: &State) -> Markup {
                 Curve { name: "best", points: &best, look: Look::FIRST },
                 Curve { name: "rated", points: &rated, look: Look::SECOND },
             ],
-            empty: match rating {
-                Some(_) => "No checkpoint is rated yet: the first match begins with the second checkpoint.",
-                None => "No checkpoint is rated: `rating.enabled` is false in `run.toml`, or no rating role runs.",
-            },
+            empty: "No checkpoint is rated yet: the first match begins with the second checkpoint.",
         }))
         @if let Some(line) = state.rated.last() {
             p.quiet.small {
