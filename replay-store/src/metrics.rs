@@ -29,7 +29,7 @@ service::metrics_table! {
         positions_inserted: "minuet_replay_positions_inserted_total", counter;
         /// Positions sent in training batches.
         positions_sampled: "minuet_replay_positions_sampled_total", counter;
-        /// Games stored without a replay by the rules, because replays had taken a tenth of the store's processor time.
+        /// Games stored without a replay by the rules, because replays had taken a twentieth of the store's processor time.
         unreplayed: "minuet_replay_games_not_replayed_total", counter;
         /// Games sent again that were stored already.
         duplicates: "minuet_replay_duplicates_total", counter;

@@ -34,7 +34,7 @@ const VISITS: &str = "minuet_actor_visits_total";
 /// Longest time until the first answer: the provider may be chosen by measurement before it.
 const READY_WITHIN: Duration = Duration::from_secs(180);
 /// Longest time until the actor updates its page.
-const UPDATED_WITHIN: Duration = Duration::from_secs(5);
+const UPDATED_WITHIN: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(5);
 
 /// The processes and their folder, which is removed with them.
