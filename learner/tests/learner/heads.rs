@@ -1,6 +1,8 @@
 //! Optional parts of a network: each one learns and is exported.
 
-use crate::common::{all_parts, batch, batch_for, layout, model, packer, settings, trainer, wire_batch};
+use crate::common::{
+    all_parts, batch, batch_for, layout, model, packer, repeat, settings, trainer, wire_batch,
+};
 use config::{LearnerConfig, ModelConfig, Optimizer, ValueHead};
 use learner::{
     data::{batches::BatchError, packer::Packer},
@@ -13,15 +15,10 @@ use learner::{
 };
 use onnx::{Input, Metadata};
 
-/// Trains `steps` steps on one batch; returns the first and the last report.
+/// Trains `steps` steps on the same batch; returns the first and the last report.
 fn train_on_one_batch(trainer: &mut Trainer, actions: u32, steps: usize) -> [StepReport; 2] {
     let batch = batch_for(trainer, &layout(actions), 32, 5, 0);
-    let first = trainer.step(&batch).unwrap();
-    let mut last = first.clone();
-    for _ in 0..steps {
-        last = trainer.step(&batch).unwrap();
-    }
-    [first, last]
+    repeat(trainer, &batch, steps)
 }
 
 #[test]

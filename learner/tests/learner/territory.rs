@@ -1,6 +1,8 @@
 //! The head for the territory: its targets in each symmetry, its training, and that files to play with do not have it.
 
-use crate::common::{all_parts, assert_refused, layout, model, packer, settings, sized, trainer, wire_batch};
+use crate::common::{
+    all_parts, assert_refused, layout, model, packer, repeat, settings, sized, trainer, wire_batch,
+};
 use config::ModelConfig;
 use games::{PlaneStack, PolicyHead, RowForm, RowLayout, RowSymmetries, Symmetry, symmetries::RowMaps};
 use learner::{
@@ -164,15 +166,10 @@ fn owned_batch(trainer: &Trainer, layout: &RowLayout, number: u64) -> HostBatch 
     packer.pack(&wire).unwrap()
 }
 
-/// Trains `steps` steps on one batch; returns the first and the last report.
+/// Trains `steps` steps on the same batch; returns the first and the last report.
 fn train_on_one_batch(trainer: &mut Trainer, layout: &RowLayout, steps: usize) -> [StepReport; 2] {
     let batch = owned_batch(trainer, layout, 0);
-    let first = trainer.step(&batch).unwrap();
-    let mut last = first.clone();
-    for _ in 0..steps {
-        last = trainer.step(&batch).unwrap();
-    }
-    [first, last]
+    repeat(trainer, &batch, steps)
 }
 
 #[test]

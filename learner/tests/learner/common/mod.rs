@@ -13,7 +13,7 @@ use learner::{
         packer::Packer,
     },
     network::NetworkShape,
-    training::train::Trainer,
+    training::train::{StepReport, Trainer},
 };
 use proto::v1;
 use rand::{Rng as _, SeedableRng as _};
@@ -121,6 +121,16 @@ pub fn wire_batch(layout: &RowLayout, positions: usize, seed: u64, number: u64) 
         batch.rows.extend(row);
     }
     batch
+}
+
+/// Trains one step and `steps` more on a batch; returns the first and the last report.
+pub fn repeat(trainer: &mut Trainer, batch: &HostBatch, steps: usize) -> [StepReport; 2] {
+    let first = trainer.step(batch).unwrap();
+    let mut last = first.clone();
+    for _ in 0..steps {
+        last = trainer.step(batch).unwrap();
+    }
+    [first, last]
 }
 
 /// Returns a packed batch with the targets of a network.
