@@ -55,7 +55,7 @@ impl Default for RatingConfig {
             max_games: 600,
             visits: 32,
             threads: 1,
-            // It loads at once, where others are compiled or measured for seconds.
+            // ONNX Runtime in f32 loads a checkpoint without compiling or measuring it, which takes other providers seconds.
             provider: Provider::Cpu,
             remote: false,
             keep_matches: 100,
@@ -67,6 +67,11 @@ impl Default for RatingConfig {
 }
 
 impl RatingConfig {
+    /// True if matches must leave processor time to the other roles: they are short then.
+    pub fn is_limited(&self) -> bool {
+        self.share < 1.0
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         within("rating.elo0", self.elo0, -1000.0..=1000.0)?;
         require(

@@ -153,7 +153,7 @@ impl Duel<'_> {
         let mut folder = MatchFolder::open(&path, &plan)?;
         let conduct = Conduct {
             threads: config.rating.threads,
-            games: if config.rating.share < 1.0 {
+            games: if config.rating.is_limited() {
                 GAMES_OF_SHARE
             } else {
                 GAMES_PER_THREAD
@@ -199,7 +199,7 @@ impl Duel<'_> {
         // Every match draws different openings.
         let digest = u64::from_str_radix(&sha256_hex(names.as_bytes())[..16], 16).unwrap_or_default();
         let seed = self.config.run.seed ^ digest;
-        let most = match rating.share < 1.0 {
+        let most = match rating.is_limited() {
             true => rating.max_games.min(MOST_GAMES_OF_SHARE),
             false => rating.max_games,
         };

@@ -300,7 +300,7 @@ impl Rater {
         loop {
             tokio::select! {
                 () = self.shutdown.cancelled() => return Outcome::Undecided,
-                () = &mut longest, if self.config.rating.share < 1.0 => return Outcome::Undecided,
+                () = &mut longest, if self.config.rating.is_limited() => return Outcome::Undecided,
                 _ = polls.tick() => {
                     // An error says nothing about the label, so the match continues.
                     let best = self.repository.label(BEST).await;

@@ -103,7 +103,7 @@ impl LearningReader {
             match line.outcome {
                 Outcome::Promoted | Outcome::Overtaken => *since = 0,
                 // A role with a share of the processor time breaks matches off.
-                Outcome::Undecided if config.rating.share < 1.0 => {}
+                Outcome::Undecided if config.rating.is_limited() => {}
                 Outcome::Kept | Outcome::Undecided => *since += 1,
                 Outcome::Placed => {}
             }
