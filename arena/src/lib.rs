@@ -5,11 +5,13 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | [`analysis`] | searches of many positions at once, from one fair queue |
 //! | [`players`] | descriptions of players, and players ready to choose |
 //! | [`matches`] | many games at once between players, counted in pairs and saved as they end |
 //! | [`statistics`] | Elo, intervals, sequential tests, and the rating formula ([`bradley_terry`](statistics::bradley_terry)) |
 //! | [`rating`] | the rating role: plays new checkpoints against the best one |
 
+pub mod analysis;
 mod files;
 pub mod matches;
 pub mod players;

@@ -1,6 +1,6 @@
 //! A read-only look at any node of the tree, by the path of actions from the decision node, and the most visited line.
 
-use games::{Action, Game, MoverValue, Player};
+use games::{Action, Game, MoverValue, Outcome, Player};
 
 use crate::{
     search::Search,
@@ -20,6 +20,8 @@ pub struct Look {
     pub evaluation: Option<MoverValue>,
     /// Sum of the visits of the children.
     pub visits: u32,
+    /// Outcome of the game from the node on, if it is known or [proven](crate::Settings::solver).
+    pub proven: Option<Outcome>,
     /// Legal actions in ascending order; none where the game is over.
     pub children: Vec<Child>,
 }
@@ -35,6 +37,8 @@ pub struct Child {
     pub visits: u32,
     /// Mean value `Q` of these visits for the player to act at the parent; `None` without visits.
     pub value: Option<MoverValue>,
+    /// Outcome of the game after the action, if it is known or [proven](crate::Settings::solver).
+    pub proven: Option<Outcome>,
     /// State of the node below; `None` if the action was never tried.
     pub stage: Option<Stage>,
     /// Terms of the formula by which the next visit chooses; `None` unless the node counts visits of this decision.
@@ -160,6 +164,7 @@ impl<G: Game> Search<G> {
                     prior,
                     visits,
                     value: (visits > 0).then(|| MoverValue::new(total / visits as f32)),
+                    proven: self.tree.proof_below(Step { node, edge }),
                     stage: below.map(|below| self.tree.kind(below, self.generation)),
                     terms: terms.as_ref().and_then(|terms| terms.get(edge as usize).copied()),
                 }
@@ -174,6 +179,7 @@ impl<G: Game> Search<G> {
                 Stage::Gray | Stage::Active => Some(self.tree.evaluation(node)),
             },
             visits: children.iter().map(|child| child.visits).sum(),
+            proven: self.tree.proof(node),
             children,
         }
     }

@@ -184,6 +184,20 @@ impl Player {
         &self.written
     }
 
+    /// The game.
+    pub fn game(&self) -> &'static AnyGame {
+        self.game
+    }
+
+    /// True if both players search the same game with the same evaluations, so that their searches can share batches.
+    pub fn searches_with(&self, other: &Self) -> bool {
+        let source = |player: &Self| {
+            let search = player.search()?;
+            Some((search.network.as_ref().map(Arc::as_ptr), search.values))
+        };
+        self.game.name == other.game.name && source(self).is_some() && source(self) == source(other)
+    }
+
     /// The player's network, if it has one.
     pub fn network(&self) -> Option<&Arc<OpenedNetwork>> {
         self.search().and_then(|search| search.network.as_ref())

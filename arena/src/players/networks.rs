@@ -214,6 +214,13 @@ impl OpenedNetwork {
         &self.digest
     }
 
+    /// Forgets the evaluations in the cache.
+    pub fn clear_cache(&self) {
+        if let Some(cache) = &self.cache {
+            cache.clear();
+        }
+    }
+
     /// Returns the source of evaluations for one thread.
     pub fn source(&self, thread: usize) -> EvaluationSource {
         EvaluationSource::Network {

@@ -1,9 +1,9 @@
 //! Searches of any game that share the batches of one network: [`Searches`]. Only this file is compiled once for each game. A call through a
 //! pointer makes a batch or a move, never a single visit.
 
-use std::{any::Any, fmt::Debug};
+use std::{any::Any, fmt::Debug, mem};
 
-use anyhow::ensure;
+use anyhow::{anyhow, ensure};
 use games::{
     Action, Game, IllegalAction, MoverValue, Notation,
     erased::{AnyGame, AnyState},
@@ -20,7 +20,7 @@ use super::Values;
 
 /// A search without the type of its game. The methods are those of [`Search`].
 #[expect(missing_docs, reason = "`Search` describes the methods")]
-pub trait AnySearch: Debug + Send {
+pub trait AnySearch: Any + Debug + Send {
     fn copy(&self) -> Box<dyn AnySearch>;
     fn settings(&self) -> &Settings;
     fn fault(&self) -> Option<&str>;
@@ -104,8 +104,14 @@ pub trait Searches: Debug + Send {
     /// The state is of another game.
     fn begin(&mut self, state: &dyn AnyState, settings: Settings, key: GameKey) -> anyhow::Result<usize>;
 
-    /// Ends a search. A later one takes its slot.
-    fn end(&mut self, slot: usize);
+    /// Continues a search that [`Searches::end`] returned, and returns its slot.
+    ///
+    /// # Errors
+    /// The search is of another game.
+    fn resume(&mut self, search: Box<dyn AnySearch>) -> anyhow::Result<usize>;
+
+    /// Ends a search, which may be resumed. A later one takes its slot.
+    fn end(&mut self, slot: usize) -> Box<dyn AnySearch>;
 
     /// Returns the search in a slot.
     fn search(&self, slot: usize) -> &dyn AnySearch;
@@ -119,6 +125,9 @@ pub trait Searches: Debug + Send {
     /// # Errors
     /// The search refuses an evaluation. The leaves of all searches are forgotten then, and the searches can continue.
     fn gather(&mut self, slot: usize) -> anyhow::Result<bool>;
+
+    /// Returns the number of leaves that wait for the network.
+    fn waiting(&self) -> usize;
 
     /// Evaluates the leaves of all searches that wait, in one batch.
     ///
@@ -166,7 +175,7 @@ pub fn decide_all(
             searches.evaluate()?;
         }
         decisions.extend(slots.iter().map(|&slot| searches.search(slot).decision()));
-        slots.into_iter().for_each(|slot| searches.end(slot));
+        slots.into_iter().for_each(|slot| drop(searches.end(slot)));
     }
     Ok(decisions)
 }
@@ -241,6 +250,20 @@ struct TypedSearches<G: Game> {
 }
 
 impl<G: Game> TypedSearches<G> {
+    /// Puts a search into a free slot.
+    fn put(&mut self, search: Search<G>) -> usize {
+        match self.free.pop() {
+            Some(slot) => {
+                self.searches[slot] = search;
+                slot
+            }
+            None => {
+                self.searches.push(search);
+                self.searches.len() - 1
+            }
+        }
+    }
+
     fn forget_after<T>(&mut self, done: anyhow::Result<T>) -> anyhow::Result<T> {
         if done.is_err() {
             self.evaluator.clear();
@@ -256,21 +279,23 @@ impl<G: Notation> Searches for TypedSearches<G> {
             let asked = state.game().title();
             ensure!(*plays == asked, "{place} plays {plays}, not {asked}");
         }
-        let search = Search::new(super::typed::<G>(state)?.clone(), settings, key);
-        Ok(match self.free.pop() {
-            Some(slot) => {
-                self.searches[slot] = search;
-                slot
-            }
-            None => {
-                self.searches.push(search);
-                self.searches.len() - 1
-            }
-        })
+        let state = super::typed::<G>(state)?.clone();
+        Ok(self.put(Search::new(state, settings, key)))
     }
 
-    fn end(&mut self, slot: usize) {
+    fn resume(&mut self, search: Box<dyn AnySearch>) -> anyhow::Result<usize> {
+        let search: Box<dyn Any> = search;
+        let search = search.downcast::<Search<G>>();
+        let search = search.map_err(|_| anyhow!("the search is not of {}", G::name()))?;
+        Ok(self.put(*search))
+    }
+
+    fn end(&mut self, slot: usize) -> Box<dyn AnySearch> {
         self.free.push(slot);
+        let search = &mut self.searches[slot];
+        let key = GameKey { run_seed: 0, game: 0 };
+        let empty = Search::new(search.state().clone(), search.settings().clone(), key);
+        Box::new(mem::replace(search, empty))
     }
 
     fn search(&self, slot: usize) -> &dyn AnySearch {
@@ -295,6 +320,10 @@ impl<G: Notation> Searches for TypedSearches<G> {
             .evaluator
             .flush(|slot, leaf, evaluation| anyhow::Ok(searches[slot].apply(leaf, evaluation)?));
         self.forget_after(evaluated)
+    }
+
+    fn waiting(&self) -> usize {
+        self.evaluator.waiting()
     }
 
     fn counts(&self) -> EvaluationCounts {

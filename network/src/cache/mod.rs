@@ -122,6 +122,11 @@ impl Cache {
         self.shard(key).lock().insert(key, version, priors, value.get());
     }
 
+    /// Removes all evaluations.
+    pub fn clear(&self) {
+        self.shards.iter().for_each(|shard| shard.lock().clear());
+    }
+
     /// Returns the number and size of the entries.
     pub fn contents(&self) -> CacheContents {
         let mut contents = CacheContents::default();

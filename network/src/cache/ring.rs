@@ -37,6 +37,11 @@ impl Ring {
         }
     }
 
+    pub(super) fn clear(&mut self) {
+        self.table = Table::new(self.table.slots.len());
+        (self.tail, self.head, self.entries) = (0, 0, 0);
+    }
+
     pub(super) fn entries(&self) -> usize {
         self.entries
     }

@@ -20,6 +20,7 @@ fn check(search: &Search<TreeGame<2>>, state: &TreeGame<2>, path: &mut Vec<Actio
         evaluation,
         visits,
         children,
+        proven: _,
     } = search.look(path).unwrap();
     let legal = legal(state);
     let is_over = state.outcome().is_some() || legal.is_empty();

@@ -1,0 +1,86 @@
+//! A search in numbers: [`Figures`].
+
+use games::{Action, FirstValue, MoverValue, Outcome, Player};
+
+use crate::players::searches::AnySearch;
+
+/// Figures of a search of one position.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    /// Visits so far.
+    pub visits: u32,
+    /// Value of the position, for the player to act.
+    pub value: MoverValue,
+    /// Value of the position by the network alone, for the player to act.
+    pub evaluation: MoverValue,
+    /// Player to act.
+    pub mover: Player,
+    /// Outcome, if it is proven.
+    pub proven: Option<Outcome>,
+    /// Share of the visits whose value is an outcome instead of an evaluation, in [0, 1].
+    pub certain: f32,
+    /// Figures of the legal actions, most visited first, and of equally visited ones those with the larger prior.
+    pub rows: Vec<Row>,
+}
+
+/// Figures of one action.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The action.
+    pub action: Action,
+    /// Prior of the network.
+    pub prior: f32,
+    /// Visits of the action.
+    pub visits: u32,
+    /// Mean value of these visits for the player to act; `None` without visits.
+    pub value: Option<MoverValue>,
+    /// Outcome of the game after the action, if it is proven.
+    pub proven: Option<Outcome>,
+    /// Most visited line that begins with the action; empty for all but the first rows.
+    pub line: Vec<Action>,
+}
+
+impl Figures {
+    /// Returns the figures of a search, with lines of the first `lines` rows.
+    pub fn of(search: &dyn AnySearch, lines: usize) -> Self {
+        let decision = search.decision();
+        let look = search.look(&[]);
+        let proven = |action| {
+            let children = look.as_ref().map(|look| &look.children)?;
+            children.iter().find(|child| child.action == action)?.proven
+        };
+        let numbers = decision.visits.iter().zip(&decision.values);
+        let actions = decision.actions.iter().zip(&decision.priors).zip(numbers);
+        let mut rows: Vec<Row> = actions
+            .map(|((&action, &prior), (&visits, &value))| Row {
+                action,
+                prior,
+                visits,
+                value: (visits > 0).then_some(value),
+                proven: proven(action),
+                line: Vec::new(),
+            })
+            .collect();
+        rows.sort_by(|one, other| {
+            (other.visits, other.prior.to_bits()).cmp(&(one.visits, one.prior.to_bits()))
+        });
+        for row in rows.iter_mut().take(lines).filter(|row| row.visits > 0) {
+            row.line = search.principal_variation(Some(row.action));
+        }
+        let visits = search.visits_done();
+        Self {
+            visits,
+            value: decision.value,
+            evaluation: decision.evaluation,
+            mover: decision.mover,
+            proven: look.as_ref().and_then(|look| look.proven),
+            certain: search.counters().terminal_visits as f32 / visits.max(1) as f32,
+            rows,
+        }
+    }
+
+    /// Value of the position, for the first player.
+    pub fn first_value(&self) -> FirstValue {
+        self.value.of_first(self.mover)
+    }
+}
