@@ -2,6 +2,7 @@
 //!
 //! It is a library, so that a Python interpreter with a game from outside runs the same commands ([`run_in_python`]).
 
+mod analyze;
 mod arena;
 mod bench;
 mod config;
@@ -56,6 +57,8 @@ enum Command {
     Studio(studio::Arguments),
     /// Play against a network, or another person, at the terminal.
     Play(play::Arguments),
+    /// Analyse positions: queries as JSON lines in, searched answers out, many at once.
+    Analyze(analyze::Arguments),
     /// Ask a network about a position: its value and its best moves.
     Query(query::Arguments),
     /// A chess engine for any GUI: speaks UCI on standard input and output.
@@ -123,6 +126,7 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
         Command::Rules(arguments) => rules::run(arguments),
         Command::Studio(arguments) => studio::run(arguments),
         Command::Play(arguments) => play::run(arguments),
+        Command::Analyze(arguments) => analyze::run(arguments),
         Command::Query(arguments) => query::run(arguments),
         Command::Uci(arguments) => uci::run(arguments),
         Command::Gtp(arguments) => gtp::run(arguments),

@@ -3,18 +3,18 @@
 //! The network is asked through an inference server, given by its address or by a run that is running; any other network is
 //! loaded in this process. The output names the network that answered.
 
-use std::path::Path;
+use std::{path::Path, sync::Arc};
 
 use anyhow::{Context as _, bail};
-use arena::players::{
-    NetworkOptions, Networks, Values,
-    searches::{decide_all, searches},
-    usual_search,
+use arena::{
+    Player,
+    analysis::{self, Engine, Figures, Job},
+    players::{NetworkOptions, Networks, usual_search},
 };
-use games::{erased::AnyState, registry};
+use games::{MoverValue, registry};
 use launcher::run::addresses::Addresses;
 use network::ModelName;
-use search::{Decision, Root, Settings};
+use search::GameKey;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -115,10 +115,7 @@ fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
     let network = networks
         .open(name)
         .with_context(|| format!("the network {name} cannot be used"))?;
-    let description = network.description();
-    let game = registry::find(&description.layout.title())?;
-    let place = &description.version;
-    let mut searches = searches(game, network.source(0), Values::Network, place)?;
+    let game = registry::find(&network.description().layout.title())?;
     // The rules of self-play, with which the network was trained.
     let variant = game.variant(&game.rules(), None)?;
     let mut state = variant.start(arguments.position.as_deref())?;
@@ -131,23 +128,36 @@ fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
     if let Some(result) = state.result_text() {
         bail!("the game is over at {}: {result}", state.position());
     }
+    let player = Player::searching(game, name.to_string(), network, usual_search(game))?;
     let is_searched = arguments.visits > 0;
-    let settings = Settings {
-        // A search makes at least one visit; without `--visits` only its evaluation of the position is used.
-        visits: arguments.visits.max(1),
-        root: Root::Puct,
-        noise_fraction: 0.0,
-        random_symmetry: false,
-        leaves: if is_searched { 8 } else { 1 },
-        ..usual_search(game)
+    // A search makes at least one visit; without `--visits` only its evaluation of the position is used.
+    let settings = analysis::settings(&player, arguments.visits);
+    let player = Arc::new(player);
+    let job = Job {
+        place: String::new(),
+        state: state.copy(),
+        settings,
+        player: Arc::clone(&player),
+        key: GameKey { run_seed: 0, game: 0 },
+        time: None,
+        client: 0,
+        priority: Arc::default(),
+        stop: Arc::default(),
     };
-    let states = std::slice::from_ref(&state);
-    let decision = decide_all(&mut *searches, states, &settings, 0, 1)?;
-    let decision = decision.first().context("the search gave no decision")?;
+    let engine = Engine::start(1);
+    let figures = engine.run([job], |search| Figures::of(search, 0))?;
+    let mut figures = figures.into_iter().next().context("the search gave no result")?;
+    if !is_searched {
+        figures
+            .rows
+            .sort_by(|one, other| other.prior.total_cmp(&one.prior));
+    }
+    let network = player.network().context("the player has a network")?;
+    let description = network.description();
     Ok(Answer {
         game: game.name,
         position: state.position(),
-        to_move: ["first", "second"][decision.mover.index()],
+        to_move: ["first", "second"][figures.mover.index()],
         version: description.version.clone(),
         step: description.step,
         provider: description.provider.clone(),
@@ -155,15 +165,22 @@ fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
             ModelName::Server { address, .. } => Some(address.clone()),
             _ => None,
         },
-        value: decision.evaluation.get(),
-        searched_value: is_searched.then(|| decision.value.get()),
-        visits: if is_searched {
-            decision.visits.iter().sum()
-        } else {
-            0
-        },
-        legal: decision.actions.len(),
-        moves: moves(&*state, decision, is_searched, arguments.top),
+        value: figures.evaluation.get(),
+        searched_value: is_searched.then(|| figures.value.get()),
+        visits: if is_searched { figures.visits } else { 0 },
+        legal: figures.rows.len(),
+        moves: figures
+            .rows
+            .iter()
+            .take(arguments.top)
+            .map(|row| Move {
+                text: state.write_turn(&[row.action]),
+                action: state.action_to_json(row.action),
+                prior: row.prior,
+                visits: is_searched.then_some(row.visits),
+                value: row.value.filter(|_| is_searched).map(MoverValue::get),
+            })
+            .collect(),
     })
 }
 
@@ -194,25 +211,6 @@ fn is_host_and_port(text: &str) -> bool {
             && !host.contains(['/', ':'])
             && port.parse::<u16>().is_ok()
     })
-}
-
-fn moves(state: &dyn AnyState, decision: &Decision, searched: bool, top: usize) -> Vec<Move> {
-    let mut order: Vec<usize> = (0..decision.actions.len()).collect();
-    order.sort_by(|&left, &right| {
-        let visits = |index: usize| if searched { decision.visits[index] } else { 0 };
-        visits(right)
-            .cmp(&visits(left))
-            .then(decision.priors[right].total_cmp(&decision.priors[left]))
-    });
-    let each = order.into_iter().take(top);
-    each.map(|index| Move {
-        text: state.write_turn(&[decision.actions[index]]),
-        action: state.action_to_json(decision.actions[index]),
-        prior: decision.priors[index],
-        visits: searched.then(|| decision.visits[index]),
-        value: searched.then(|| decision.values[index].get()),
-    })
-    .collect()
 }
 
 fn text(answer: &Answer) -> String {

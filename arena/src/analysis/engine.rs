@@ -57,21 +57,16 @@ struct State {
 
 impl Engine {
     /// Starts an engine that searches with `threads` threads. Thread `k` takes copy `k` of a network.
-    ///
-    /// # Errors
-    /// The system starts no thread.
-    pub fn start(threads: usize) -> anyhow::Result<Self> {
+    pub fn start(threads: usize) -> Self {
         let shared = Arc::new(Shared::default());
         let start = |number: usize| {
             let shared = Arc::clone(&shared);
-            let named = thread::Builder::new().name(format!("analysis-{number}"));
-            named.spawn(move || Worker::new(&shared, number).run())
+            thread::spawn(move || Worker::new(&shared, number).run())
         };
-        let threads: Result<Vec<_>, _> = (0..threads.max(1)).map(start).collect();
-        Ok(Self {
-            threads: threads.context("cannot start a thread")?,
+        Self {
+            threads: (0..threads.max(1)).map(start).collect(),
             shared,
-        })
+        }
     }
 
     /// Adds a job. `report` is called after each of its batches and once at its end, on a thread that searches.
@@ -307,7 +302,7 @@ impl Lane {
     }
 }
 
-/// What comes after a batch of a job.
+/// Next step of a job after a batch.
 enum Next {
     Continues,
     Pauses,

@@ -1,6 +1,9 @@
 //! A search in numbers: [`Figures`].
 
+use std::collections::VecDeque;
+
 use games::{Action, FirstValue, MoverValue, Outcome, Player};
+use serde_json::{Value, json};
 
 use crate::players::searches::AnySearch;
 
@@ -83,4 +86,36 @@ impl Figures {
     pub fn first_value(&self) -> FirstValue {
         self.value.of_first(self.mover)
     }
+}
+
+/// Returns every node of a search that has visits, in the order of depth: its path from the position, the player to act (0 or 1), the value
+/// by the network, and its visited actions with the numbers by which the next visit chooses.
+pub fn tree(search: &dyn AnySearch) -> Vec<Value> {
+    let mut nodes = Vec::new();
+    let mut waiting: VecDeque<Vec<Action>> = VecDeque::from([Vec::new()]);
+    while let Some(path) = waiting.pop_front() {
+        let Some(look) = search.look(&path) else {
+            continue;
+        };
+        let visited = look.children.iter().filter(|child| child.visits > 0);
+        let children = visited.map(|child| {
+            waiting.push_back(path.iter().copied().chain([child.action]).collect());
+            json!({
+                "action": child.action,
+                "prior": child.prior,
+                "visits": child.visits,
+                "value": child.value.map(MoverValue::get),
+                "q": child.terms.map(|terms| terms.value),
+                "u": child.terms.map(|terms| terms.exploration),
+            })
+        });
+        let children: Vec<Value> = children.collect();
+        nodes.push(json!({
+            "path": path,
+            "mover": look.mover.index(),
+            "evaluation": look.evaluation.map(MoverValue::get),
+            "children": children,
+        }));
+    }
+    nodes
 }

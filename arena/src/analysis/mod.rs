@@ -68,7 +68,7 @@ pub struct Report<'a> {
     pub search: Option<&'a dyn AnySearch>,
     /// Positions that the network evaluated for this job.
     pub fresh: u64,
-    /// How the job ended; `None` while it is at work.
+    /// End of the job; `None` while it is at work.
     pub end: Option<End>,
 }
 

@@ -1,4 +1,4 @@
-//! The analysis engine: results that do not depend on what runs beside, fairness, memory.
+//! The analysis engine gives results that do not depend on other jobs, and is fair.
 
 use std::{
     collections::BTreeMap,
@@ -75,7 +75,7 @@ fn each_answer_is_that_of_a_search_alone_visit_for_visit_whatever_runs_beside() 
             )
         })
         .collect();
-    let beside = Engine::start(2).unwrap();
+    let beside = Engine::start(2);
     let together = figures(&beside, asked.clone());
     for (number, (asked, together)) in asked.iter().zip(together).enumerate() {
         let (_, mut searches) = asked.player.searches(0).unwrap();
@@ -103,7 +103,7 @@ fn each_answer_is_that_of_a_search_alone_visit_for_visit_whatever_runs_beside() 
 fn a_position_that_is_asked_again_continues_its_tree_to_the_result_of_a_search_from_the_beginning() {
     let mut networks = networks();
     let player = player("othello", &mut networks);
-    let engine = Engine::start(1).unwrap();
+    let engine = Engine::start(1);
     let fresh = |visits| {
         let (sender, receiver) = mpsc::channel();
         engine.submit(job(&player, 3, visits), move |report| {
@@ -135,7 +135,7 @@ fn a_position_that_is_asked_again_continues_its_tree_to_the_result_of_a_search_f
 fn a_short_job_of_another_client_does_not_wait_for_long_ones() {
     let mut networks = networks();
     let player = player("connect-four", &mut networks);
-    let engine = Engine::start(1).unwrap();
+    let engine = Engine::start(1);
     let (sender, receiver) = mpsc::channel();
     let stop = Arc::new(AtomicBool::new(false));
     for number in 0..40 {

@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use arena::players::{searches::AnySearch, thinker::Thinker};
+use arena::{
+    analysis::figures,
+    players::{searches::AnySearch, thinker::Thinker},
+};
 use games::{
     Action,
     erased::{AnyGame, AnyState},
@@ -132,35 +135,6 @@ impl Explorer {
         let inner = self.inner.lock();
         let search = inner.thinker.search();
         let settings = search.settings();
-        let mut nodes = Vec::new();
-        let mut waiting: VecDeque<Vec<Action>> = VecDeque::from([Vec::new()]);
-        while let Some(path) = waiting.pop_front() {
-            let Some(look) = search.look(&path) else {
-                continue;
-            };
-            let children = look
-                .children
-                .iter()
-                .filter(|child| child.visits > 0)
-                .map(|child| {
-                    waiting.push_back(path.iter().copied().chain([child.action]).collect());
-                    json!({
-                        "action": child.action,
-                        "prior": child.prior,
-                        "visits": child.visits,
-                        "value": child.value.map(games::MoverValue::get),
-                        "q": child.terms.map(|terms| terms.value),
-                        "u": child.terms.map(|terms| terms.exploration),
-                    })
-                });
-            let children: Vec<Value> = children.collect();
-            nodes.push(json!({
-                "path": path,
-                "mover": look.mover.index(),
-                "evaluation": look.evaluation.map(games::MoverValue::get),
-                "children": children,
-            }));
-        }
         json!({
             "game": self.game().title(),
             "position": self.begin.position(),
@@ -168,7 +142,7 @@ impl Explorer {
             "visits": search.visits_done(),
             "exploration": settings.exploration,
             "first_play": settings.first_play,
-            "nodes": nodes,
+            "nodes": figures::tree(search),
         })
     }
 

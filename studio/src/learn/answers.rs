@@ -1,8 +1,8 @@
 //! [`Answers`]: decisions of the run's checkpoints on the game's probe positions, computed while somebody looks.
 //!
 //! Each kept checkpoint gives its priors and values; the chosen one also searches. In a game with an exact solver the
-//! milestones take [solver tests](super::optimal) after that. One thread computes, with a permit of those that all searches of the studio share,
-//! and stops soon after the last look. Results stay until the studio ends.
+//! milestones take [solver tests](super::optimal) after that. The analysis engine of the
+//! studio computes, and nothing new begins soon after the last look. Results stay until the studio ends.
 
 use std::{
     collections::BTreeMap,
@@ -12,9 +12,9 @@ use std::{
 
 use arena::{
     Player, Spec,
+    analysis::{self, Engine, Job},
     players::{
         NetworkOptions, Networks,
-        searches::decide_all,
         spec::{Kind, SearchSpec},
     },
     solver_test::SolverTest,
@@ -27,8 +27,8 @@ use games::{
     registry::UnknownGame,
 };
 use parking_lot::Mutex;
-use search::{Decision, Draws, GameKey, Purpose, Reuse, Root, Settings};
-use tokio::{runtime::Handle, sync::Semaphore, time::Instant};
+use search::{Decision, Draws, GameKey, Purpose, Settings};
+use tokio::{runtime::Handle, time::Instant};
 
 use super::optimal::{Questions, solver_tests};
 use crate::run::{self, Kept, Run};
@@ -37,8 +37,6 @@ use crate::run::{self, Kept, Run};
 pub const VISITS: u32 = 50;
 /// Visits of a position for which the network alone is asked: one visit is made.
 const GLANCE: u32 = 1;
-/// Leaves that a search evaluates at once.
-const LEAVES: u32 = 8;
 /// Most checkpoints that are compared, next to milestones and checkpoints with a label.
 const MOST: usize = 120;
 /// Age from which the list of checkpoints is read again.
@@ -119,7 +117,6 @@ impl Answers {
     pub fn new(run: &Run) -> Self {
         let options = NetworkOptions {
             provider: Provider::Cpu,
-            batch: LEAVES as usize,
             cache_mib: 0,
             ..NetworkOptions::default()
         };
@@ -152,28 +149,25 @@ impl Answers {
     }
 
     /// Everything that is known, by version. Notes that somebody watches the checkpoint `looked`, and begins to compute what is
-    /// missing, with permits of `searches`.
+    /// missing, with `engine`.
     pub fn look(
         self: &Arc<Self>,
         kept: &Arc<Vec<Kept>>,
         looked: &Version,
-        searches: &Arc<Semaphore>,
+        engine: &Arc<Engine>,
     ) -> BTreeMap<Version, Arc<Answer>> {
         let mut inner = self.inner.lock();
         inner.looked.insert(looked.clone(), Instant::now());
         if !inner.is_working && inner.next(kept).is_some() {
             inner.is_working = true;
-            let (answers, kept, searches) = (Arc::clone(self), Arc::clone(kept), Arc::clone(searches));
-            let runtime = Handle::current();
-            runtime
-                .clone()
-                .spawn_blocking(move || answers.work(&kept, &searches, &runtime));
+            let (answers, kept, engine) = (Arc::clone(self), Arc::clone(kept), Arc::clone(engine));
+            Handle::current().spawn_blocking(move || answers.work(&kept, &engine));
         }
         inner.known.clone()
     }
 
     /// Computes what is missing, until nothing is or nobody looks.
-    fn work(&self, kept: &[Kept], searches: &Semaphore, runtime: &Handle) {
+    fn work(&self, kept: &[Kept], engine: &Engine) {
         loop {
             let next = {
                 let mut inner = self.inner.lock();
@@ -184,11 +178,10 @@ impl Answers {
             let Some((checkpoint, task)) = next else {
                 return;
             };
-            let _permit = runtime.block_on(searches.acquire());
             let version = checkpoint.version.clone();
             match task {
                 Task::Search(visits) => {
-                    let decisions = self.decide_probes(checkpoint, visits);
+                    let decisions = self.decide_probes(checkpoint, visits, engine);
                     let answer = Answer {
                         step: checkpoint.step,
                         visits,
@@ -198,7 +191,7 @@ impl Answers {
                     self.inner.lock().known.insert(version, Arc::new(answer));
                 }
                 Task::SolverTests => {
-                    let share = self.share_of_optimal(checkpoint).ok().flatten();
+                    let share = self.share_of_optimal(checkpoint, engine).ok().flatten();
                     self.inner.lock().tested.insert(version, share);
                 }
             }
@@ -220,10 +213,10 @@ impl Answers {
     }
 
     /// Share of optimal moves of a checkpoint's network alone; `None` if the game has no solver.
-    fn share_of_optimal(&self, checkpoint: &Kept) -> anyhow::Result<Option<f64>> {
+    fn share_of_optimal(&self, checkpoint: &Kept, engine: &Engine) -> anyhow::Result<Option<f64>> {
         let variant = variant(&self.run)?;
         let (states, questions) = self.questions.get_or_init(|| solver_tests(&*variant));
-        let decisions = self.decide(checkpoint, states, GLANCE)?;
+        let decisions = self.decide(checkpoint, states, GLANCE, engine)?;
         let right = decisions.iter().zip(questions).filter(|(decision, question)| {
             let moves = decision.actions.iter().zip(&decision.priors);
             let best = moves.max_by(|one, other| one.1.total_cmp(other.1));
@@ -233,10 +226,15 @@ impl Answers {
         Ok((!questions.is_empty()).then(|| right as f64 / questions.len() as f64))
     }
 
-    fn decide_probes(&self, checkpoint: &Kept, visits: u32) -> anyhow::Result<Vec<Decision>> {
+    fn decide_probes(
+        &self,
+        checkpoint: &Kept,
+        visits: u32,
+        engine: &Engine,
+    ) -> anyhow::Result<Vec<Decision>> {
         let probes = probes(&self.run)?.into_iter();
         let states: Vec<Box<dyn AnyState>> = probes.map(|probe| probe.state).collect();
-        self.decide(checkpoint, &states, visits)
+        self.decide(checkpoint, &states, visits, engine)
     }
 
     /// Decisions of a checkpoint on positions, with a search of `visits` visits on each.
@@ -245,6 +243,7 @@ impl Answers {
         checkpoint: &Kept,
         states: &[Box<dyn AnyState>],
         visits: u32,
+        engine: &Engine,
     ) -> anyhow::Result<Vec<Decision>> {
         let mut networks = self.networks.lock();
         // Only one network is open at a time.
@@ -255,20 +254,28 @@ impl Answers {
             kind: Kind::Model(checkpoint.model(&self.run), SearchSpec::default()),
         };
         let game = self.run.game()?;
-        let player = Player::open(game, &spec, &mut networks)?;
-        let (settings, mut searches) = player.searches(0)?;
+        let player = Arc::new(Player::open(game, &spec, &mut networks)?);
         let settings = Settings {
-            visits,
-            root: Root::Puct,
-            leaves: LEAVES,
-            reuse: Reuse::Drop,
-            random_symmetry: false,
             // Moves are compared with each other, also where one is proven.
             solver: false,
             exact_leaves: false,
-            ..settings.clone()
+            ..analysis::settings(&player, visits)
         };
-        decide_all(&mut *searches, states, &settings, 0, 1)
+        let jobs = states.iter().zip(0..).map(|(state, number)| Job {
+            player: Arc::clone(&player),
+            state: state.copy(),
+            place: format!("probe {number}"),
+            settings: settings.clone(),
+            key: GameKey {
+                run_seed: 0,
+                game: number,
+            },
+            time: None,
+            client: 0,
+            priority: Arc::default(),
+            stop: Arc::default(),
+        });
+        engine.run(jobs, |search| search.decision())
     }
 }
 

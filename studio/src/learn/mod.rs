@@ -151,7 +151,7 @@ async fn look(app: &App, at: Option<&Version>) -> Result<Looked, Failure> {
     };
     let chosen = chosen.cloned();
     let answers = match chosen.as_ref().map(|chosen| &chosen.version).or(at) {
-        Some(version) => app.answers.look(&kept, version, &app.tables.searches),
+        Some(version) => app.answers.look(&kept, version, &app.tables.engine),
         None => BTreeMap::new(),
     };
     let answer = chosen.as_ref().and_then(|chosen| answers.get(&chosen.version));

@@ -1,5 +1,5 @@
-//! The searches of a table, and the figures of an analysis. Each search runs on a thread of its own, holds one of the permits that all
-//! tables share while it computes, and reports to the table as long as the table holds its flag.
+//! The searches of a table, and the figures of an analysis. The engine of all tables analyses. Each other search runs on a thread of its
+//! own and holds one of the permits that all tables share while it computes. All report to the table as long as the table holds their flag.
 
 use std::{
     sync::{
@@ -10,22 +10,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arena::players::{spec, thinker::Thinker};
-use games::{Action, FirstValue, MoverValue, Player, erased::AnyState};
-use search::{Decision, Reuse, Settings};
+use anyhow::anyhow;
+use arena::{
+    analysis::{self, End, Figures, figures::Row},
+    players::{searches::AnySearch, spec},
+};
+use games::{FirstValue, Player, erased::AnyState};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::table::{Job, Kind, Table};
 
-/// Visits between two returns of the permit.
-const SLICE: u32 = 100;
 /// Time between two reports.
 const REPORT: Duration = Duration::from_millis(200);
 /// Time for which each turn is shown where the computer plays both sides.
 const PACE: Duration = Duration::from_millis(700);
-/// Leaves that the analysis evaluates at once.
-const LEAVES: u32 = 8;
-
 /// Lines that an analysis keeps.
 const LINES: usize = 8;
 
@@ -46,50 +44,17 @@ pub struct Analysis {
     pub rows: Vec<Row>,
 }
 
-/// Figures of one action.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// The action.
-    pub action: Action,
-    /// Prior of the network.
-    pub prior: f32,
-    /// Visits of the action.
-    pub visits: u32,
-    /// Mean value of these visits for the player to act; `None` without visits.
-    pub value: Option<MoverValue>,
-    /// Most visited line that begins with the action; empty for all but the first rows.
-    pub line: Vec<Action>,
-}
-
 impl Analysis {
-    /// Figures of a decision. `line` gives the most visited line from an action on.
-    pub fn of(decision: &Decision, visits: u32, by: &str, line: impl Fn(Action) -> Vec<Action>) -> Self {
-        let mut rows: Vec<Row> = decision
-            .actions
-            .iter()
-            .zip(&decision.priors)
-            .zip(decision.visits.iter().zip(&decision.values))
-            .map(|((&action, &prior), (&visits, &value))| Row {
-                action,
-                prior,
-                visits,
-                value: (visits > 0).then_some(value),
-                line: Vec::new(),
-            })
-            .collect();
-        rows.sort_by(|one, other| {
-            (other.visits, other.prior.to_bits()).cmp(&(one.visits, one.prior.to_bits()))
-        });
-        for row in rows.iter_mut().take(LINES).filter(|row| row.visits > 0) {
-            row.line = line(row.action);
-        }
+    /// Figures of a search by the network called `by`.
+    fn of(search: &dyn AnySearch, by: &str, is_complete: bool) -> Self {
+        let figures = Figures::of(search, LINES);
         Self {
             by: by.into(),
-            visits,
-            value: decision.value.of_first(decision.mover),
-            mover: decision.mover,
-            is_complete: false,
-            rows,
+            visits: figures.visits,
+            value: figures.first_value(),
+            mover: figures.mover,
+            is_complete,
+            rows: figures.rows,
         }
     }
 }
@@ -99,7 +64,11 @@ impl Table {
     pub(super) fn search(self: Arc<Self>, kind: Kind, job: &Job, state: &dyn AnyState, at: u64) {
         let ended = match kind {
             Kind::Opponent => self.let_opponent_play(job),
-            Kind::Analysis => self.analyse(job, state, at),
+            // The engine reports the end.
+            Kind::Analysis => match self.analyse(job, state, at) {
+                Ok(()) => return,
+                failed => failed,
+            },
             Kind::Exact => {
                 self.solve(job, state);
                 Ok(())
@@ -163,54 +132,50 @@ impl Table {
         }
     }
 
-    /// Analyses a position.
-    fn analyse(&self, job: &Job, state: &dyn AnyState, number: u64) -> anyhow::Result<()> {
-        let player = self.tables.player(self.game(), &self.seats.advisor)?;
-        let (settings, searches) = player.searches(1)?;
-        let settings = Settings {
-            leaves: LEAVES,
-            noise_fraction: 0.0,
-            reuse: Reuse::Drop,
-            // An analysis overlooks no win by one move, and continues where the outcome is proven.
-            solver: true,
-            stop_when_solved: settings.stop_when_solved && self.game().players == 1,
-            ..settings.clone()
-        };
-        let mut thinker = Thinker::new(state, settings, self.key(1 + number), searches)?;
-        // The first evaluations are reported at once.
-        let mut last = None::<Instant>;
-        loop {
-            let wanted = self.wanted_visits(&self.inner.lock());
-            let goal = (thinker.search().visits_done() + SLICE).min(wanted);
-            {
-                let _permit = self.permit(&self.tables.searches);
-                if job.load(Ordering::Relaxed) {
-                    return Ok(());
-                }
-                thinker.think(goal, job, |thinker| {
-                    if last.is_none_or(|last| last.elapsed() >= REPORT) {
-                        last = Some(Instant::now());
-                        self.report(job, thinker, player.name(), false);
-                    }
-                })?;
-            }
-            // A search that proves its result ends early.
-            let visits = thinker.search().visits_done();
-            let is_complete = visits < goal;
-            let is_done = visits >= wanted || is_complete;
-            self.report(job, &thinker, player.name(), is_done);
-            if is_done {
+    /// Gives the position that is shown after `number` actions to the analysis engine.
+    fn analyse(self: &Arc<Self>, job: &Job, state: &dyn AnyState, number: u64) -> anyhow::Result<()> {
+        let player = Arc::new(self.tables.player(self.game(), &self.seats.advisor)?);
+        let (visits, place) = {
+            let inner = self.inner.lock();
+            // The position is another one if the job is not current.
+            if !inner.is_current(Kind::Analysis, job) {
                 return Ok(());
             }
-        }
+            let (begin, actions) = (inner.course.begin(), &inner.course.actions()[..inner.at]);
+            let place = format!("{}|{}|{actions:?}", self.game().title(), begin.position());
+            (self.wanted_visits(&inner), place)
+        };
+        let by = player.name().to_owned();
+        let asked = analysis::Job {
+            state: state.copy(),
+            place,
+            settings: analysis::settings(&player, visits),
+            key: self.key(1 + number),
+            time: None,
+            client: Arc::as_ptr(self) as u64,
+            priority: Arc::default(),
+            stop: Arc::clone(job),
+            player,
+        };
+        let (table, job) = (Arc::clone(self), Arc::clone(job));
+        // The first evaluations are reported at once.
+        let mut last = None::<Instant>;
+        self.tables.engine.submit(asked, move |report| {
+            let is_late = last.is_none_or(|last| last.elapsed() >= REPORT);
+            if let Some(search) = report.search.filter(|_| is_late || report.end.is_some()) {
+                last = Some(Instant::now());
+                table.report(&job, Analysis::of(search, &by, report.end == Some(End::Done)));
+            }
+            match &report.end {
+                None => {}
+                Some(End::Failed(reason)) => table.ended(Kind::Analysis, &job, Err(anyhow!(reason.clone()))),
+                Some(_) => table.ended(Kind::Analysis, &job, Ok(())),
+            }
+        });
+        Ok(())
     }
 
-    fn report(&self, job: &Job, thinker: &Thinker, by: &str, is_done: bool) {
-        let search = thinker.search();
-        let mut analysis = Analysis::of(&search.decision(), search.visits_done(), by, |action| {
-            search.principal_variation(Some(action))
-        });
-        analysis.is_complete = is_done;
+    fn report(&self, job: &Job, analysis: Analysis) {
         let inner = &mut *self.inner.lock();
         if inner.is_current(Kind::Analysis, job) {
             inner.analysis = Some(analysis);

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use arena::{
     Player, Spec,
+    analysis::Engine,
     players::{NetworkOptions, Networks},
 };
 use config::Provider;
@@ -51,6 +52,8 @@ pub struct Tables {
     pub searches: Arc<Semaphore>,
     /// Permit of the exact solver.
     pub solving: Arc<Semaphore>,
+    /// Engine of all analyses, hints and answers about checkpoints.
+    pub engine: Arc<Engine>,
     networks: Mutex<Networks>,
     open: Mutex<Vec<(String, Arc<Table>)>>,
 }
@@ -64,11 +67,12 @@ impl std::fmt::Debug for Tables {
 impl Tables {
     /// No tables are open.
     pub fn new(run: Option<Run>, limits: Limits) -> Self {
+        let engine = Arc::new(Engine::start(limits.searches));
         // Small batches: one thread of the processor, and a provider that needs no measurement.
         let mut networks = Networks::new(NetworkOptions {
             provider: Provider::Cpu,
             copies: limits.searches,
-            batch: 16,
+            batch: 64,
             ..NetworkOptions::default()
         });
         if let Some(run) = &run {
@@ -79,6 +83,7 @@ impl Tables {
             limits,
             searches: Arc::new(Semaphore::new(limits.searches)),
             solving: Arc::new(Semaphore::new(1)),
+            engine,
             networks: Mutex::new(networks),
             open: Mutex::default(),
         }

@@ -1,0 +1,136 @@
+//! `minuet analyze`: positions in, searched answers out, as lines of JSON.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`query`] | lines as queries and commands, with errors that name the field |
+//! | [`answer`] | a search as JSON |
+//! | [`session`] | the queries of one client: answers, cancels, limits |
+
+pub mod answer;
+pub mod query;
+pub mod session;
+
+use std::{
+    io::{self, BufWriter, Write},
+    sync::{Arc, OnceLock},
+    thread,
+};
+
+use anyhow::Context as _;
+use arena::{
+    Player, Spec,
+    analysis::Engine,
+    players::{NetworkOptions, Networks},
+};
+use games::{erased::AnyGame, registry};
+use network::shipped::{self, Level};
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use self::session::Session;
+use crate::rules::lines::{Line, MAX_LENGTH, all_was_read, next_line};
+
+/// Positions of the largest batch of one thread.
+const BATCH: usize = 96;
+
+/// Arguments of `minuet analyze`.
+#[derive(clap::Args)]
+#[command(after_help = HELP)]
+pub struct Arguments {
+    /// Game, with the size of its board if that is not the usual one: chess, paco-sako, go:9.
+    #[arg(long)]
+    game: String,
+    /// Network, as a player of `minuet arena`: a run's folder (runs/chess, runs/chess@best), a checkpoint's folder, an .onnx file, an
+    /// inference server (http://host:port), a game's name, or `uct` for a search without any. [default: the network that comes with
+    /// Minuet, or else uct]
+    #[arg(long, env = "MINUET_MODEL")]
+    model: Option<Spec>,
+    /// Execution provider for a network in this process: auto, cpu, cpu-int8, openvino-f32, openvino-bf16, cuda.
+    #[arg(long, default_value = "auto")]
+    provider: config::Provider,
+}
+
+const HELP: &str = r#"A query is a line of JSON, and is answered as soon as its search ends, so that answers come in another order:
+  {"id":1,"moves":["e4","e5"],"visits":400}
+"moves" are turns as people write them, or actions as in `minuet rules`, from "start" (a position as text; null: the usual one).
+"turns" analyses several positions: [0,1,2] are those after no, one and two moves. [default: the last]
+"visits" (1 to 4194304) or "time_ms" end a search. [default: 200 visits] "lines" is the number of moves listed. [default: 5]
+"priority" orders queries: the largest number first. "report_ms" gives partial answers in this interval.
+"rules" switches rules, as in `minuet rules`; "seed" keys the draws among equal moves.
+"include" adds "priors" and "values" of all moves, or the whole "tree" (at most 20000 visits).
+Commands: {"id":2,"do":"cancel","of":1}, {"id":3,"do":"priority","of":1,"priority":9}, {"id":4,"do":"version"},
+{"id":5,"do":"models"}, {"id":6,"do":"clear-cache"}.
+
+An answer has "id", "turn", "network", "visits", "fresh" (evaluations by the network), "value" (for the player to move, from -1 to 1),
+"proofs" (the share of visits that ended in a proven outcome), "proven" (win, draw or loss) and "moves", the most visited first.
+A query that cannot be answered gives {"id":…,"error":"visits: …"}. Queries with equal seeds have equal answers, whatever else runs.
+
+Example:
+  echo '{"id":1,"moves":["e4"],"visits":200}' | minuet analyze --game chess"#;
+
+/// Answers queries until the input ends and all are answered.
+pub fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let game = registry::find(&arguments.game)?;
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let player = open(game, arguments.model, arguments.provider, threads)?;
+    let engine = Engine::start(threads);
+    let output = Mutex::new(BufWriter::new(io::stdout()));
+    let session = Arc::new(Session::new(player, Arc::new(engine), 0, move |message| {
+        let mut output = output.lock();
+        let written = serde_json::to_writer(&mut *output, message).map_err(io::Error::from);
+        let written = written.and_then(|()| output.write_all(b"\n"));
+        written.and_then(|()| output.flush()).is_ok()
+    }));
+    let unread = Arc::new(OnceLock::new());
+    let (failure, reading) = (Arc::clone(&unread), Arc::clone(&session));
+    // The reader is not joined: it may wait for a line while nobody reads the answers any more.
+    let reader = thread::Builder::new().name("analyze-reader".into());
+    reader
+        .spawn(move || {
+            if let Err(error) = read_lines(&reading) {
+                let _ = failure.set(error);
+            }
+            reading.close();
+        })
+        .context("cannot start a thread")?;
+    session.wait();
+    all_was_read(&unread)
+}
+
+/// Opens a player that analyses a game, with a copy of its network for each thread.
+///
+/// # Errors
+/// The network cannot be used, or is for another game.
+pub fn open(
+    game: &'static AnyGame,
+    model: Option<Spec>,
+    provider: config::Provider,
+    threads: usize,
+) -> anyhow::Result<Arc<Player>> {
+    let usual = || shipped::for_board(game, Level::Strong).map_or("uct", |_| game.name);
+    let model = match model {
+        Some(model) => model,
+        None => usual().parse()?,
+    };
+    let mut networks = Networks::new(NetworkOptions {
+        provider,
+        copies: threads,
+        batch: BATCH,
+        ..NetworkOptions::default()
+    });
+    let player = Player::open(game, &model, &mut networks)?;
+    player.searches(0)?;
+    Ok(Arc::new(player))
+}
+
+fn read_lines(session: &Arc<Session>) -> io::Result<()> {
+    let mut input = io::BufReader::new(io::stdin().lock());
+    let mut buffer = Vec::new();
+    while let Some(line) = next_line(&mut input, &mut buffer)? {
+        match line {
+            Line::Whole(line) => session.read(line),
+            Line::TooLong => session.refuse(Value::Null, format!("a line of more than {MAX_LENGTH} bytes")),
+        }
+    }
+    Ok(())
+}
