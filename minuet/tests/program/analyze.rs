@@ -1,0 +1,236 @@
+//! `minuet analyze` through pipes: answers, errors, cancels, and a reader that stops.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    process::Stdio,
+    sync::mpsc,
+    thread,
+};
+
+use rand::{Rng as _, SeedableRng as _};
+use rand_chacha::ChaCha8Rng;
+use serde_json::{Value, json};
+
+use crate::support::program::{Killed, answered, fails, minuet, printed_json};
+
+/// Answers to lines, by id.
+fn answers(words: &str, lines: &[String]) -> Vec<Value> {
+    let done = answered(&mut minuet(words), lines.join("\n"));
+    assert_eq!(done.code, Some(0), "{}", done.error);
+    let lines = done.out.lines();
+    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn by_id(answers: &[Value], id: impl Into<Value>) -> &Value {
+    let id = id.into();
+    let mut found = answers.iter().filter(|answer| answer["id"] == id);
+    let first = found
+        .next()
+        .unwrap_or_else(|| panic!("no answer to {id}: {answers:?}"));
+    assert!(found.next().is_none(), "{id} is answered twice: {answers:?}");
+    first
+}
+
+#[test]
+fn positions_are_answered_with_values_and_lines_and_proofs() {
+    let lines = [
+        json!({"id": "mate", "start": "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", "visits": 300, "lines": 2}),
+        json!({"id": "all", "moves": ["e4", "e7e5"], "turns": [0, 1, 2], "visits": 40, "include": ["priors", "values", "tree"]}),
+        json!({"id": "time", "time_ms": 50}),
+        json!({"id": 4, "do": "version"}),
+        json!({"id": 5, "do": "models"}),
+        json!({"id": 6, "do": "clear-cache"}),
+    ];
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let found = answers("analyze --game chess --provider cpu", &lines);
+    let mate = by_id(&found, "mate");
+    assert_eq!(
+        (&mate["proven"], &mate["value"]),
+        (&json!("win"), &json!(1.0)),
+        "{mate}"
+    );
+    let best = &mate["moves"][0];
+    assert_eq!(
+        (&best["text"], &best["action"], &best["proven"]),
+        (&json!("Ra8#"), &json!("a1a8"), &json!("win"))
+    );
+    assert!(mate["proofs"].as_f64().unwrap() > 0.0);
+    let turns: Vec<&Value> = found.iter().filter(|answer| answer["id"] == "all").collect();
+    assert_eq!(turns.len(), 3);
+    for answer in turns {
+        let sum = |name: &str, at: usize| -> f64 {
+            let all = answer[name].as_array().unwrap().iter();
+            all.map(|one| one[at].as_f64().unwrap()).sum()
+        };
+        assert!((sum("priors", 1) - 1.0).abs() < 1e-3, "{answer}");
+        assert_eq!((answer["visits"].as_u64(), sum("values", 1)), (Some(40), 40.0));
+        assert_eq!(answer["tree"][0]["path"], json!([]));
+        assert_eq!(answer["moves"].as_array().unwrap().len(), 5);
+        let mover = if answer["turn"] == 1 { "second" } else { "first" };
+        assert_eq!(answer["to_move"], mover);
+    }
+    assert!(by_id(&found, "time")["visits"].as_u64().unwrap() > 0);
+    let models = by_id(&found, 5);
+    assert_eq!(models["models"][0]["version"], mate["network"]);
+    assert!(by_id(&found, 4)["version"].is_string());
+    by_id(&found, 6);
+}
+
+#[test]
+fn a_query_alone_gives_what_minuet_query_gives() {
+    let query = json!({"id": 1, "moves": ["e2 e4"], "visits": 100});
+    let found = answers("analyze --game paco-sako --provider cpu", &[query.to_string()]);
+    let mut command = minuet("query paco-sako --provider cpu --json --visits 100");
+    let asked = printed_json(command.arg("e2 e4"));
+    let visits = |answer: &Value| -> Vec<(Value, Value)> {
+        let moves = answer["moves"].as_array().unwrap().iter();
+        moves
+            .map(|one| (one["action"].clone(), one["visits"].clone()))
+            .collect()
+    };
+    assert_eq!(visits(&found[0]), visits(&asked), "{} {asked}", found[0]);
+    assert_eq!(found[0]["value"], asked["searched_value"]);
+}
+
+#[test]
+fn errors_name_the_query_and_the_field_and_end_nothing_else() {
+    let faults = [
+        (r#"{"id":1,"visits":0}"#, "visits: must be from 1"),
+        (r#"{"id":1,"visits":"many"}"#, "visits: invalid type"),
+        (r#"{"id":1,"moves":["e4","e4"]}"#, "moves[1]: \"e4\":"),
+        (r#"{"id":1,"moves":[7]}"#, "moves[0]: 7:"),
+        (r#"{"id":1,"start":"8/8"}"#, "start:"),
+        (r#"{"id":1,"turns":[3]}"#, "turns: 3 is more than"),
+        (r#"{"id":1,"turns":[]}"#, "turns: 0 positions"),
+        (
+            r#"{"id":1,"start":"7k/5KQ1/8/8/8/8/8/8 b - - 0 1"}"#,
+            "turns: the game is over",
+        ),
+        (
+            r#"{"id":1,"include":["ownership"]}"#,
+            "include: unknown variant `ownership`",
+        ),
+        (
+            r#"{"id":1,"include":["tree"],"visits":30000}"#,
+            "include: the tree",
+        ),
+        (r#"{"id":1,"rules":{"castling":false}}"#, "rules:"),
+        (r#"{"id":1,"visit":10}"#, "visit: unknown field"),
+        (r#"{"id":1,"do":"cancel"}"#, "of: the id of a query is missing"),
+        (r#"{"id":1,"do":"cancel","of":9}"#, "of: no query 9"),
+        (r#"{"id":1,"do":"stop"}"#, "do: unknown command `stop`"),
+        (r#"{"id":[1]}"#, "id: must be a text or a number"),
+        (r#"{"visits":1}"#, "id: must be a text or a number"),
+        (r#"{"id":1,"#, "not JSON"),
+        ("[]", "no object"),
+    ];
+    let mut lines: Vec<String> = faults.iter().map(|(line, _)| (*line).to_owned()).collect();
+    lines.push(r#"{"id":"last","visits":1}"#.into());
+    let found = answers("analyze --game chess --model uct", &lines);
+    for ((line, error), answer) in faults.iter().zip(&found) {
+        let said = answer["error"]
+            .as_str()
+            .unwrap_or_else(|| panic!("{line}: {answer}"));
+        assert!(said.starts_with(error) || said.contains(error), "{line}: {said}");
+    }
+    assert_eq!(found.len(), faults.len() + 1);
+    assert_eq!(by_id(&found, "last")["visits"], 1);
+    fails(
+        &mut minuet("analyze --game chess --model random"),
+        1,
+        "random does not search",
+    );
+    fails(&mut minuet("analyze --game ches"), 2, "did you mean chess?");
+}
+
+/// Peak of a process' memory, in KiB.
+fn peak(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn every_one_of_many_queries_is_answered_once_with_cancels_broken_lines_and_a_reader_that_stops() {
+    const QUERIES: u64 = 10_000;
+
+    let mut command = minuet("analyze --game connect-four --model uct");
+    let mut child = Killed(
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let mut stdin = child.0.stdin.take().unwrap();
+    let (all_written, written) = mpsc::channel();
+    let writer = thread::spawn(move || {
+        let mut random = ChaCha8Rng::seed_from_u64(3);
+        let (mut broken, mut commands) = (0_u64, 0_u64);
+        for id in 0..QUERIES {
+            let moves: Vec<u32> = (0..random.random_range(0..6))
+                .map(|_| random.random_range(0..7))
+                .collect();
+            let query = json!({
+                "id": id, "moves": moves, "visits": random.random_range(1..120), "priority": random.random_range(-3..4),
+                "report_ms": 1,
+            });
+            writeln!(stdin, "{query}").unwrap();
+            let of = random.random_range(0..=id);
+            let line = match random.random_range(0..10) {
+                0 | 1 => json!({"id": format!("c{id}"), "do": "cancel", "of": of}),
+                2 => json!({"id": format!("c{id}"), "do": "priority", "of": of, "priority": 9}),
+                3 => {
+                    broken += 1;
+                    writeln!(stdin, "{{\"id\": {id}, \"visits\"").unwrap();
+                    continue;
+                }
+                _ => continue,
+            };
+            commands += 1;
+            writeln!(stdin, "{line}").unwrap();
+        }
+        all_written.send(()).unwrap();
+        (broken, commands)
+    });
+    let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
+    let mut answers: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut nulls, mut cancelled) = (0, 0);
+    let mut take = |line: String| {
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        if answer["partial"] == true {
+            return;
+        }
+        cancelled += u64::from(answer["cancelled"] == true);
+        match answer["id"].is_null() {
+            true => nulls += 1,
+            false => *answers.entry(answer["id"].to_string()).or_default() += 1,
+        }
+    };
+    // The reader stops after some answers. The engine then stops to read, so that the writer is not done.
+    lines.by_ref().take(500).for_each(|line| take(line.unwrap()));
+    let is_done = written.recv_timeout(std::time::Duration::from_secs(2)).is_ok();
+    assert!(
+        !is_done,
+        "the queries are held back while nobody reads the answers"
+    );
+    let mut last = 0;
+    for line in lines {
+        take(line.unwrap());
+        // The process still runs while it has answers to give.
+        last = peak(child.0.id()).max(last);
+    }
+    let (broken, commands) = writer.join().unwrap();
+    assert_eq!(child.0.wait().unwrap().code(), Some(0));
+    assert!(last < 700 << 10, "{last} KiB");
+    assert_eq!(nulls, broken);
+    assert!(cancelled > 0);
+    let twice: Vec<_> = answers.iter().filter(|(_, count)| **count != 1).collect();
+    assert!(twice.is_empty(), "{twice:?}");
+    assert_eq!(answers.len() as u64, QUERIES + commands);
+}
