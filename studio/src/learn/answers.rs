@@ -264,7 +264,7 @@ impl Answers {
         let jobs = states.iter().zip(0..).map(|(state, number)| Job {
             player: Arc::clone(&player),
             state: state.copy(),
-            place: format!("probe {number}"),
+            place: state.position(),
             settings: settings.clone(),
             key: GameKey {
                 run_seed: 0,
