@@ -26,6 +26,7 @@
 //! | [`matches`] | page: the ladder, and every rated match |
 //! | [`compare`] | page: this run compared with others in the same folder |
 //! | [`settings`] | page: every setting, those that differ from a new run first |
+//! | [`review`](mod@review) | reviews of games as one HTML file |
 //! | [`report`] | the run as one HTML file |
 
 pub mod app;
@@ -46,6 +47,7 @@ pub mod page;
 pub mod play;
 pub mod records;
 pub mod report;
+pub mod review;
 pub mod run;
 pub mod security;
 pub mod server;

@@ -9,11 +9,13 @@
 //! | [`engine`] | threads that search, each some positions at once |
 //! | `queue` | whose job is next |
 //! | `trees` | trees of ended jobs, bounded in bytes |
+//! | [`review`] | a whole game: values and mistakes |
 //! | [`figures`] | a search in numbers: value, visits, lines of the moves |
 
 pub mod engine;
 pub mod figures;
 mod queue;
+pub mod review;
 mod trees;
 
 use std::{

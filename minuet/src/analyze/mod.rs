@@ -4,14 +4,17 @@
 //! |---|---|
 //! | [`query`] | lines as queries and commands, with errors that name the field |
 //! | [`answer`] | a search as JSON |
+//! | [`review`] | whole games, as JSON and as one HTML file |
 //! | [`session`] | the queries of one client: answers, cancels, limits |
 
 pub mod answer;
 pub mod query;
+pub mod review;
 pub mod session;
 
 use std::{
     io::{self, BufWriter, Write},
+    path::PathBuf,
     sync::{Arc, OnceLock},
     thread,
 };
@@ -45,6 +48,15 @@ pub struct Arguments {
     /// Minuet, or else uct]
     #[arg(long, env = "MINUET_MODEL")]
     model: Option<Spec>,
+    /// Review the games of files instead: PGN, SGF, JSON lines (as `minuet games import` takes them) or archives of `minuet games export`.
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    games: Vec<PathBuf>,
+    /// Visits for each position of a review.
+    #[arg(long, requires = "games", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=4_194_304))]
+    visits: u32,
+    /// Write the reviews to this HTML file too. It makes no request, so that it can be sent to somebody.
+    #[arg(long, requires = "games", value_name = "FILE")]
+    report: Option<PathBuf>,
     /// Execution provider for a network in this process: auto, cpu, cpu-int8, openvino-f32, openvino-bf16, cuda.
     #[arg(long, default_value = "auto")]
     provider: config::Provider,
@@ -65,15 +77,22 @@ An answer has "id", "turn", "network", "visits", "fresh" (evaluations by the net
 "proofs" (the share of visits that ended in a proven outcome), "proven" (win, draw or loss) and "moves", the most visited first.
 A query that cannot be answered gives {"id":…,"error":"visits: …"}. Queries with equal seeds have equal answers, whatever else runs.
 
-Example:
-  echo '{"id":1,"moves":["e4"],"visits":200}' | minuet analyze --game chess"#;
+A review is a line of JSON for each game: "values" (for the first player, before each turn and at the end), and "mistakes", the turns that
+gave most away, the largest first.
+
+Examples:
+  echo '{"id":1,"moves":["e4"],"visits":200}' | minuet analyze --game chess
+  minuet analyze --game chess --games games.pgn --report review.html"#;
 
 /// Answers queries until the input ends and all are answered.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let game = registry::find(&arguments.game)?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let player = open(game, arguments.model, arguments.provider, threads)?;
+    let player = open(game, arguments.model.as_ref(), arguments.provider, threads)?;
     let engine = Engine::start(threads);
+    if !arguments.games.is_empty() {
+        return review::run(&arguments, &player, &engine);
+    }
     let output = Mutex::new(BufWriter::new(io::stdout()));
     let session = Arc::new(Session::new(player, Arc::new(engine), 0, move |message| {
         let mut output = output.lock();
@@ -103,13 +122,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
 /// The network cannot be used, or is for another game.
 pub fn open(
     game: &'static AnyGame,
-    model: Option<Spec>,
+    model: Option<&Spec>,
     provider: config::Provider,
     threads: usize,
 ) -> anyhow::Result<Arc<Player>> {
     let usual = || shipped::for_board(game, Level::Strong).map_or("uct", |_| game.name);
     let model = match model {
-        Some(model) => model,
+        Some(model) => model.clone(),
         None => usual().parse()?,
     };
     let mut networks = Networks::new(NetworkOptions {

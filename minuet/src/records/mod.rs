@@ -10,7 +10,7 @@
 pub mod check;
 mod delete;
 mod export;
-mod import;
+pub mod import;
 mod list;
 mod selection;
 pub mod send;

@@ -13,7 +13,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
-use crate::support::program::{Killed, answered, fails, minuet, printed_json};
+use crate::support::program::{Killed, answered, fails, minuet, printed, printed_json, printed_lines};
 
 /// Answers to lines, by id.
 fn answers(words: &str, lines: &[String]) -> Vec<Value> {
@@ -145,14 +145,11 @@ fn errors_name_the_query_and_the_field_and_end_nothing_else() {
     fails(&mut minuet("analyze --game ches"), 2, "did you mean chess?");
 }
 
-/// Peak of a process' memory, in KiB.
-fn peak(process: u32) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))
-        .unwrap();
-    line.split_whitespace().next().unwrap().parse().unwrap()
+/// Peak of a process' memory, in KiB; `None` once the process has ended.
+fn peak(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 #[test]
@@ -219,18 +216,80 @@ fn every_one_of_many_queries_is_answered_once_with_cancels_broken_lines_and_a_re
         !is_done,
         "the queries are held back while nobody reads the answers"
     );
-    let mut last = 0;
+    let mut most = 0;
     for line in lines {
         take(line.unwrap());
-        // The process still runs while it has answers to give.
-        last = peak(child.0.id()).max(last);
+        most = peak(child.0.id()).unwrap_or_default().max(most);
     }
     let (broken, commands) = writer.join().unwrap();
     assert_eq!(child.0.wait().unwrap().code(), Some(0));
-    assert!(last < 700 << 10, "{last} KiB");
+    assert!((1..700 << 10).contains(&most), "{most} KiB");
     assert_eq!(nulls, broken);
     assert!(cancelled > 0);
     let twice: Vec<_> = answers.iter().filter(|(_, count)| **count != 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
     assert_eq!(answers.len() as u64, QUERIES + commands);
+}
+
+/// Two games of chess, one with the scholar's mate and one without moves that the rules allow.
+const PGN: &str = r#"[White "Ann"]
+[Black "Bob"]
+[Result "1-0"]
+
+1. e4 e5 2. Qh5 Nc6 3. Bc4 Nf6 4. Qxf7# 1-0
+
+[White "Eve"]
+[Black "Dan"]
+[Result "*"]
+
+1. e4 e4 *
+"#;
+
+#[test]
+fn reviews_name_the_mistake_that_lost_and_are_written_as_one_file_that_requests_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pgn, html) = (folder.path().join("games.pgn"), folder.path().join("review.html"));
+    fs::write(&pgn, PGN).unwrap();
+    let mut command = minuet("analyze --game chess --provider cpu --visits 100 --games");
+    let lines = printed_lines(command.arg(&pgn).arg("--report").arg(&html));
+    let [review, refused] = &lines[..] else {
+        panic!("{lines:?}")
+    };
+    assert!(
+        refused["error"].as_str().unwrap().contains("move 2 (e4)"),
+        "{refused}"
+    );
+    assert_eq!(
+        (&review["players"], &review["result"]),
+        (&json!(["Ann", "Bob"]), &json!("first"))
+    );
+    assert_eq!(review["values"].as_array().unwrap().len(), 8);
+    assert_eq!(review["values"][7], 1.0);
+    let worst = &review["mistakes"][0];
+    assert_eq!(
+        (&worst["played"], &worst["turn"], &worst["player"]),
+        (&json!("Nf6"), &json!(5), &json!("second"))
+    );
+    // The line that would have been better is legal, in the words of another program.
+    if let Some(python) = test_support::python("chess") {
+        let script = "import chess, sys\nboard = chess.Board(sys.argv[1])\nfor move in sys.argv[2:]: board.push_san(move)";
+        let line = worst["line"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|turn| turn.as_str().unwrap());
+        let mut replay = std::process::Command::new(python);
+        replay
+            .args(["-c", script, worst["position"].as_str().unwrap()])
+            .args(line);
+        printed(&mut replay);
+    }
+    let html = fs::read_to_string(html).unwrap();
+    for part in ["Ann – Bob", "played Nf6", "White’s chances", "<svg"] {
+        assert!(html.contains(part), "{part}");
+    }
+    for part in ["http://", "https://", "src=", "<script"] {
+        let found = html.find(part).map(|at| &html[at.saturating_sub(80)..at + 40]);
+        assert!(found.is_none_or(|found| found.contains("w3.org")), "{found:?}");
+    }
 }

@@ -39,6 +39,15 @@ impl Target {
         })
     }
 
+    /// Returns a game apart from any run; no row is written.
+    pub const fn of_game(game: &'static AnyGame) -> Self {
+        Self {
+            game,
+            options: 0,
+            discount: 1.0,
+        }
+    }
+
     /// Returns the game by other rules, which are a JSON object.
     ///
     /// # Errors

@@ -13,12 +13,13 @@ mod pgn;
 mod sgf;
 
 use std::{
-    io::{BufReader, Cursor, Read},
+    io::{self, BufReader, Cursor, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use anyhow::{Context as _, bail, ensure};
+use games::{Course, Outcome, erased::AnyGame};
 use launcher::{BadUsage, processes::host};
 use proto::v1::Game;
 use replay_store::{
@@ -31,7 +32,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use self::{
-    found::{Fault, Found, Target},
+    found::{Fault, Found, Played, Reason, Target},
     left_out::{LeftOut, Selected},
 };
 use super::{
@@ -248,13 +249,12 @@ async fn import(
     reading.await?
 }
 
-/// Reads a file with games that others played, and sends the records that are made of them.
-fn read_file(path: &Path, format: Format, taking: &Taking, games: &mpsc::Sender<Game>) -> anyhow::Result<()> {
-    let Some(target) = &taking.target else {
-        bail!("the game is not known");
-    };
+/// Games of a file, one after the other.
+type GamesOf<'a> = Box<dyn Iterator<Item = io::Result<Result<Found, Fault>>> + 'a>;
+
+fn games_of<'a>(path: &Path, format: Format, target: &'a Target) -> anyhow::Result<GamesOf<'a>> {
     let (game, text) = (target.game, BufReader::new(open_regular(path)?));
-    let found: Box<dyn Iterator<Item = std::io::Result<Result<Found, Fault>>> + '_> = match format {
+    Ok(match format {
         Format::Pgn if game.has_pgn => Box::new(pgn::Games::new(text)),
         Format::Sgf if game.has_sgf => Box::new(sgf::Games::new(text, game)),
         Format::Lines => Box::new(lines::Games::new(text, target)),
@@ -262,7 +262,88 @@ fn read_file(path: &Path, format: Format, taking: &Taking, games: &mpsc::Sender<
             "{} has no such files; lines of JSON are for every game",
             game.name
         ),
+    })
+}
+
+/// A game of a file, played by the rules.
+pub struct PlayedGame {
+    /// Names of the first and the second player; empty if unknown.
+    pub players: [String; 2],
+    /// Result that the file gives.
+    pub result: Option<Outcome>,
+    /// The game.
+    pub course: Course,
+}
+
+/// Reads the games of a PGN, SGF, JSON lines or an archive. A game that cannot be played is a sentence that says why.
+///
+/// # Errors
+/// The file cannot be read, or `each` fails.
+pub fn read_games(
+    path: &Path,
+    game: &'static AnyGame,
+    mut each: impl FnMut(Result<PlayedGame, String>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let target = Target::of_game(game);
+    let played = |played: Played, players: [String; 2], result| {
+        let variant = target.variant(&played.rules)?;
+        let mut course = Course::new(variant.start(played.start.as_deref())?);
+        for (number, &action) in played.actions.iter().enumerate() {
+            let done = course.play(action);
+            done.map_err(|error| Fault::of_move(number, &action.to_string(), error.reason))?;
+        }
+        let own = course.begin().game().title();
+        if own != game.title() {
+            let text = format!("a game of {own}, and the network plays {}", game.title());
+            return Err(Fault::new(Reason::Unreadable, text));
+        }
+        Ok(PlayedGame {
+            players,
+            result,
+            course,
+        })
     };
+    if let Some(format) = Format::of(path) {
+        for found in games_of(path, format, &target)? {
+            let one = found?.and_then(|found| {
+                let names = found.players.map(|player| player.name);
+                played((found.play)(&target)?, names, found.result)
+            });
+            each(one.map_err(|fault| fault.to_string()))?;
+        }
+        return Ok(());
+    }
+    for record in Reader::new(open_regular(path)?)? {
+        let record = record?;
+        let rules = serde_json::from_str(&record.rules_json).unwrap_or_default();
+        let start = Some(record.start).filter(|start| !start.is_empty());
+        let actions = record.actions;
+        let one = match record.game == game.name {
+            true => played(
+                Played {
+                    rules,
+                    start,
+                    actions,
+                },
+                Default::default(),
+                None,
+            ),
+            false => Err(Fault::new(
+                Reason::Unreadable,
+                format!("a game of {}", record.game),
+            )),
+        };
+        each(one.map_err(|fault| fault.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Reads a file with games that others played, and sends the records that are made of them.
+fn read_file(path: &Path, format: Format, taking: &Taking, games: &mpsc::Sender<Game>) -> anyhow::Result<()> {
+    let Some(target) = &taking.target else {
+        bail!("the game is not known");
+    };
+    let found = games_of(path, format, target)?;
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     for (number, found) in (1..).zip(found) {
         let found = found?.and_then(|found| taking.selected.admit(found));
