@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use games::{Action, FirstValue, MoverValue, Outcome, Player};
+use games::{Action, FirstValue, MoverValue, Outcome, Player, erased::AnyState};
 use serde_json::{Value, json};
 
 use crate::players::searches::AnySearch;
@@ -118,4 +118,29 @@ pub fn tree(search: &dyn AnySearch) -> Vec<Value> {
         }));
     }
     nodes
+}
+
+/// Divides a line that begins in `state` into turns, of which the last may be incomplete.
+pub fn turns(state: &dyn AnyState, line: &[Action]) -> Vec<Vec<Action>> {
+    let mut state = state.copy();
+    let mut turns: Vec<Vec<Action>> = Vec::new();
+    for &action in line {
+        match turns.last_mut().filter(|_| state.is_mid_turn()) {
+            Some(turn) => turn.push(action),
+            None => turns.push(vec![action]),
+        }
+        state.play_legal(action);
+    }
+    turns
+}
+
+/// Writes turns that begin in `state` as people write them.
+pub fn texts(state: &dyn AnyState, turns: &[Vec<Action>]) -> Vec<String> {
+    let mut state = state.copy();
+    let write = |turn: &Vec<Action>| {
+        let text = state.write_turn(turn);
+        turn.iter().for_each(|&action| state.play_legal(action));
+        text
+    };
+    turns.iter().map(write).collect()
 }

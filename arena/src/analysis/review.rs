@@ -5,7 +5,11 @@ use std::sync::Arc;
 use games::{Action, Course, FirstValue, Player as Side, erased::AnyState};
 use search::GameKey;
 
-use super::{Engine, Figures, Job, settings};
+use super::{
+    Engine, Figures, Job,
+    figures::{texts, turns},
+    settings,
+};
 use crate::Player;
 
 /// Value in [-1, 1] that a turn must give away to be a mistake.
@@ -49,13 +53,7 @@ impl Mistake {
 
     /// Returns the turns of the best line as people write them.
     pub fn texts(&self) -> Vec<String> {
-        let mut state = self.state.copy();
-        let write = |turn: &Vec<Action>| {
-            let text = state.write_turn(turn);
-            turn.iter().for_each(|&action| state.play_legal(action));
-            text
-        };
-        self.line.iter().map(write).collect()
+        texts(&*self.state, &self.line)
     }
 }
 
@@ -124,18 +122,4 @@ impl Review {
         review.mistakes.truncate(MOST);
         Ok(review)
     }
-}
-
-/// Divides a line into turns.
-fn turns(state: &dyn AnyState, line: &[Action]) -> Vec<Vec<Action>> {
-    let mut state = state.copy();
-    let mut turns: Vec<Vec<Action>> = Vec::new();
-    for &action in line {
-        match turns.last_mut().filter(|_| state.is_mid_turn()) {
-            Some(turn) => turn.push(action),
-            None => turns.push(vec![action]),
-        }
-        state.play_legal(action);
-    }
-    turns
 }

@@ -3,11 +3,11 @@
 use arena::{
     analysis::{
         Figures,
-        figures::{Row, tree},
+        figures::{Row, texts, tree, turns},
     },
     players::searches::AnySearch,
 };
-use games::{Action, MoverValue, Outcome, Player, erased::AnyState};
+use games::{MoverValue, Outcome, Player, erased::AnyState};
 use network::Description;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ pub struct Move {
     pub prior: f32,
     /// Outcome after the move for the player to move, if it is proven.
     pub proven: Option<&'static str>,
-    /// Most visited line that begins with the move, each action in the game's notation.
+    /// Most visited line that begins with the move, by turns in the game's notation. The last turn may be incomplete.
     pub line: Vec<String>,
 }
 
@@ -123,19 +123,8 @@ fn one_move(state: &dyn AnyState, row: &Row, mover: Player) -> Move {
         value: row.value.map(MoverValue::get),
         prior: row.prior,
         proven: row.proven.map(|outcome| result(outcome, mover)),
-        line: texts(state, &row.line),
+        line: texts(state, &turns(state, &row.line)),
     }
-}
-
-/// Writes each action of a line.
-fn texts(state: &dyn AnyState, line: &[Action]) -> Vec<String> {
-    let mut state = state.copy();
-    let write = |&action: &Action| {
-        let text = state.write_turn(&[action]);
-        state.play_legal(action);
-        text
-    };
-    line.iter().map(write).collect()
 }
 
 /// Names an outcome for a player.

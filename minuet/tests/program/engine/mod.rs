@@ -1,6 +1,7 @@
 //! `minuet uci` through a pipe and with python-chess, `minuet play` and `minuet query` through a pipe, and the Python client of the
 //! guide.
 
+mod bot;
 mod commands;
 mod guide;
 
