@@ -34,8 +34,9 @@ def check(rules: type, *, games: int = GAMES, seed: int = 1) -> str:
     description = adapter.describe(seen)
     layout = description["layout"]
     compare_symmetries(adapter, layout, [play_noted(adapter, seen, draws) for _ in range(COMPARED)])
-    planes, ranks, files = seen.shape
-    numbers = "" if adapter.number == 1 else f" with numbers up to {adapter.number}"
+    planes, ranks, files = seen.numbers.shape
+    most = seen.numbers.largest.max()
+    numbers = "" if most <= 1 and not seen.numbers.fractions else f" with numbers up to {most:g}"
     names = {1.0: "won by the first player", -1.0: "won by the second player", 0.0: "drawn"}
     ends = ", ".join(f"{count} {names.get(value, f'of value {value:g}')}" for value, count in sorted(seen.ends.items(), reverse=True))
     return "\n".join([

@@ -58,7 +58,7 @@ def run(arguments: list[str]) -> int:
     else:
         return native(words)
     adapter = Adapter(source.rules, source)
-    description = adapter.describe(adapter.seen_before(known) if known else observe(adapter, 1), known)
+    description = adapter.continued(known) if known else adapter.describe(observe(adapter, 1))
     add_own_game(json.dumps(description), adapter)
     return native(complete(words, named, adapter.name, folder))
 

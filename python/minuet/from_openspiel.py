@@ -1,7 +1,7 @@
 """Games of OpenSpiel as games of one's own: `openspiel:breakthrough(rows=6,columns=6)`.
 
-A game fits if it is sequential, deterministic and of perfect information, has one or two players, ends with a result from -1 to 1, and
-shows its states as planes of whole numbers. Others are refused with the property that is missing.
+A game fits if it is sequential, deterministic and of perfect information, has one or two players, and shows its states as numbers from 0
+on. Others are refused with the property that is missing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 import pyspiel
 from numpy.typing import NDArray
 
-from .own import MOST_PLANES
+from .rows import Numbers, RowsError
 from .source import Source, SourceError
 
 #: Begin of the name of such a game.
@@ -56,39 +56,45 @@ def what_is_missing(game: Any) -> str | None:
         return f"it has {players} players; games of one or two players fit"
     if players == 2 and kind.utility != types.Utility.ZERO_SUM:
         return "what one player wins the other one does not lose; zero-sum games fit"
-    if kind.reward_model != types.RewardModel.TERMINAL:
-        return "it gives rewards before its end; games with a result at the end fit"
-    if game.min_utility() < -1 or game.max_utility() > 1:
+    if players == 2 and kind.reward_model != types.RewardModel.TERMINAL:
+        return "it gives rewards before its end; games of two players with a result at the end fit"
+    if players == 2 and (game.min_utility() < -1 or game.max_utility() > 1):
         return f"its results are from {game.min_utility():g} to {game.max_utility():g}; results from -1 to 1 fit"
     if not kind.provides_observation_tensor:
         return "it does not show its states as numbers (observation_tensor)"
-    shape = game.observation_tensor_shape()
-    if not 1 <= len(shape) <= 3:
-        return f"the shape of its observations is {shape}; [planes, ranks, files], [planes, squares] and [squares] fit"
-    draws, state, largest = random.Random(1), game.new_initial_state(), 0.0
+    try:
+        shape = game.observation_tensor_shape()
+    except pyspiel.SpielError as error:
+        return f"it does not show its states as numbers: {error}"
+    if not 1 <= len(shape) <= 3 or max(shape[-2:]) > 32 and len(shape) == 3:
+        return f"the shape of its observations is {shape}; [planes, ranks, files] with up to 32 ranks and files, [planes, squares] and [numbers] fit"
+    draws, state = random.Random(1), game.new_initial_state()
+    numbers = Numbers(observation(state, shape).shape)
     for _ in range(SAMPLED):
         if state.is_terminal():
             state = game.new_initial_state()
         seen = observation(state, shape)
-        if (seen != seen.round()).any() or (seen < 0).any():
-            return "its observations hold numbers that are not whole numbers from 0 on"
-        largest = max(largest, seen.max())
+        if not (seen >= 0).all():
+            return "its observations hold numbers below 0"
+        numbers.add(seen)
         state.apply_action(draws.choice(state.legal_actions()))
-    # A plane for the player to act is added, and two of the layout.
-    if (seen.shape[0] + 1) * largest + 2 > MOST_PLANES:
-        return f"its observations hold numbers up to {largest:g}; planes of small numbers fit"
+    try:
+        numbers.kinds(None)
+    except RowsError as error:
+        return f"of its observations {error}"
     return None
 
 
 def observation(state: Any, shape: list[int]) -> NDArray[np.float64]:
-    """Return what the player to act sees, as planes. A plane without ranks and files is folded into the smallest square."""
-    player = max(0, state.current_player())
-    seen = np.asarray(state.observation_tensor(player), dtype=float)
+    """Return what the player to act sees, as planes. A plane without ranks and files is folded into the smallest square, and a list of
+    numbers becomes planes of a single square."""
+    seen = np.array(state.observation_tensor(max(0, state.current_player())))
     if len(shape) == 3:
         return seen.reshape(shape)
-    planes = seen.reshape(shape if len(shape) == 2 else (1, *shape))
-    side = math.isqrt(planes.shape[1] - 1) + 1
-    return np.pad(planes, ((0, 0), (0, side * side - planes.shape[1]))).reshape(-1, side, side)
+    if len(shape) == 1:
+        return seen.reshape(-1, 1, 1)
+    side = math.isqrt(shape[1] - 1) + 1
+    return np.pad(seen.reshape(shape), ((0, 0), (0, side * side - shape[1]))).reshape(-1, side, side)
 
 
 def name_of(game: Any) -> str:
@@ -102,7 +108,9 @@ def name_of(game: Any) -> str:
 
 def rules_of(game: Any) -> type:
     """Return the class of a game that fits."""
-    shape = game.observation_tensor_shape()
+    shape, least, most = game.observation_tensor_shape(), game.min_utility(), game.max_utility()
+    # Results of a game of one player may have any range.
+    is_usual = -1 <= least and most <= 1
 
     class Rules:
         name = name_of(game)
@@ -126,7 +134,10 @@ def rules_of(game: Any) -> type:
             self.state.apply_action(action)
 
         def outcome(self) -> float | None:
-            return float(self.state.returns()[0]) if self.state.is_terminal() else None
+            if not self.state.is_terminal():
+                return None
+            result = float(self.state.returns()[0])
+            return result if is_usual else 2 * (result - least) / (most - least) - 1
 
         def planes(self) -> NDArray[np.float64]:
             seen = observation(self.state, shape)

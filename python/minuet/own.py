@@ -14,7 +14,7 @@ The class needs five methods. An object of it is a state; `MyGame()` is the star
 | `legal_actions()` | numbers of the actions that are legal, from 0 on; all others are not. Not called once the game is over |
 | `play(action)` | None; the object is the state after the action then |
 | `winner()` | None while the game runs; afterwards 0 or 1, the player who won, or -1 for a draw |
-| `planes()` | what a network sees: an array [planes, ranks, files], or [ranks, files], of whole numbers from 0 on, seen by the player to act |
+| `planes()` | what a network sees: an array [planes, ranks, files], or [ranks, files], of numbers from 0 on, seen by the player to act |
 
 Instead of `winner`, `outcome()` may return None or a number from -1 to 1: the value for the first player. More methods and attributes
 are optional:
@@ -22,12 +22,15 @@ are optional:
 | name | meaning |
 |---|---|
 | `actions` | number of actions; default: the largest one seen in random games, and one more |
-| `largest` | largest number in `planes()`, in any position; default: the largest one seen in random games |
+| `largest` | largest number in `planes()`, in any position; default: for each plane the largest one of random games, and a quarter more |
 | `players` | 1 or 2, default 2 |
 | `name` | name of the game; default: that of the class in lower case |
 | `copy()` | a copy that shares nothing that changes; default: `copy.deepcopy` |
 | `move_text(action)` | the action as people write it; default: its number |
 | `symmetries` | list of pairs of permutations: image of each square `files·rank + file`, image of each action |
+
+Planes of 0 and 1 suit networks best. Larger whole numbers, and fractions of one denominator, become a plane for each number; a number for
+the whole board, e.g. the player to act, is a plane that holds it on all squares (`minuet.rows`).
 """
 
 from __future__ import annotations
@@ -45,16 +48,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._minuet import Game, add_own_game
+from .rows import LARGEST_VALUE, Numbers, Rows, RowsError
 from .source import Source, text_of
 
 #: Random games from which the layout of rows is taken.
 SAMPLED = 50
 #: Most actions of a random game.
 LONGEST = 2000
-#: Most numbers other than 0 in the planes of a position.
-MOST_ENTRIES = 4096
-#: Most planes of a network's input, the plane of ones included.
-MOST_PLANES = 64
 
 
 class RulesError(Exception):
@@ -65,14 +65,10 @@ class RulesError(Exception):
 class Seen:
     """What random games showed."""
 
-    #: Shape of the planes: planes, ranks, files.
-    shape: tuple[int, int, int]
+    #: What their planes held.
+    numbers: Numbers
     #: Largest action.
     action: int = 0
-    #: Largest number in the planes.
-    number: int = 1
-    #: Most numbers other than 0 in one position.
-    entries: int = 1
     games: int = 0
     positions: int = 0
     #: Ends of games: value for the first player, and how often.
@@ -95,7 +91,7 @@ def add(rules: type, *, seed: int = 1) -> Game:
 def observe(adapter: Adapter, seed: int, games: int = SAMPLED) -> Seen:
     """Play random games and return what they showed. Raises RulesError for a broken promise."""
     draws = random.Random(seed)
-    seen = Seen(shape_of(adapter.planes(adapter.rules(), [])))
+    seen = Seen(Numbers(shape_of(adapter.planes(adapter.rules(), []))))
     for _ in range(games):
         play_at_random(adapter, seen, draws)
     return seen
@@ -106,11 +102,10 @@ def play_at_random(adapter: Adapter, seen: Seen, draws: random.Random) -> list[i
     state, actions = adapter.rules(), list[int]()
     while True:
         planes = adapter.planes(state, actions)
-        if shape_of(planes) != seen.shape:
-            raise RulesError(broken(f"`planes` has the shape {shape_of(planes)}, not {seen.shape} as at the start", actions))
+        if shape_of(planes) != seen.numbers.shape:
+            raise RulesError(broken(f"`planes` has the shape {shape_of(planes)}, not {seen.numbers.shape} as at the start", actions))
         seen.positions += 1
-        seen.number = max(seen.number, int(planes.max()))
-        seen.entries = max(seen.entries, int(np.count_nonzero(planes)))
+        seen.numbers.add(planes)
         value, legal = adapter.value(state, actions), adapter.legal(state, actions)
         if value is not None:
             seen.games += 1
@@ -176,39 +171,47 @@ class Adapter:
         #: Name of the game: lower-case letters, digits and `-`.
         self.name = re.sub(r"[^a-z0-9-]+", "-", str(name).lower()).strip("-")
         self.layout: dict[str, Any] = {}
-        self.shape, self.squares, self.number = (1, 1, 1), 1, 1
+        self.rows = Rows((1, 1, 1), [[1, 1]], 1)
 
-    def seen_before(self, known: dict[str, Any]) -> Seen:
-        """Return what random games showed when this description was made, with the planes of the class as it is now."""
+    def continued(self, known: dict[str, Any]) -> dict[str, Any]:
+        """Return the description of a run that continues, with the class as it is now, and keep the layout for rows."""
         shape, layout = shape_of(self.planes(self.rules(), [])), known["layout"]
-        return Seen(shape, action=layout["actions"] - 1, number=max(1, (layout["planes"] - 2) // shape[0]))
+        # Descriptions of earlier builds have the same number of planes for each plane of the class.
+        kinds = known.get("planes") or [[max(1, (layout["planes"] - 2) // shape[0]), 1]] * shape[0]
+        if len(kinds) != shape[0]:
+            raise RulesError(f"`planes` has {shape[0]} planes, and {len(kinds)} when the run began")
+        # The network has this head and these constants.
+        same = {name: layout.get(name) for name in ("constants", "policy_head")}
+        return self.described(Rows(shape, kinds, layout["entries"]), layout["actions"] - 1, same)
 
-    def describe(self, seen: Seen, known: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return the description of the game, and keep the layout for rows. A run of a known description continues with rows of its length."""
-        planes, ranks, files = seen.shape
-        self.shape, self.squares, self.number = seen.shape, ranks * files, self.largest or seen.number
-        # After the planes of the class: one in which only the first square is set, which absent entries of a row repeat, and ones.
-        count = planes * self.number + 2
-        if count > MOST_PLANES or not (1 <= ranks <= 32 and 1 <= files <= 32):
-            raise RulesError(f"{planes} planes of numbers up to {self.number} on {ranks}×{files} squares are too many: {MOST_PLANES - 2} planes of 0 and 1, 32×32 squares")
-        # Positions may hold more than those of random games did.
-        entries = 1 + min(max(2 * seen.entries, seen.entries + 16), planes * ranks * files, MOST_ENTRIES - 1)
-        if known is not None:
-            entries = known["layout"]["entries"]
-        actions = self.actions or seen.action + 1
+    def describe(self, seen: Seen) -> dict[str, Any]:
+        """Return the description of a new run, and keep the layout for rows. Raises RulesError if the planes do not fit."""
+        _, ranks, files = seen.numbers.shape
+        if not (1 <= ranks <= 32 and 1 <= files <= 32):
+            raise RulesError(f"`planes` has {ranks}×{files} squares; 1×1 to 32×32 are possible")
+        try:
+            kinds = seen.numbers.kinds(self.largest)
+        except RowsError as error:
+            raise RulesError(f"`planes` cannot be shown to a network: {error}") from error
+        rows = Rows(seen.numbers.shape, kinds, seen.numbers.entries(kinds))
+        return self.described(rows, seen.action, {"constants": rows.constants(seen.numbers.largest.tolist())})
+
+    def described(self, rows: Rows, action: int, same: dict[str, Any]) -> dict[str, Any]:
+        """Return the description of a run with these rows. `same` has parts of the layout."""
+        _, ranks, files = rows.shape
+        self.rows = rows
+        actions = self.actions or action + 1
         maps = [([int(to) for to in squares], [int(to) for to in images]) for squares, images in getattr(self.rules, "symmetries", [])]
         self.layout = {
-            "game": self.name, "options": 0, "height": ranks, "width": files, "entries": entries, "planes": count,
-            "sparse": list(range(count - 1)), "constants": [], "ones": [count - 1],
-            "actions": actions, "mirrored_actions": False, "policy_head": policy_head(ranks * files, actions, maps),
+            "game": self.name, "options": 0, "height": ranks, "width": files, "entries": rows.entries, "planes": rows.planes,
+            "sparse": rows.sparse_planes, "ones": [rows.planes - 1],
+            "actions": actions, "mirrored_actions": False, "policy_head": policy_head(ranks * files, actions, maps), **same,
         }  # fmt: skip
-        if known is not None:
-            # The network has this head.
-            self.layout["policy_head"] = known["layout"].get("policy_head")
         return {
             "version": 1, "name": self.name, "players": self.players, "player_names": ["First", "Second"], "layout": self.layout,
             "symmetries": [{"squares": squares, "actions": images} for squares, images in maps],
             "source": hashlib.sha256(self.source.text).hexdigest(), "rules": self.source.place,
+            "planes": rows.kinds,
         }  # fmt: skip
 
     # What the native code asks for.
@@ -281,43 +284,27 @@ class Adapter:
             raise RulesError(broken(f"`outcome` returned {outcome!r}; None, or a value for the first player of -1, 0 or 1", actions))
         return float(outcome)
 
-    def planes(self, state: Any, actions: list[int]) -> NDArray[np.int64]:
+    def planes(self, state: Any, actions: list[int]) -> NDArray[np.float64]:
         """Return the planes, [planes, ranks, files]."""
-        return self.checked(np.asarray(state.planes()), actions)
-
-    def checked(self, planes: NDArray[Any], actions: list[int]) -> NDArray[np.int64]:
-        """Return planes as whole numbers, [planes, ranks, files]."""
+        planes = np.asarray(state.planes())
         if planes.ndim == 2:
             planes = planes[np.newaxis]
         if planes.ndim != 3:
             raise RulesError(broken(f"`planes` has {planes.ndim} dimensions; [planes, ranks, files] or [ranks, files] are possible", actions))
-        whole = planes.astype(np.int64)
-        if (whole != planes).any() or (whole < 0).any():
-            raise RulesError(broken("`planes` holds numbers that are not whole numbers from 0 on", actions))
-        if self.largest is not None and whole.size and whole.max() > self.largest:
-            raise RulesError(broken(f"`planes` holds {whole.max()}, but `largest` is {self.largest}", actions))
-        return whole
+        if planes.dtype.kind not in "biuf" or not ((planes >= 0) & (planes <= LARGEST_VALUE)).all():
+            raise RulesError(broken(f"`planes` holds what is not a number from 0 to {LARGEST_VALUE}", actions))
+        if self.largest is not None and planes.size and planes.max() > self.largest:
+            raise RulesError(broken(f"`planes` holds {planes.max():g}, but `largest` is {self.largest}", actions))
+        return planes.astype(np.float64)
 
     def row(self, state: Any) -> list[int]:
-        """Return the row: the index of each number other than 0, in the plane of its value. It begins with the index that absent ones repeat."""
-        # Called for each position of a search, so with few calls of NumPy: numbers that are all 1 need no other check.
+        """Return the row of a state. Raises RulesError if its planes hold what the rows of the run cannot."""
         planes = np.asarray(state.planes())
-        if planes.shape != self.shape and (1, *planes.shape) != self.shape:
-            raise RulesError(f"`planes` has the shape {shape_of(self.checked(planes, []))}, not {self.shape} as at the start")
-        numbers = planes.ravel()
-        indices = numbers.nonzero()[0]
-        numbers = numbers[indices]
-        if not (numbers == 1).all():
-            self.checked(planes, [])
-            if numbers.max() > self.number:
-                raise RulesError(
-                    f"`planes` holds {numbers.max()}, but the rows of the run were made for {self.number}, the largest number in random games; "
-                    "give the class the attribute `largest` and begin a new run"
-                )
-        if self.number > 1:
-            plane, square = np.divmod(indices, self.squares)
-            indices = self.squares * (plane * self.number + numbers.astype(np.int64) - 1) + square
-        absent = self.layout["entries"] - len(indices)
-        if absent < 1:
-            raise RulesError(f"`planes` holds {len(indices)} numbers other than 0; random games showed half as many at most: leave out planes that say little")
-        return [self.squares * (self.layout["planes"] - 2)] * absent + indices.tolist()
+        if planes.shape != self.rows.shape:
+            planes = self.planes(state, [])
+            if planes.shape != self.rows.shape:
+                raise RulesError(f"`planes` has the shape {shape_of(planes)}, not {self.rows.shape} as at the start")
+        try:
+            return self.rows.row(planes)
+        except RowsError as error:
+            raise RulesError(f"`planes`: {error}") from error

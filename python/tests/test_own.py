@@ -182,7 +182,8 @@ class Own(unittest.TestCase):
 
         def layout(rules, known=None):
             adapter = Adapter(rules)
-            return adapter.describe(adapter.seen_before(known) if known else observe(adapter, 1, games=1), known)["layout"]
+            description = adapter.continued(known) if known else adapter.describe(observe(adapter, 1, games=1))
+            return description["layout"]
 
         usual = layout(FiveInARow)
         self.assertEqual((usual["planes"], usual["policy_head"]), (2 * 1 + 2, "planes"))
@@ -190,6 +191,45 @@ class Own(unittest.TestCase):
         self.assertEqual(layout(Numbered)["policy_head"], "dense")
         # A run continues with the head that its network has.
         self.assertEqual(layout(FiveInARow, {"layout": {**usual, "policy_head": "dense"}})["policy_head"], "dense")
+
+    def test_numbers_of_all_kinds_are_in_the_rows(self):
+        class Numbered(FiveInARow):
+            """With planes of the number of stones on all squares, in parts of 49, and of halves on the squares of a player."""
+
+            def planes(self):
+                stones = super().planes()
+                return np.concatenate([stones, np.full((1, 7, 7), self.stones.sum() / 49), stones[:1] / 2 * (1 + np.eye(7))])
+
+        class Uneven(Numbered):
+            def planes(self):
+                return super().planes() * (1 if self.stones.sum() < 3 else np.linspace(1, 1.1, 7))
+
+        class Negative(FiveInARow):
+            def planes(self):
+                return super().planes() - 1
+
+        adapter = Adapter(Numbered)
+        description = adapter.describe(observe(adapter, 1, games=2))
+        self.assertEqual(description["planes"], [[1, 1], [1, 1], [0, 49], [2, 2]])
+        layout = description["layout"]
+        self.assertEqual((layout["planes"], layout["constants"][0]["plane"], layout["sparse"]), (1 + 1 + 1 + 2 + 2, 2, [0, 1, 3, 4, 5]))
+        state = Numbered()
+        for action in (0, 1, 8):
+            state.play(action)
+        # The player to act has the stone on square 1; the other one has those on the diagonal.
+        row = adapter.row(state)
+        self.assertEqual(row[-1], 3)
+        self.assertEqual(row[-5:-1], [1, 49, 49 + 8, 3 * 49 + 1])
+        # The run continues with the same rows.
+        again = Adapter(Numbered)
+        self.assertEqual(again.continued(description)["layout"], layout)
+        self.assertEqual(again.row(state), row)
+        changed = Adapter(FiveInARow)
+        with self.assertRaisesRegex(minuet.own.RulesError, "2 planes, and 4 when the run began"):
+            changed.continued(description)
+        for bug, promise in ((Uneven, "plane . holds fractions such as"), (Negative, "not a number from 0 to")):
+            with self.subTest(bug.__name__), self.assertRaisesRegex(minuet.own.RulesError, promise):
+                check(bug, games=5)
 
     def test_a_rare_exception_is_found_with_the_game_that_leads_there(self):
         class Rare(FiveInARow):

@@ -24,7 +24,9 @@ pub const INDICES: &str = "indices";
 /// Largest height and width of a plane.
 pub const MAX_SIDE: u32 = 32;
 /// Largest number of planes.
-const MAX_PLANES: u32 = 64;
+const MAX_PLANES: u32 = 512;
+/// Largest number of values in the expanded tensor of one position.
+const MAX_TENSOR: usize = 1 << 16;
 /// Largest number of leading indices of a row.
 const MAX_ENTRIES: u32 = 4096;
 
@@ -51,7 +53,7 @@ pub struct PlaneStack {
     pub width: u32,
     /// Number of leading flat indices, all of which are set to 1.0.
     pub entries: u32,
-    /// Number of planes of the expanded tensor, at most 64.
+    /// Number of planes of the expanded tensor: at most 512, and 65,536 values in all.
     pub planes: u32,
     /// Planes that an index may point into, ascending.
     pub sparse: Vec<u32>,
@@ -98,6 +100,12 @@ impl PlaneStack {
                 return fault(format!("{count} {what} (1 to {most} are possible)"));
             }
         }
+        if self.tensor_len() > MAX_TENSOR {
+            return fault(format!(
+                "{} planes of {}×{} squares (planes · squares is {MAX_TENSOR} at most)",
+                self.planes, self.height, self.width
+            ));
+        }
         let mut seen = vec![false; self.planes as usize];
         let filled = self
             .sparse
@@ -128,11 +136,11 @@ impl PlaneStack {
         if row.len() != self.row_len() {
             return Err(RowError::of_length(self.row_len(), row.len()));
         }
-        let (sparse, squares) = (self.sparse_mask(), self.squares() as u32);
+        let (is_sparse, squares) = (self.sparse_mask(), self.squares() as u32);
         let (indices, values) = row.split_at(self.entries as usize);
         for (at, &index) in indices.iter().enumerate() {
             let plane = index / squares;
-            if plane >= MAX_PLANES || sparse & (1 << plane) == 0 {
+            if !is_sparse.get(plane as usize).is_some_and(|&is_sparse| is_sparse) {
                 return Err(RowError::new(format!(
                     "value {at}: index {index} points to none of the piece planes of the {}-plane tensor",
                     self.planes
@@ -178,11 +186,15 @@ impl PlaneStack {
         Ok(())
     }
 
-    fn sparse_mask(&self) -> u64 {
-        self.sparse
-            .iter()
-            .filter(|&&plane| plane < MAX_PLANES)
-            .fold(0, |mask, &plane| mask | 1 << plane)
+    /// Returns for each plane whether an index may point into it.
+    fn sparse_mask(&self) -> [bool; MAX_PLANES as usize] {
+        let mut mask = [false; MAX_PLANES as usize];
+        for &plane in &self.sparse {
+            if let Some(slot) = mask.get_mut(plane as usize) {
+                *slot = true;
+            }
+        }
+        mask
     }
 }
 

@@ -11,9 +11,10 @@ use super::game::overrides;
 const OF_PLAYERS: [&str; 2] = [include_str!("two_players.toml"), include_str!("one_player.toml")];
 
 /// Blocks and filters of networks for boards of up to this many squares. Connect Four (42 squares) learned most with 32 filters
-/// (`lab/first-minutes.toml`); Othello, chess, Go and Hex (64 to 121 squares) were tuned with the third size. The first and the last one
-/// are guesses.
-const NETWORKS: [(usize, [u32; 2]); 4] = [
+/// (`lab/first-minutes.toml`); Othello, chess, Go and Hex (64 to 121 squares) were tuned with 4 blocks of 64. The others are
+/// guesses. A single square is a list of numbers without a board, and its layers are dense.
+const NETWORKS: [(usize, [u32; 2]); 5] = [
+    (1, [4, 128]),
     (16, [2, 32]),
     (49, [4, 32]),
     (128, [4, 64]),
@@ -47,8 +48,12 @@ pub fn reason(config: &RunConfig) -> Option<String> {
     ([config.model.blocks, config.model.filters] == size).then(|| {
         format!(
             "{} has no settings of its own: those of other games of {players} apply, and a network of {blocks} blocks of {filters} \
-             filters, because the board has {squares} squares",
-            config.game.title()
+             filters, because {}",
+            config.game.title(),
+            match squares {
+                1 => "its positions are lists of numbers, without squares".to_owned(),
+                _ => format!("the board has {squares} squares"),
+            }
         )
     })
 }
@@ -62,7 +67,7 @@ fn squares(game: &AnyGame, config: &GameConfig) -> Option<usize> {
 
 fn network(squares: usize) -> [u32; 2] {
     let fits = NETWORKS.into_iter().find(|&(most, _)| squares <= most);
-    fits.map_or(NETWORKS[3].1, |(_, size)| size)
+    fits.map_or(NETWORKS[NETWORKS.len() - 1].1, |(_, size)| size)
 }
 
 #[cfg(test)]
@@ -89,6 +94,7 @@ mod tests {
         assert_eq!(size(&["game.rules.size=19"]), (6, 64));
         assert_eq!(size(&["game.rules.size=19", "model.blocks=3"]), (3, 64));
         assert_eq!(network(9), [2, 32]);
+        assert_eq!(network(1), [4, 128]);
     }
 
     #[test]
