@@ -37,8 +37,9 @@ pub struct Description {
     /// Place of the rules, as the host of the rules writes it, e.g. `/home/me/my_game.py:MyGame`. Empty if it is not known.
     #[serde(default)]
     pub rules: String,
-    /// What became of each plane that the host of the rules shows: its largest number and the factor that made its numbers whole, or 0 and
-    /// the factor if it is one number for the whole board. The host alone reads this. Empty: all planes have as many planes of the layout.
+    /// Each plane of the host as it is in rows: the largest number of the plane and the factor that made its numbers
+    /// whole, or 0 and the factor if it is one number for the whole board. Only the host reads this. Empty if all planes of the host have as
+    /// many planes of the layout.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub planes: Vec<[u32; 2]>,
 }
