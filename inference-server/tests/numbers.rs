@@ -27,8 +27,12 @@ use onnx::{
 use ort::value::Tensor;
 
 fn layouts() -> Vec<RowLayout> {
-    let games = [small(), chess(), othello(), paco_sako(0), paco_sako(7)];
-    games.into_iter().chain(of_any_size()).collect()
+    let games = [small(), chess(), othello()];
+    games
+        .into_iter()
+        .chain((0..8).map(paco_sako))
+        .chain(of_any_size())
+        .collect()
 }
 
 fn paco_sako(options: u32) -> RowLayout {

@@ -22,6 +22,7 @@ mod pages;
 mod plan;
 mod resume;
 mod rules;
+mod sources;
 mod stored_games;
 mod studio;
 mod support;

@@ -13,7 +13,7 @@ use games::registry::NAMES;
 use crate::support::program::{minuet, printed};
 
 /// Folder of the workspace.
-fn root() -> &'static Path {
+pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 

@@ -9,6 +9,5 @@ mod play;
 mod problems;
 mod properties;
 mod recoloring;
-mod specification;
 mod tasks;
 mod vectors;
