@@ -17,13 +17,15 @@ ALL_FEATURES = otlp,s3
 # The example is empty. With it, cargo gives the libraries of others the features that `make test` gives them, so that
 # both share them. `deploy` has tests only, which need more of object_store; `python` is no program.
 CARGO_BUILD = cargo build --release --locked --workspace --exclude bench --exclude deploy --exclude python --bins --example features --features '$(FEATURES)'
+# The same with the native module of the Python package.
+CARGO_BUILD_LIBRARY = $(subst --exclude python --bins,--lib --bins,$(CARGO_BUILD))
 # Number of tests of a program at a time: two for each core, because most tests wait for processes most of the time.
 export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 CARGO_TEST = cargo test --release --locked --workspace --exclude python --features $(ALL_FEATURES)
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help
-.PHONY: help up play pictures pages plots python test test-docker test-programs bench soak chaos fuzz lint format build setup check-tools clean images compose-up compose-down
+.PHONY: help up play pictures pages plots wheel release test test-docker test-programs bench soak chaos fuzz lint format build setup check-tools clean images compose-up compose-down
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,13 +40,15 @@ test: setup test-programs ## run every test, the whole loop included (no network
 	@python3 scripts/run_tests.py --command 'python3 -m unittest discover -q -s scripts/tests' \
 		--command '$(CARGO_TEST) --no-fail-fast' --command 'python3 scripts/test_python.py'
 
-python: ## build the wheel of the Python package into target/wheels
-	@python3 scripts/test_python.py --build
+wheel: FEATURES = $(ALL_FEATURES)
+wheel: setup ## build the wheel, which is the whole product, into target/wheels
+	@$(CARGO_BUILD_LIBRARY)
+	@python3 scripts/wheel.py
 
 test-docker: FEATURES = $(ALL_FEATURES)
 test-docker: build ## test the compose stack and a swarm: scaling, kills, network cuts, alerts, updates, a game in Python (ten to fifteen minutes)
 	@# make test leaves the native module of the Python package, whose build takes minutes.
-	@test -f target/release/lib_minuet.so || $(subst --exclude python --bins,--lib --bins,$(CARGO_BUILD))
+	@test -f target/release/lib_minuet.so || $(CARGO_BUILD_LIBRARY)
 	@python3 scripts/run_tests.py --command 'python3 -m unittest -v deploy/tests/test_compose.py'
 
 bench: build ## run the benchmarks, one JSON object per line
@@ -75,6 +79,9 @@ plots: ## draw the pictures of simulated systems in the book
 pages: build ## write the generated pages of docs/reference and the alerts of deploy/ anew
 	MINUET_WRITE_PAGES=1 $(CARGO_TEST) --test program -- --exact pages::configuration_reference_is_the_template pages::command_reference_is_the_help
 	MINUET_WRITE_PAGES=1 $(CARGO_TEST) -p launcher --lib -- --exact alarms::tests::rules_and_page_of_a_cluster_are_those_of_the_list
+
+release: ## build a release from this commit: wheel, archive, bills of materials, digests (root, debootstrap; fifteen minutes)
+	@sh scripts/release.sh
 
 lint: setup ## check formatting, doc comments, error messages, dependencies, and clippy with warnings denied
 	cargo fmt --all --check

@@ -3,13 +3,15 @@
 
 Both come from Python wheels, pinned by version and SHA-256. The needed files go into the
 user's cache, so that a second clone fetches nothing. `third_party/` holds links to them.
+The Python package has this file too (`minuet.programs`), and fetches with it the library that is not installed.
 
     python3 scripts/fetch_libraries.py            # both
     python3 scripts/fetch_libraries.py ort        # ONNX Runtime only (all roles but the learner)
     python3 scripts/fetch_libraries.py --check    # report what is in the cache, fetch nothing
 
-An interrupted download continues where it stopped. Environment:
-MINUET_CACHE   folder of the cache (default: $XDG_CACHE_HOME/minuet or ~/.cache/minuet)
+An interrupted download continues where it stopped. The wheels come from where pip takes packages: an index of its own
+(PIP_INDEX_URL), or a folder with the pinned wheels (PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER) for a machine without a network. Environment:
+MINUET_CACHE   folder of the cache (default: $XDG_CACHE_HOME/minuet or ~/.cache/minuet); a copy of another machine's serves as well
 """
 
 from __future__ import annotations
@@ -252,15 +254,31 @@ def unpack(wheel: Wheel, archive: Path, folder: Path) -> None:
                     shutil.copyfileobj(source, sink, 1 << 20)
 
 
-def install(library: Library, check_only: bool) -> bool:
-    """Make the library's folder in the cache, complete or not at all, and link it. Return True if it exists."""
+def check_machine() -> None:
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        raise SetupError(f"the pinned libraries are for Linux on x86-64; this is {platform.system()} on {platform.machine()}")
+    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode != 0:
+        raise SetupError(f"{sys.executable} has no pip: install it (Debian, Ubuntu: apt install python3-pip), then run this again")
+
+
+def folder_of(library: Library) -> Path:
+    """Return the library's folder in the cache."""
+    return cache_folder() / f"{library.name}-{library.version}-{digest_of(library)}"
+
+
+def is_fetched(library: Library) -> bool:
+    """True if the library's folder is in the cache."""
+    return (folder_of(library) / ".complete").exists()
+
+
+def fetch(library: Library) -> Path:
+    """Make the library's folder in the cache, complete or not at all, unless it is there. Return it."""
+    check_machine()
     cache = cache_folder()
-    final = cache / f"{library.name}-{library.version}-{digest_of(library)}"
+    final = folder_of(library)
     stamp = final / ".complete"
     if not stamp.exists():
-        if check_only:
-            return False
-        print(f"{library.what_for} {library.version}: fetching into {cache} (once; later clones use it too)", file=sys.stderr)
+        print(f"{library.what_for} {library.version}: fetching into {cache} (once)", file=sys.stderr)
         wheels = cache / "wheels"
         wheels.mkdir(parents=True, exist_ok=True)
         with (cache / f".{library.name}.lock").open("w") as lock:
@@ -286,6 +304,14 @@ def install(library: Library, check_only: bool) -> bool:
                 finally:
                     if fresh.exists():
                         shutil.rmtree(fresh)
+    return final
+
+
+def install(library: Library, check_only: bool) -> bool:
+    """Fetch the library and link it into the clone. Return True if it exists."""
+    if check_only and not is_fetched(library):
+        return False
+    final = fetch(library)
     THIRD_PARTY.mkdir(exist_ok=True)
     link = THIRD_PARTY / library.name
     if link.is_symlink() and link.resolve() == final.resolve():
@@ -298,20 +324,12 @@ def install(library: Library, check_only: bool) -> bool:
     return True
 
 
-def check_machine() -> None:
-    if platform.system() != "Linux" or platform.machine() != "x86_64":
-        raise SetupError(f"the pinned libraries are for Linux on x86-64; this is {platform.system()} on {platform.machine()}")
-    if subprocess.run([sys.executable, "-m", "pip", "--version"], capture_output=True).returncode != 0:
-        raise SetupError("python3 has no pip: install it (Debian, Ubuntu: apt install python3-pip), then run this again")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library", nargs="*", choices=[[], *LIBRARIES], help="what to fetch (default: all)")
     parser.add_argument("--check", action="store_true", help="only report what is in the cache")
     arguments = parser.parse_args()
     try:
-        check_machine()
         missing = False
         for name in arguments.library or LIBRARIES:
             there = install(LIBRARIES[name], arguments.check)

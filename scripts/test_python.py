@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Build the wheel of the Python package, install it into a clean virtual environment and run its tests there.
+"""Build the wheel, install it into a clean virtual environment and run the tests of the Python package there.
 
-    python3 scripts/test_python.py             # builds into target/wheels
+    python3 scripts/test_python.py             # builds the wheel with `make wheel`
     python3 scripts/test_python.py --wheel W   # tests this wheel
 
 The new environment has the wheel, and sees the packages of scripts/python/minuet.txt. MINUET_PROGRAMS names the folder of the
@@ -24,15 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 WHEELS = ROOT / "target" / "wheels"
 
 
-def build(python: Path) -> Path:
+def build() -> Path:
     """Build the wheel and return its path."""
-    for old in WHEELS.glob("minuet-*.whl"):
-        old.unlink()
-    command = [
-        str(python), "-m", "maturin", "build", "--release", "--locked", "--quiet", "--out", str(WHEELS),
-        "--manifest-path", str(ROOT / "python" / "Cargo.toml"), "--interpreter", str(python),
-    ]  # fmt: skip
-    subprocess.run(command, check=True)
+    subprocess.run(["make", "--no-print-directory", "wheel"], cwd=ROOT, check=True)
     (wheel,) = WHEELS.glob("minuet-*.whl")
     return wheel
 
@@ -72,23 +66,18 @@ def test(python: Path, wheel: Path) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wheel", type=Path, help="test this wheel and build none")
-    parser.add_argument("--build", action="store_true", help="only build")
     arguments = parser.parse_args()
     try:
         python = python_env.interpreter("minuet")
     except python_env.Unreachable as error:
         reason = f"the Python package was not tested: {error}"
-        if os.environ.get("MINUET_FORBID_SKIPS") == "1" or arguments.build:
+        if os.environ.get("MINUET_FORBID_SKIPS") == "1":
             sys.exit(reason)
         if "MINUET_SKIPS" in os.environ:
             with open(os.environ["MINUET_SKIPS"], "a") as skips:
                 skips.write(reason + "\n")
         return 0
-    wheel = arguments.wheel or build(python)
-    if arguments.build:
-        print(wheel.relative_to(ROOT))
-        return 0
-    return test(python, wheel)
+    return test(python, arguments.wheel or build())
 
 
 if __name__ == "__main__":

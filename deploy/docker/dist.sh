@@ -1,7 +1,9 @@
 #!/bin/sh
 # Gathers the contents of the role images: stripped binaries, the two native libraries, CA certificates.
 #
-#   deploy/docker/dist.sh FOLDER      after the build in compile.sh; an existing FOLDER is emptied
+#   deploy/docker/dist.sh FOLDER [PROGRAMS]   after the build in compile.sh; an existing FOLDER is emptied
+#
+# PROGRAMS            folder of what cargo has built (default: target/release)
 #
 # FOLDER/bin          one binary for each role, and minuet
 # FOLDER/python       the Python package; its native module has the features of the binaries, e.g. a collector of spans
@@ -11,27 +13,28 @@
 # FOLDER/sbom         bills of materials of the CPU and the GPU images (CycloneDX)
 set -eu
 
-if [ $# -ne 1 ]; then
-    echo 'usage: deploy/docker/dist.sh FOLDER' >&2
+if [ $# -lt 1 ] || [ $# -gt 2 ]; then
+    echo 'usage: deploy/docker/dist.sh FOLDER [PROGRAMS]' >&2
     exit 2
 fi
 mkdir -p "$1"
 dist=$(cd "$1" && pwd)
+programs=${2:-target/release}
 cd "$(dirname "$0")/../.."
 
 rm -rf "${dist:?}"/*
 mkdir -p "$dist/bin" "$dist/python" "$dist/ort" "$dist/torch" "$dist/ssl" "$dist/sbom"
 stripped() {
-    if [ ! -f "target/release/$1" ]; then
-        echo "dist: there is no target/release/$1; run the \`cargo build\` of deploy/docker/compile.sh first" >&2
+    if [ ! -f "$programs/$1" ]; then
+        echo "dist: there is no $programs/$1; run the \`cargo build\` of deploy/docker/compile.sh first" >&2
         exit 1
     fi
-    strip -o "$2" "target/release/$1"
+    strip -o "$2" "$programs/$1"
 }
 for binary in minuet minuet-actor minuet-inference-server minuet-replay-store minuet-learner; do
     stripped "$binary" "$dist/bin/$binary"
 done
-cp -R python/minuet "$dist/python/"
+cp -RL python/minuet "$dist/python/"
 find "$dist/python" -name __pycache__ -prune -exec rm -r {} +
 stripped lib_minuet.so "$dist/python/minuet/_minuet.abi3.so"
 # The links in third_party/ point into the user's cache and are followed; links between names of a library are kept.

@@ -9,5 +9,6 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(trial::ARGUMENT) {
         return trial::main();
     }
+    service::release::set_commit(option_env!("MINUET_COMMIT"));
     role::main(Role::InferenceServer, inference_server::run)
 }

@@ -13,5 +13,6 @@ fn main() -> ExitCode {
     {
         return learner::training::steps::main(arguments);
     }
+    service::release::set_commit(option_env!("MINUET_COMMIT"));
     role::main(Role::Learner, learner::run)
 }

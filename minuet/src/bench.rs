@@ -19,9 +19,9 @@ pub struct Arguments {
     arguments: Vec<OsString>,
 }
 
-/// Error: the program with the benchmarks is not built.
+/// Error: the program with the benchmarks is not there.
 #[derive(Debug, thiserror::Error)]
-#[error("{} is not built; build it with `cargo build --release --locked -p bench`, or run `make bench`", .0.display())]
+#[error("there is no {}; releases have none: build it in a clone with `cargo build --release --locked -p bench`", .0.display())]
 struct NotBuilt(PathBuf);
 
 /// Replaces this process by `minuet-bench` with `command`, if there is one, and the arguments. Returns only if that fails.

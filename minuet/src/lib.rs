@@ -35,7 +35,7 @@ use service::role::{self, Role};
 
 /// Trains game-playing networks by self-play: actors, an inference server, a replay store and a learner.
 #[derive(Parser)]
-#[command(name = "minuet", version, propagate_version = true)]
+#[command(name = "minuet", version = service::release::version(), propagate_version = true)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -78,6 +78,12 @@ enum Command {
     /// A role: play games against itself. The program `minuet-actor` does the same; rules in Python need this form.
     #[command(hide = true)]
     Actor(service::role::Arguments),
+    /// A role: evaluate positions. The program `minuet-inference-server` does the same; in a release it calls this form.
+    #[command(hide = true)]
+    InferenceServer(service::role::Arguments),
+    /// A role: keep games. The program `minuet-replay-store` does the same; in a release it calls this form.
+    #[command(hide = true)]
+    ReplayStore(service::role::Arguments),
     /// Look at the stored games of a run, and check them.
     Games(records::Arguments),
     /// Run a benchmark and print its figures; --json prints one object.
@@ -119,6 +125,12 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
         // Roles are commands of this program too, because the program contains all of their parts anyway.
         Command::Rating(arguments) => return role::main_with(Role::Rating, arguments, ::arena::rating::run),
         Command::Actor(arguments) => return role::main_with(Role::Actor, arguments, actor::run),
+        Command::InferenceServer(arguments) => {
+            return role::main_with(Role::InferenceServer, arguments, inference_server::run);
+        }
+        Command::ReplayStore(arguments) => {
+            return role::main_with(Role::ReplayStore, arguments, replay_store::run);
+        }
         Command::Up(arguments) => up::run(arguments),
         Command::Grow(arguments) => grow::run(arguments),
         Command::Doctor(arguments) => doctor::run(arguments),

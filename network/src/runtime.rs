@@ -14,12 +14,12 @@ use crate::shipped::{find_beside, programs};
 
 /// File name of the library on Linux.
 const LIBRARY: &str = "libonnxruntime.so";
-/// Folders of the library, relative to the executable: for programs and test programs in a clone of the repository, and for
-/// a container image.
+/// Folders of the library, relative to the executable: for programs and test programs in a clone of the repository, and for a release
+/// that was unpacked.
 const BESIDE_EXECUTABLE: [&str; 3] = [
     "../../third_party/ort/lib",
     "../../../third_party/ort/lib",
-    "../lib",
+    "../ort/lib",
 ];
 /// Environment variable that names the library.
 const VARIABLE: &str = "ORT_DYLIB_PATH";
@@ -77,7 +77,8 @@ fn find() -> Result<PathBuf, RuntimeError> {
                 format!("cannot read {reason}; give this account the right, or name a file in {VARIABLE}")
             }
             None => format!(
-                "no {LIBRARY} found: run scripts/fetch_libraries.py, or name one in {VARIABLE} (searched {})",
+                "no {LIBRARY} found: run `make setup` in a clone, install the package onnxruntime-openvino, or name one in {VARIABLE} \
+                 (searched {})",
                 searched.folders
             ),
         })

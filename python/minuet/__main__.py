@@ -1,4 +1,4 @@
-"""Commands for a game of one's own, and all commands of `minuet`.
+"""Commands for a game of one's own, and all commands of `minuet`. The wheel's command `minuet` does the same.
 
     python -m minuet new my_game.py      writes a small, complete game, ready to be changed
     python -m minuet check my_game.py    plays it at random and checks every promise
@@ -21,8 +21,9 @@ import os
 import sys
 import traceback
 from pathlib import Path
+from typing import NoReturn
 
-from . import Error, command
+from . import Error, command, programs
 from .check import GAMES, check
 from .own import Adapter, RulesError, observe
 from .source import Source, SourceError
@@ -42,7 +43,7 @@ def main() -> int:
     except RulesError as error:
         print(f"minuet: {error}", file=sys.stderr)
         return 1
-    except (SourceError, FileExistsError, Error) as error:
+    except (SourceError, FileExistsError, Error, programs.MissingError) as error:
         print(f"minuet: {error}", file=sys.stderr)
         return 2
     except Exception as error:
@@ -76,9 +77,26 @@ def own(words: list[str]) -> int:
     return 0
 
 
-if __name__ == "__main__":
-    status = main()
-    # Threads of the native code may still run; the interpreter would wait for them, or they for it.
+def start() -> NoReturn:
+    """The command `minuet`."""
+    end(main())
+
+
+def start_role() -> NoReturn:
+    """The command of a role, e.g. `minuet-learner`."""
+    try:
+        end(programs.run(Path(sys.argv[0]).name, sys.argv[1:]))
+    except programs.MissingError as error:
+        print(f"minuet: {error}", file=sys.stderr)
+        end(1)
+
+
+def end(status: int) -> NoReturn:
+    """End the process. Threads of the native code may still run; the interpreter would wait for them, or they for it."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+if __name__ == "__main__":
+    start()

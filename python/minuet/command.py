@@ -1,8 +1,8 @@
 """All commands of `minuet`, for a game of one's own: `python -m minuet up my_game.py`.
 
 The interpreter is given the rules, and runs the command line of Minuet. `up` starts another interpreter for each role that needs the
-rules, and the programs of Minuet for the others. They are found in the folder that the environment variable MINUET_PROGRAMS names, or
-through PATH.
+rules, and the programs of Minuet for the others. Those of the wheel are taken, or of the folder that the environment variable
+MINUET_PROGRAMS names, or from PATH. A command for another game is run by the program `minuet` of the wheel.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from . import programs
 from ._minuet import add_own_game, run_command
 from .own import Adapter, observe
 from .source import Source, SourceError
@@ -55,6 +56,8 @@ def run(arguments: list[str]) -> int:
         known = known or description_in(folder)
     elif known is not None:
         source = described(known, folder)
+    elif programs.FOLDER.is_dir() and "MINUET_PROGRAMS" not in os.environ:
+        return programs.run("minuet", words)
     else:
         return native(words)
     adapter = Adapter(source.rules, source)
@@ -99,7 +102,8 @@ def complete(words: list[str], named: str | None, name: str, folder: Path | None
 
 
 def native(words: list[str]) -> int:
-    """Run a command of the native command line."""
+    """Run a command of the native command line in this interpreter."""
+    programs.prepare(["minuet", *words])
     program = shutil.which(PROGRAM)
     if program and "MINUET_PROGRAMS" not in os.environ:
         os.environ["MINUET_PROGRAMS"] = str(Path(program).parent)

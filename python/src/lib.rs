@@ -23,6 +23,7 @@ use pyo3::prelude::*;
 /// Rules, searches and clients of Minuet in native code.
 #[pymodule]
 fn _minuet(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    service::release::set_commit(option_env!("MINUET_COMMIT"));
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::add(module)?;
     module.add_class::<rules::Game>()?;

@@ -16,6 +16,7 @@
 //! | [`log_throttle`] | limits how often a repeated condition is logged |
 //! | [`filesystem`] | the kind of file system that a folder lies on |
 //! | [`process`] | memory, processor time and file descriptors of a process |
+//! | [`release`] | version and commit of a program |
 //! | [`figures`] | files of figures over time: JSON lines, TensorBoard |
 
 pub mod backoff;
@@ -30,6 +31,7 @@ pub mod metrics_page;
 mod metrics_table;
 mod plain;
 pub mod process;
+pub mod release;
 pub mod role;
 pub mod security;
 pub mod serve;

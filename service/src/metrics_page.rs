@@ -52,7 +52,7 @@ pub fn install(address: &str, role: &'static str) -> anyhow::Result<()> {
             handle.run_upkeep();
         }
     });
-    metrics::gauge!("minuet_build_info", "version" => env!("CARGO_PKG_VERSION"), "role" => role).set(1.0);
+    metrics::gauge!("minuet_build_info", "version" => crate::release::version(), "role" => role).set(1.0);
     tokio::spawn(watch_process());
     Ok(())
 }

@@ -48,6 +48,16 @@ fn processor() -> Check {
         ("avx512f", "AVX-512"),
         ("avx2", "AVX2"),
     ];
+    // The instructions of x86-64-v2, which ONNX Runtime and libtorch need. Minuet's own programs need none of them.
+    let needed = ["cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"];
+    let missing: Vec<&str> = needed.into_iter().filter(|&flag| !flags.contains(flag)).collect();
+    if cfg!(target_arch = "x86_64") && !flags.is_empty() && !missing.is_empty() {
+        return Check::fail(
+            "processor",
+            format!("{name} lacks {}", missing.join(", ")),
+            "take a machine of 2009 or later, or give the virtual machine its host's processor: networks need x86-64-v2",
+        );
+    }
     let found = known.iter().filter(|(flag, _)| flags.contains(flag));
     let units = match found.map(|(_, name)| *name).collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => "no vector units known".into(),
@@ -247,7 +257,7 @@ fn program(path: &Path) -> Option<Check> {
     Some(Check::fail(
         "programs",
         format!("{} does not start: {reason}", path.display()),
-        "`make build` builds the programs and fetches their libraries",
+        "in a clone, `make build` builds the programs and fetches their libraries; a wheel or an archive is installed again",
     ))
 }
 
@@ -256,7 +266,7 @@ fn onnx_runtime(config: &RunConfig) -> Check {
         return Check::fail(
             "onnxruntime",
             service::chain(&error).to_string(),
-            "`make setup` fetches the library; or name one in ORT_DYLIB_PATH",
+            "in a clone, `make setup` fetches the library; a wheel has it from the package onnxruntime-openvino; or name one in ORT_DYLIB_PATH",
         );
     }
     let usable: Vec<&str> = Provider::each()

@@ -80,7 +80,7 @@ const NOT_RUN: [(&str, &str); 40] = [
     ),
     ("cargo build ", BUILDS),
     ("cargo test ", BUILDS),
-    ("make python", BUILDS),
+    ("make wheel", BUILDS),
     (
         "pip install ",
         "installs packages; the Python package has tests of its own",

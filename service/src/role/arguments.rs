@@ -8,7 +8,7 @@ use config::Override;
 
 /// Arguments of a role's binary.
 #[derive(Clone, Debug, Parser)]
-#[command(version)]
+#[command(version = crate::release::version())]
 pub struct Arguments {
     /// Configuration file of the run. Without a file, every key has its default.
     #[arg(long, value_name = "FILE", env = "MINUET_CONFIG")]

@@ -243,7 +243,7 @@ fn run_to_end(
         }
         tracing::info!(
             role = role.name(),
-            version = env!("CARGO_PKG_VERSION"),
+            version = crate::release::version(),
             pid = std::process::id(),
             metrics,
             descriptors = process::descriptors(),

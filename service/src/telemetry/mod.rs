@@ -71,7 +71,7 @@ impl Telemetry {
         };
         let resource = Resource::builder()
             .with_service_name(format!("minuet-{name}"))
-            .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+            .with_attribute(KeyValue::new("service.version", crate::release::version()))
             .with_attribute(KeyValue::new("process.pid", i64::from(std::process::id())))
             .build();
         let provider = SdkTracerProvider::builder()
