@@ -41,14 +41,16 @@ git -C "$tree/src" fetch --quiet "$root" HEAD
 git -C "$tree/src" checkout --quiet --force --detach FETCH_HEAD
 
 # Mounts end with the process that made them.
-mkdir -p "$tree/opt/rust" "$tree/opt/cargo" "$tree$cache"
-toolchain=$(rustc --print sysroot) tree=$tree cache=$cache cargo_home=$cargo_home commit=$commit unshare --mount sh -euc '
-    mount --bind "$toolchain" "$tree/opt/rust"
-    mount --bind "$cargo_home" "$tree/opt/cargo"
-    mount --bind "$cache" "$tree$cache"
+toolchain=$(rustc --print sysroot)
+mkdir -p "$tree$toolchain" "$tree$cargo_home" "$tree$cache"
+toolchain=$toolchain tree=$tree cache=$cache cargo_home=$cargo_home commit=$commit unshare --mount sh -euc '
+    for folder in "$toolchain" "$cargo_home" "$cache"; do
+        mount --bind "$folder" "$tree$folder"
+    done
     mount -t proc proc "$tree/proc"
     mount --bind /dev "$tree/dev"
-    chroot "$tree" env PATH=/opt/rust/bin:/usr/bin:/bin CARGO_HOME=/opt/cargo MINUET_CACHE="$cache" MINUET_COMMIT="$commit" sh -euc "
+    chroot "$tree" env PATH="$toolchain/bin:/usr/bin:/bin" CARGO_HOME="$cargo_home" MINUET_CACHE="$cache" \
+        LIBTORCH=/src/third_party/libtorch MINUET_COMMIT="$commit" sh -euc "
         cd /src
         python3 scripts/fetch_libraries.py
         cargo build --release --locked --offline --workspace --exclude bench --exclude deploy --lib --bins --example features \
