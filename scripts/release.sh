@@ -53,7 +53,7 @@ toolchain=$toolchain tree=$tree cache=$cache cargo_home=$cargo_home commit=$comm
         LIBTORCH=/src/third_party/libtorch MINUET_COMMIT="$commit" sh -euc "
         cd /src
         python3 scripts/fetch_libraries.py
-        cargo build --release --locked --offline --workspace --exclude bench --exclude deploy --lib --bins --example features \
+        cargo build --release --locked --offline --workspace --exclude bench --lib --bins \
             --features otlp,s3 --config deploy/release.toml
     "
 '
