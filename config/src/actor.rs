@@ -36,7 +36,8 @@ pub struct ActorConfig {
     /// more cores than the actor has threads; more if inference.max_batch is above 128 and the threads are few.
     pub requests_in_flight: usize,
     /// Maximum number of random actions before a game of two players begins, 0 to 1000. Each game draws its number from 0
-    /// to this; the actions themselves are not recorded. 0: every game begins at the usual start.
+    /// to this; the actions themselves are not recorded. No game begins in a position whose outcome the rules tell, e.g. one
+    /// that the first action wins. 0: every game begins at the usual start.
     pub random_plies: u32,
     /// Memory of the evaluation cache, in MiB; 0: no cache.
     pub cache_mib: usize,

@@ -46,7 +46,8 @@ const TRIES: usize = 8;
 
 /// Plays up to `actor.random_plies` random actions, and on to the end of the turn. Returns the position after them as a start
 /// without a past, as [`Game::start`] reads it from its text. `None` for a game from the usual start: one that drew no action, a
-/// game of one player, and a game that was over after each of several draws. All draws depend only on `key`.
+/// game of one player, and a game that was over after each of several draws, or whose outcome the rules told ([`Game::known`]): such
+/// a game would be recorded without a search. All draws depend only on `key`.
 fn opening<G: Game>(setup: &Setup<G>, key: GameKey) -> Option<G> {
     if G::players() != 2 || setup.random_plies == 0 {
         return None;
@@ -58,7 +59,8 @@ fn opening<G: Game>(setup: &Setup<G>, key: GameKey) -> Option<G> {
     }
     (0..TRIES).find_map(|_| {
         let state = after(setup.start.clone(), plies, &mut draws)?;
-        G::start(&setup.rules, Some(&state.position())).ok()
+        let start = G::start(&setup.rules, Some(&state.position())).ok();
+        start.filter(|start| start.known().is_none())
     })
 }
 
@@ -130,6 +132,15 @@ mod tests {
             lengths.insert(2 * (full - 1) + usize::from(fields[1] == "b"));
         }
         assert_eq!(lengths, (1..=9).collect());
+    }
+
+    #[test]
+    fn a_game_begins_where_the_search_has_something_to_decide() {
+        let setup = setup::<ConnectFour>(36);
+        let draw = |game| opening(&setup, GameKey { run_seed: 4, game });
+        let openings: Vec<ConnectFour> = (0..400).filter_map(draw).collect();
+        assert!(openings.len() > 200, "{}", openings.len());
+        assert!(openings.iter().all(|start| start.known().is_none()));
     }
 
     #[test]

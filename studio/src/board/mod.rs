@@ -5,10 +5,12 @@
 
 mod overlay;
 mod pieces;
+mod small;
 mod surface;
 
 pub use overlay::{Figures, overlay, share};
 pub use pieces::pieces;
+pub use small::small;
 
 use games::{
     Player,

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use axum::extract::State;
+use futures::{StreamExt as _, stream};
 use maud::{Markup, html};
 use proto::{
     ids::{hex, parse_hex},
@@ -13,14 +14,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     app::App,
+    board,
     failure::Failure,
     figures::words::{count, moment, version},
     form::Parameters,
     page::{Section, page},
+    records::replay::States,
+    store::Store,
 };
 
 /// Games of a page.
 const LIMIT: u32 = 50;
+/// Games that are fetched at once for their pictures.
+const FETCHED: usize = 8;
 
 /// Query of the list, in the terms of `minuet games list`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -111,6 +117,8 @@ pub async fn list(State(app): State<App>, Parameters(wanted): Parameters<Wanted>
         .game()
         .map_err(|error| Failure::Missing(error.to_string()))?
         .player_names;
+    let pictures: Vec<_> = reply.games.iter().map(|game| picture(&app.store, game)).collect();
+    let pictures: Vec<Markup> = stream::iter(pictures).buffered(FETCHED).collect().await;
     let body = html! {
         h1 { "Games" }
         (form(&wanted, &reply.games))
@@ -124,7 +132,7 @@ pub async fn list(State(app): State<App>, Parameters(wanted): Parameters<Wanted>
                 @else { "No game is finished yet." }
             }
         } @else {
-            div.scroll tabindex="0" role="region" aria-label="Games" { (table(&reply.games, players)) }
+            div.scroll tabindex="0" role="region" aria-label="Games" { (table(&reply.games, &pictures, players)) }
         }
         (next(&wanted, &reply))
     };
@@ -162,29 +170,43 @@ fn form(wanted: &Wanted, games: &[GameSummary]) -> Markup {
     }
 }
 
-fn table(games: &[GameSummary], players: [&str; 2]) -> Markup {
+/// Picture of the last position of a game. Nothing if the game has left the store since it was listed, or its rules are unknown here.
+async fn picture(store: &Store, game: &GameSummary) -> Markup {
+    let Ok(game) = store.game(&game.id).await else {
+        return Markup::default();
+    };
+    let end = States::of(&game).ok().and_then(|states| {
+        let last = states.all.len().checked_sub(1)?;
+        states.scene(&game, last)
+    });
+    end.map_or_else(Markup::default, |end| board::small(&end))
+}
+
+fn table(games: &[GameSummary], pictures: &[Markup], players: [&str; 2]) -> Markup {
     html! {
         table.games {
             thead {
                 tr {
-                    th scope="col" { "Ended" }
                     th scope="col" { "Result" }
                     th scope="col" { "Ending" }
                     th.number scope="col" { "Moves" }
                     th.number scope="col" { abbr title="Mean divergence of the visits from the network's priors, in nats" { "Surprise" } }
                     th scope="col" { "Network" }
+                    th scope="col" { "Ended" }
                     th scope="col" { "Actor" }
                 }
             }
             tbody {
-                @for game in games {
+                @for (game, picture) in games.iter().zip(pictures) {
                     tr {
-                        th scope="row" { a href=(format!("/games/{}?ply=0", hex(&game.id))) { (moment(game.finished_at_ms)) } }
-                        td { (result(game.result, players)) }
+                        th scope="row" {
+                            a.pictured href=(format!("/games/{}?ply=0", hex(&game.id))) { (picture) (result(game.result, players)) }
+                        }
                         td { (game.ending.replace('-', " ")) }
                         td.number { (count(f64::from(game.positions))) }
                         td.number { (format!("{:.2}", game.surprise)) }
                         td { @if let Some(model) = game.model_versions.last() { (version(model)) } }
+                        td { (moment(game.finished_at_ms)) }
                         td { (game.actor) }
                     }
                 }
