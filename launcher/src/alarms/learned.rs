@@ -20,13 +20,13 @@ use service::figures::Tail;
 use tonic::Status;
 
 use crate::{
-    losses::{self, Line},
+    losses::{self, Line, Validation},
     page::TIMEOUT,
     run::addresses::Addresses,
 };
 
 /// Validations that are compared: the newest half with the half before it.
-pub const VALIDATIONS: usize = 10;
+pub const VALIDATIONS: usize = 20;
 /// Number of newest games that are read.
 const GAMES: u64 = 100;
 /// Actions at the beginning of a game by which openings are compared.
@@ -37,23 +37,14 @@ const INTERVAL: Duration = Duration::from_secs(60);
 /// Figures of a run's learning. An unknown figure raises no alarm.
 #[derive(Clone, Debug, Default)]
 pub struct Learned {
-    /// Loss of each head on held-out games less that on trained games, at the newest validations, oldest first.
-    pub gaps: Vec<Gap>,
+    /// Losses at the newest validations, oldest first.
+    pub validations: Vec<Validation>,
     /// Newest games.
     pub games: Vec<Finished>,
     /// Entropy of the served network's policy on the game's probe positions, as a share of that of equal priors, 0 to 1.
     pub probe_entropy: Option<f64>,
     /// Rated matches since the best checkpoint was found.
     pub matches_since_best: u64,
-}
-
-/// Excess of the loss on held-out games at one validation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Gap {
-    /// Of the policy, in nats.
-    pub policy: f64,
-    /// Of the value.
-    pub value: f64,
 }
 
 /// A finished game, as far as alarms need it.
@@ -91,13 +82,9 @@ impl LearningReader {
     /// not answer within two seconds is unknown.
     pub async fn read(&mut self, config: &RunConfig, addresses: &Addresses) -> Learned {
         let lines = self.learner.read_all::<Line>().into_iter();
-        for validation in lines.filter_map(|line| line.validation) {
-            if let (Some(policy), Some(value)) = (validation.policy_gap(), validation.value_gap()) {
-                self.learned.gaps.push(Gap { policy, value });
-            }
-        }
-        let surplus = self.learned.gaps.len().saturating_sub(VALIDATIONS);
-        self.learned.gaps.drain(..surplus);
+        let validations = &mut self.learned.validations;
+        validations.extend(lines.filter_map(|line| line.validation));
+        validations.drain(..validations.len().saturating_sub(VALIDATIONS));
         for line in self.rating.read_all::<RatedMatch>() {
             let since = &mut self.learned.matches_since_best;
             match line.outcome {

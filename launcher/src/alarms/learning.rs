@@ -8,8 +8,9 @@ use service::role::Role;
 use super::{
     Definition, Evidence,
     Severity::*,
-    learned::{Finished, Gap, VALIDATIONS},
+    learned::{Finished, VALIDATIONS},
 };
+use crate::losses::Validation;
 
 /// Fewest games from which shares are taken.
 const GAMES: usize = 50;
@@ -26,16 +27,28 @@ pub const LEARNING: &[Definition] = &[
         setting: Some("learner.samples_per_position=1.5"),
         alert: None,
         check: |evidence, limit| {
-            let gaps = &evidence.now.learned.gaps;
+            let validations = &evidence.now.learned.validations;
             let heads = [
-                ("policy", growth(gaps, limit, |gap| gap.policy)),
-                ("value", growth(gaps, limit, |gap| gap.value)),
+                (
+                    "policy",
+                    growth(validations, |one| (one.held_out.policy, one.policy_gap())),
+                ),
+                (
+                    "value",
+                    growth(validations, |one| (one.held_out.value, one.value_gap())),
+                ),
             ];
+            // In the first minutes every network knows its few games better than others, and learns from both nevertheless.
             let grown = heads.into_iter().filter_map(|(head, growth)| {
-                let (before, now) = growth?;
-                Some(format!(
-                    "the {head} loss on held-out games is {now:.3} above that on trained games, {before:.3} some validations before"
-                ))
+                let [loss, gap] = growth?;
+                let is_worse = loss[1] > loss[0] + limit;
+                let is_apart = gap[1] > gap[0] + limit && gap[1] > SMALL * limit;
+                (is_worse && is_apart).then(|| {
+                    format!(
+                        "the {head} loss on held-out games rose from {:.3} to {:.3}, and its distance from that on trained games from {:.3} to {:.3}",
+                        loss[0], loss[1], gap[0], gap[1]
+                    )
+                })
             });
             grown.collect()
         },
@@ -141,13 +154,23 @@ pub const LEARNING: &[Definition] = &[
     },
 ];
 
-/// Mean gap of the older and of the newer half of the validations, if it grew by more than `limit` and is not small.
-fn growth(gaps: &[Gap], limit: f64, of: impl Fn(&Gap) -> f64) -> Option<(f64, f64)> {
-    let (before, now) = gaps.split_at_checked(VALIDATIONS / 2)?;
-    let mean = |gaps: &[Gap]| gaps.iter().map(&of).sum::<f64>() / gaps.len() as f64;
-    let is_full = gaps.len() == VALIDATIONS;
-    let (before, now) = (mean(before), mean(now));
-    (is_full && now > before + limit && now > SMALL * limit).then_some((before, now))
+/// Means over the older and over the newer half of the validations, of a loss on held-out games and of its distance from that on
+/// trained games. `None` before there are enough validations, or if a loss is not a number.
+fn growth(
+    validations: &[Validation],
+    of: impl Fn(&Validation) -> (Option<f64>, Option<f64>),
+) -> Option<[[f64; 2]; 2]> {
+    if validations.len() < VALIDATIONS {
+        return None;
+    }
+    let mut means = [[0.0; 2]; 2];
+    for (number, validation) in validations.iter().enumerate() {
+        let half = usize::from(number >= VALIDATIONS / 2);
+        let (loss, gap) = of(validation);
+        means[0][half] += loss? / (VALIDATIONS / 2) as f64;
+        means[1][half] += gap? / (VALIDATIONS / 2) as f64;
+    }
+    Some(means)
 }
 
 /// Returns a sentence if there are enough games and the share of those that are as `is` says is above `limit`.
