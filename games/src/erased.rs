@@ -30,10 +30,10 @@ use std::{
 use serde_json::{Map, Value};
 
 use crate::{
-    Action, Course, Drawn, Game as _, IllegalAction, Notation, Outcome, Player, ProblemKind, RowLayout,
-    RowSymmetries, Sizes, StartError, Symmetry, Territory,
+    Action, Course, Drawn, Game as _, IllegalAction, KnownOutcome, Notation, Outcome, Player, ProblemKind,
+    RowLayout, RowSymmetries, Sizes, StartError, Symmetry, Territory,
     go::sgf::SgfError,
-    notation::{JsonFields, SgfGame},
+    notation::{JsonFields, Lesson, SgfGame},
     outside::Outside,
     perft::perft,
     probes::Probe,
@@ -63,6 +63,8 @@ pub struct AnyGame {
     pub opening_plies: u32,
     /// Explanation of how turns are entered.
     pub help: &'static str,
+    /// Rules for people who have never seen the game.
+    pub lessons: &'static [Lesson],
     /// True if [`AnyState::solve_actions`] finds exact values.
     pub has_solver: bool,
     /// True if games are recorded as PGN.
@@ -116,6 +118,7 @@ impl AnyGame {
             compared_levels: G::COMPARED_LEVELS,
             opening_plies: G::OPENING_PLIES,
             help: G::HELP,
+            lessons: G::LESSONS,
             has_solver: G::HAS_SOLVER,
             has_pgn: G::HAS_PGN,
             has_sgf: G::SGF.is_some(),
@@ -532,6 +535,7 @@ any_state! {
     fn symmetries(&self) -> u8;
     fn to_move(&self) -> Player;
     fn outcome(&self) -> Option<Outcome>;
+    fn known(&self) -> Option<KnownOutcome>;
     fn ending(&self) -> Option<&'static str>;
     fn territory(&self) -> Option<Territory>;
     fn legal_actions(&self, actions: &mut Vec<Action>);

@@ -49,6 +49,15 @@ pub struct SgfGame<R> {
     pub result: String,
 }
 
+/// A paragraph of the rules for people, with positions as text that show it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lesson {
+    /// Paragraph.
+    pub text: &'static str,
+    /// Positions, with a caption each.
+    pub positions: &'static [(&'static str, &'static str)],
+}
+
 /// A game as people and programs outside see it.
 ///
 /// ```
@@ -83,6 +92,9 @@ pub trait Notation: Game {
     /// Known positions on which networks of different ages are compared, 8 to 16: openings, wins, threats. If there are none,
     /// [`Probe::all`](crate::probes::Probe::all) draws positions.
     const PROBES: &'static [ProbeLine] = &[];
+
+    /// Rules in half a page, for people who have never seen the game. Empty for a game that most people know.
+    const LESSONS: &'static [Lesson] = &[];
 
     /// Random actions that an opening usually has, so that games of a match differ.
     const OPENING_PLIES: u32 = 8;

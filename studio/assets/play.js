@@ -74,6 +74,8 @@ function show({ slots, offers: fresh, flags }) {
   pause.hidden = !flags.paused && setup.elements.side?.value !== "none";
   pause.textContent = flags.paused ? "Continue" : "Pause";
   pause.dataset.on = flags.paused ? "" : "on";
+  const resign = play.querySelector("[data-do=resign]");
+  if (resign) resign.hidden = flags.over;
   const turn = play.querySelector("[data-flip]");
   if (turn && redrawn) turn.hidden = !("turnable" in (board.board?.dataset ?? {}));
   const current = slot("moves").querySelector("[aria-current]");
@@ -179,6 +181,7 @@ play.addEventListener("click", (event) => {
   else if ("choose" in dataset) choosePart(Number(dataset.choose) === part ? null : Number(dataset.choose));
   else if ("offer" in dataset) act({ do: "play", actions: offers[Number(dataset.offer)].actions, at });
   else if ("action" in dataset) act({ do: "play", actions: [Number(dataset.action)], at });
+  else if ("new" in dataset) begin();
   else if ("flip" in dataset) {
     flip = !flip;
     reopen();

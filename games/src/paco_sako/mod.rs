@@ -20,6 +20,7 @@
 //! | `fen`, `row` | a position as text, and as the row of a network |
 //! | `game` | [`PacoSako`], the [`crate::Game`] |
 //! | `notation` | drawing, notation and JSON |
+//! | `lessons` | the rules in half a page, for people |
 
 mod action;
 mod apply;
@@ -31,6 +32,7 @@ mod fen;
 mod game;
 mod history;
 mod legal;
+mod lessons;
 mod movement;
 mod notation;
 mod offer;

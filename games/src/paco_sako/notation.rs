@@ -6,10 +6,13 @@
 use documented::DocumentedFields as _;
 use serde_json::{Value, json};
 
-use super::{DeadEnd, Encoding, Kind, PacoSako, RequiredAction, Rules, TurnCycles, Victory, action::ACTIONS};
+use super::{
+    DeadEnd, Encoding, Kind, PacoSako, RequiredAction, Rules, TurnCycles, Victory, action::ACTIONS,
+    lessons::LESSONS,
+};
 use crate::{
     Action, Game, Notation, Player,
-    notation::JsonFields,
+    notation::{JsonFields, Lesson},
     perft::KnownPerft,
     probes::ProbeLine,
     scene::{Board, CHESS_BOARD, Cell, Clicks, Hand, Piece, Scene},
@@ -38,6 +41,8 @@ impl Notation for PacoSako {
 Moves: the squares of the turn, e.g. e2 e4. If a piece is released, add the square it is placed on: d1 d5 e6.
 A promotion is a letter after the pawn's square: b7 b8 q (r rook, n knight, b bishop, q queen). Castling: O-O, O-O-O or e1 g1.
 A turn may be entered in parts; undo takes back the last part.";
+
+    const LESSONS: &'static [Lesson] = LESSONS;
 
     /// Counts of the original engine: two openings, unions, long chains, promotions, Fischer-random castling.
     const KNOWN_PERFT: &'static [KnownPerft] = &[

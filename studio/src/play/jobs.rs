@@ -37,7 +37,7 @@ pub struct Analysis {
     /// Value of the position, for the first player.
     pub value: FirstValue,
     /// Player to act.
-    pub mover: Player,
+    pub mover: games::Player,
     /// True if the search has ended by itself.
     pub is_complete: bool,
     /// Figures of the legal actions, most visited first.
@@ -46,7 +46,7 @@ pub struct Analysis {
 
 impl Analysis {
     /// Figures of a search by the network called `by`.
-    fn of(search: &dyn AnySearch, by: &str, is_complete: bool) -> Self {
+    pub(super) fn of(search: &dyn AnySearch, by: &str, is_complete: bool) -> Self {
         let figures = Figures::of(search, LINES);
         Self {
             by: by.into(),
@@ -69,6 +69,7 @@ impl Table {
                 Ok(()) => return,
                 failed => failed,
             },
+            Kind::Review => self.review(job),
             Kind::Exact => {
                 self.solve(job, state);
                 Ok(())
@@ -199,7 +200,7 @@ impl Table {
     }
 
     /// Waits for a permit. `None` if the table is closed, which no search outlives.
-    fn permit<'a>(&self, permits: &'a Arc<Semaphore>) -> Option<SemaphorePermit<'a>> {
+    pub(super) fn permit<'a>(&self, permits: &'a Arc<Semaphore>) -> Option<SemaphorePermit<'a>> {
         self.runtime.block_on(permits.acquire()).ok()
     }
 }

@@ -9,7 +9,9 @@
 //! | [`opponents`] | checkpoints, shipped networks and other players to choose from |
 //! | [`table`] | one game under way: commands, moves and taking back, when to search |
 //! | `jobs` | the searches of a table: the opponent's move, the analysis, the exact solver |
+//! | `review` | where the value of a finished game fell, and what was better |
 //! | [`offers`] | legal moves as clicks and names |
+//! | `threat` | the win that the opponent would have next |
 //! | `view` | a table as pieces of HTML |
 //! | `page` | the page around them |
 //! | `stream` | events that keep the page current |
@@ -18,9 +20,11 @@ mod jobs;
 pub mod offers;
 pub mod opponents;
 mod page;
+mod review;
 mod stream;
 pub mod table;
 pub mod tables;
+mod threat;
 mod view;
 
 use std::sync::Arc;

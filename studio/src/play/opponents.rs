@@ -67,22 +67,36 @@ pub async fn opponents(tables: &Tables, game: &AnyGame) -> Vec<Spec> {
     for level in Level::ALL {
         if shipped::for_board(game, level).is_some() {
             let (id, name) = match level {
-                Level::Strong => ("shipped", "Minuet, strong"),
-                Level::Medium => ("shipped-medium", "Minuet, medium"),
-                Level::Beginner => ("shipped-beginner", "Minuet, beginner"),
+                Level::Strong => ("shipped", "Minuet, strong: for those who play well"),
+                Level::Medium => (
+                    "shipped-medium",
+                    "Minuet, medium: for those who play now and then",
+                ),
+                Level::Beginner => (
+                    "shipped-beginner",
+                    "Minuet, beginner: for those who have just learned the rules",
+                ),
             };
             found.push(model(id, name, ModelName::Shipped(game.name.into(), level)));
         }
     }
     found.push(opponent(
         "uct",
-        "search without a network",
+        "search without a network: counts ahead, has learned nothing",
         Kind::Uct(SearchSpec::default()),
     ));
     if game.has_solver {
-        found.push(opponent("perfect", "perfect play", Kind::Perfect));
+        found.push(opponent(
+            "perfect",
+            "perfect play: cannot be beaten",
+            Kind::Perfect,
+        ));
     }
-    found.push(opponent("random", "random moves", Kind::Random));
+    found.push(opponent(
+        "random",
+        "random moves: loses to everybody",
+        Kind::Random,
+    ));
     found
 }
 

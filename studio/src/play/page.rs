@@ -161,6 +161,25 @@ fn first_pieces(game: &AnyGame, text: Option<&str>, view: View) -> Slots {
         .with("legal", view::legal(&offers))
 }
 
+/// Rules for people who have never seen the game.
+fn lessons(game: &AnyGame) -> Markup {
+    html! {
+        @if !game.lessons.is_empty() {
+            details.lessons {
+                summary { "The rules in half a page" }
+                @for lesson in game.lessons {
+                    p { (lesson.text) }
+                    @for &(caption, position) in lesson.positions {
+                        @if let Ok(state) = start(game, Some(position), 1, 0) {
+                            figure { (board::boards(&state.scene(&[]), View::default())) figcaption { (caption) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Places that the server fills, with what is known of them, and the buttons between them.
 fn table_parts(game: &AnyGame, id: Option<&str>, pieces: &Slots) -> Markup {
     let piece = |name: &str| pieces.content(name);
@@ -173,12 +192,16 @@ fn table_parts(game: &AnyGame, id: Option<&str>, pieces: &Slots) -> Markup {
         section.side aria-label="Game" {
             div.status.card role="status" aria-live="polite" data-slot="status" { (piece("status")) }
             p.said role="alert" {}
+            div.commands data-slot="ending" { (piece("ending")) }
             div.commands {
                 span.named data-slot="named" { (piece("named")) }
                 button type="button" data-do="back" { "Step back" }
                 button type="button" data-do="undo" { "Undo turn" }
                 button type="button" data-do="hint" { "Hint" }
-                @if game.players == 2 { button type="button" data-flip { "Turn board" } }
+                @if game.players == 2 {
+                    button type="button" data-flip { "Turn board" }
+                    button type="button" data-do="resign" { "Resign" }
+                }
                 button type="button" data-pause hidden { "Continue" }
             }
             form.say {
@@ -187,11 +210,13 @@ fn table_parts(game: &AnyGame, id: Option<&str>, pieces: &Slots) -> Markup {
                 }
                 button type="submit" { "Play" }
             }
+            (lessons(game))
             details.legal open[game.levels > 0] {
                 summary { "Legal moves" }
                 div.parts data-slot="tree" { (piece("tree")) }
                 div.choices data-slot="legal" { (piece("legal")) }
             }
+            section.card.review data-slot="review" aria-label="Review" { (piece("review")) }
             section.card.moves aria-labelledby="moves" {
                 h2 #moves { "Moves" }
                 div.turns data-slot="moves" { (piece("moves")) }

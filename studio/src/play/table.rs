@@ -18,7 +18,14 @@ use search::GameKey;
 use serde::Deserialize;
 use tokio::sync::watch;
 
-use super::{jobs::Analysis, offers::Offer, tables::Tables, view};
+use super::{
+    jobs::Analysis,
+    offers::{Offer, offers},
+    review::Review,
+    tables::Tables,
+    threat::{Threat, threat},
+    view,
+};
 use crate::{
     board::View,
     explore::explorer::{self, Explorer},
@@ -61,6 +68,10 @@ pub enum Command {
         /// True to switch it on.
         on: bool,
     },
+    /// Gives the game up.
+    Resign,
+    /// Reviews the finished game.
+    Review,
     /// Lets the computer continue, or wait.
     Pause {
         /// True to wait.
@@ -88,7 +99,8 @@ pub struct Shown {
     pub html: Slots,
     /// Legal moves.
     pub offers: Vec<Offer>,
-    /// Number of actions before the position that is shown, whether it is analysed, and whether the computer waits, as JSON.
+    /// Number of actions before the position that is shown, whether it is analysed, whether the computer waits, and whether the game is
+    /// over, as JSON.
     pub flags: serde_json::Value,
 }
 
@@ -120,6 +132,7 @@ pub(super) enum Kind {
     Opponent,
     Analysis,
     Exact,
+    Review,
 }
 
 /// The changing part of a table.
@@ -139,8 +152,14 @@ pub(super) struct Inner {
     /// Evaluation of the opponent's last search: value for the first player, and its visits.
     pub last_value: Option<(f32, u32)>,
     pub trouble: Option<String>,
+    /// Player who gave the game up.
+    pub resigned: Option<Player>,
+    /// Threat against the player to act in the position that is shown.
+    pub threat: Option<Threat>,
+    /// Review of the finished game, if it was asked for.
+    pub review: Option<Review>,
     /// Flag of the present search of each [`Kind`].
-    jobs: [Option<Job>; 3],
+    jobs: [Option<Job>; 4],
     watchers: usize,
     unwatched_since: Instant,
     is_closed: bool,
@@ -150,6 +169,20 @@ impl Inner {
     /// State that is shown.
     pub fn shown(&self) -> Box<dyn AnyState> {
         self.course.state_after(self.at)
+    }
+
+    /// True if the rules or a player have ended the game.
+    pub fn is_over(&self) -> bool {
+        self.resigned.is_some() || self.course.state().outcome().is_some()
+    }
+
+    /// Forgets what belonged to the game before some of its turns were replaced.
+    fn changed(&mut self) {
+        self.at = self.course.actions().len();
+        self.resigned = None;
+        self.review = None;
+        self.stop(Kind::Opponent);
+        self.stop(Kind::Review);
     }
 
     /// True if the newest position is shown.
@@ -189,7 +222,7 @@ impl Inner {
     }
 
     fn stop_all(&mut self) {
-        for kind in [Kind::Opponent, Kind::Analysis, Kind::Exact] {
+        for kind in [Kind::Opponent, Kind::Analysis, Kind::Exact, Kind::Review] {
             self.stop(kind);
         }
     }
@@ -218,7 +251,10 @@ impl Table {
                 exact: Vec::new(),
                 last_value: None,
                 trouble: None,
-                jobs: [None, None, None],
+                jobs: [None, None, None, None],
+                resigned: None,
+                threat: None,
+                review: None,
                 watchers: 0,
                 unwatched_since: Instant::now(),
                 is_closed: false,
@@ -267,6 +303,9 @@ impl Table {
         inner.analysis = None;
         inner.exact.clear();
         inner.hint = 0;
+        let state = inner.shown();
+        let can_play = !state.is_mid_turn() && !self.is_computers(&*state) && !inner.is_over();
+        inner.threat = can_play.then(|| threat(&*state, &offers(&*state))).flatten();
         self.wake(inner);
     }
 
@@ -274,8 +313,15 @@ impl Table {
     fn wake(self: &Arc<Self>, inner: &mut Inner) {
         let may_search = !inner.is_closed && inner.watchers > 0;
         let computers_turn = self.is_computers(inner.course.state()) && inner.is_at_end() && !inner.is_paused;
-        let is_due = may_search && computers_turn && inner.trouble.is_none();
+        let is_due = may_search && computers_turn && inner.trouble.is_none() && !inner.is_over();
         self.wake_one(inner, Kind::Opponent, is_due, true);
+
+        let lacks = inner
+            .review
+            .as_ref()
+            .map(|review| review.lacks(inner.course.turns().len()));
+        let is_due = may_search && lacks.is_some() && inner.trouble.is_none();
+        self.wake_one(inner, Kind::Review, is_due, lacks == Some(true));
 
         let wanted = self.wanted_visits(inner);
         let is_running = inner.shown().outcome().is_none();
@@ -333,7 +379,7 @@ impl Table {
     /// Plays actions of a person from the position that is shown.
     fn play(self: &Arc<Self>, inner: &mut Inner, actions: &[Action]) -> Result<(), Failure> {
         let state = inner.shown();
-        if state.outcome().is_some() {
+        if state.outcome().is_some() || inner.resigned.is_some() && inner.is_at_end() {
             return Err(game_is_over());
         }
         if self.is_computers(&*state) {
@@ -346,8 +392,7 @@ impl Table {
             played.map_err(|error| Failure::BadRequest(format!("{}.", error.reason)))?;
         }
         inner.course = after;
-        inner.at = inner.course.actions().len();
-        inner.stop(Kind::Opponent);
+        inner.changed();
         self.moved(inner);
         Ok(())
     }
@@ -357,10 +402,9 @@ impl Table {
         let count =
             count.ok_or_else(|| Failure::BadRequest("There is nothing of yours to take back.".into()))?;
         inner.course.truncate(count);
-        inner.at = inner.course.actions().len();
+        inner.changed();
         inner.last_value = None;
         inner.is_paused = self.seats.people.is_empty();
-        inner.stop(Kind::Opponent);
         self.moved(inner);
         Ok(())
     }
@@ -415,6 +459,24 @@ impl Table {
                 inner.is_analysing = on;
                 // A search for a hint has another limit.
                 inner.stop(Kind::Analysis);
+                self.wake(inner);
+            }
+            Command::Resign => {
+                let resigned = match self.seats.people[..] {
+                    _ if inner.is_over() => return Err(game_is_over()),
+                    [only] if self.game().players == 2 => only,
+                    [_, _] => inner.course.state().to_move(),
+                    _ => return Err(Failure::BadRequest("Nobody can resign this game.".into())),
+                };
+                inner.changed();
+                inner.resigned = Some(resigned);
+                self.moved(inner);
+            }
+            Command::Review => {
+                if !inner.is_over() {
+                    return Err(Failure::BadRequest("The game is not over yet.".into()));
+                }
+                inner.review.get_or_insert_default();
                 self.wake(inner);
             }
             Command::Pause { on } => {

@@ -11,7 +11,9 @@ use serde_json::json;
 use super::{
     jobs::Analysis,
     offers::{Offer, offers},
+    review,
     table::{Inner, Kind, Shown, Table},
+    threat::Threat,
 };
 use crate::{
     board::{self, Figures, View, share},
@@ -28,7 +30,8 @@ const ROWS: usize = 10;
 pub(super) fn shown(table: &Table, inner: &Inner, view: View) -> Shown {
     let state = &*inner.shown();
     let scene = state.scene(last_turn(inner));
-    let is_persons = !table.is_computers(state) && state.outcome().is_none();
+    let is_given_up = inner.resigned.is_some() && inner.is_at_end();
+    let is_persons = !table.is_computers(state) && state.outcome().is_none() && !is_given_up;
     let mut offers = offers(state);
     let named = named(&offers, is_persons);
     offers.retain(|_| is_persons);
@@ -40,6 +43,8 @@ pub(super) fn shown(table: &Table, inner: &Inner, view: View) -> Shown {
         .with("board", board::boards(&scene, view))
         .with("overlay", overlay(inner, state, &scene, view))
         .with("status", status(table, inner, state, &scene.remark))
+        .with("ending", ending(table, inner))
+        .with("review", review::shown(table, inner))
         .with("moves", moves(inner))
         .with("named", named)
         .with("legal", legal(&offers))
@@ -50,7 +55,7 @@ pub(super) fn shown(table: &Table, inner: &Inner, view: View) -> Shown {
     Shown {
         html,
         offers,
-        flags: json!({ "at": inner.at, "analysing": inner.is_analysing, "paused": inner.is_paused }),
+        flags: json!({ "at": inner.at, "analysing": inner.is_analysing, "paused": inner.is_paused, "over": inner.is_over() }),
     }
 }
 
@@ -81,6 +86,8 @@ fn status(table: &Table, inner: &Inner, state: &dyn AnyState, remark: &str) -> M
             }
             @if let Some(result) = state.result_text() {
                 b { (result) }
+            } @else if let Some(resigned) = inner.resigned.filter(|_| inner.is_at_end()) {
+                b { (table.game().player_name(resigned)) " resigned: " (by(table, resigned.other())) " wins." }
             } @else if inner.is_at_work(Kind::Opponent) {
                 (by(table, mover)) " is thinking."
             } @else if table.is_computers(state) && inner.is_at_end() {
@@ -90,7 +97,32 @@ fn status(table: &Table, inner: &Inner, state: &dyn AnyState, remark: &str) -> M
             }
             @if !remark.is_empty() { " " (remark) }
         }
+        @if let Some(threat) = &inner.threat { (threatened(table, threat)) }
         @if inner.hint > 0 { (hint(inner, state)) }
+    }
+}
+
+/// Sentence about a threat.
+fn threatened(table: &Table, threat: &Threat) -> Markup {
+    html! {
+        p.threat {
+            "Threat: " (table.game().player_name(threat.by)) " wins in the next turn"
+            @match threat.prevented_by {
+                0 => { ", and no move prevents it." }
+                1 => { ". One move prevents it." }
+                count => { ". " (count) " of " (threat.moves) " moves prevent it." }
+            }
+        }
+    }
+}
+
+/// What a person does after the end of a game.
+fn ending(table: &Table, inner: &Inner) -> Markup {
+    html! {
+        @if inner.is_over() {
+            button.primary type="button" data-new { "New game" }
+            @if table.game().players == 2 && inner.review.is_none() { button type="button" data-do="review" { "Review the game" } }
+        }
     }
 }
 
@@ -328,6 +360,10 @@ fn overlay(inner: &Inner, state: &dyn AnyState, scene: &Scene, view: View) -> Ma
         figures.collect()
     };
     html! {
+        @if let Some(cell) = inner.threat.as_ref().and_then(|threat| threat.cell) {
+            @let (x, y) = geometry.centre(cell);
+            path.threat d=(format!("M{} {}l36 62h-72z", x, y - 40)) {}
+        }
         @for cell in hinted {
             @let (x, y) = geometry.centre(cell);
             circle.hinted cx=(x) cy=(y) r="44" {}
@@ -351,7 +387,7 @@ fn clicked(state: &dyn AnyState, actions: &[Action]) -> Vec<usize> {
 }
 
 /// Actions of a line that belong to its first turn.
-fn first_turn(state: &dyn AnyState, line: &[Action]) -> Vec<Action> {
+pub(super) fn first_turn(state: &dyn AnyState, line: &[Action]) -> Vec<Action> {
     turns_of(state, line).into_iter().next().unwrap_or_default()
 }
 
