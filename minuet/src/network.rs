@@ -35,7 +35,7 @@ pub fn open<G: Game>(name: &str, options: NetworkOptions) -> anyhow::Result<Eval
         return Ok(EvaluationSource::Uniform);
     };
     encoding_of::<G>(&network.description().layout, name)?;
-    Ok(network.source(0))
+    Ok(network.source(0)?)
 }
 
 /// Describes a network in one line.

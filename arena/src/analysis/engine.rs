@@ -52,16 +52,18 @@ struct State {
     next: u64,
     /// Threads without a job.
     idle: usize,
+    /// Number of threads that have had a job.
+    used: usize,
     is_closed: bool,
 }
 
 impl Engine {
-    /// Starts an engine that searches with `threads` threads. Thread `k` takes copy `k` of a network.
+    /// Starts an engine that searches with `threads` threads. The first thread with a job takes the first copy of each network, and so on.
     pub fn start(threads: usize) -> Self {
         let shared = Arc::new(Shared::default());
-        let start = |number: usize| {
+        let start = |_| {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || Worker::new(&shared, number).run())
+            thread::spawn(move || Worker::new(&shared).run())
         };
         Self {
             threads: (0..threads.max(1)).map(start).collect(),
@@ -141,8 +143,8 @@ impl Drop for Engine {
 /// A thread that searches.
 struct Worker<'a> {
     shared: &'a Shared,
-    /// Number of the thread.
-    number: usize,
+    /// Number of the thread among those that have had a job; `None` before its first one.
+    number: Option<usize>,
     /// Searches by network and game.
     lanes: Vec<Lane>,
 }
@@ -165,10 +167,10 @@ struct Active {
 }
 
 impl<'a> Worker<'a> {
-    const fn new(shared: &'a Shared, number: usize) -> Self {
+    const fn new(shared: &'a Shared) -> Self {
         Self {
             shared,
-            number,
+            number: None,
             lanes: Vec::new(),
         }
     }
@@ -197,6 +199,10 @@ impl<'a> Worker<'a> {
             let next = if takes { state.queue.pop() } else { None };
             match next {
                 Some(task) => {
+                    if self.number.is_none() {
+                        self.number = Some(state.used);
+                        state.used += 1;
+                    }
                     drop(state);
                     self.begin(task);
                 }
@@ -221,7 +227,7 @@ impl<'a> Worker<'a> {
             .position(|lane| lane.player.searches_with(&task.job.player))
         {
             Some(place) => &mut self.lanes[place],
-            None => match task.job.player.searches(self.number) {
+            None => match task.job.player.searches(self.number.unwrap_or_default()) {
                 Ok((_, searches)) => {
                     let player = Arc::clone(&task.job.player);
                     self.lanes.push(Lane {

@@ -233,7 +233,10 @@ impl Player {
         let search = self.search();
         let search = search.with_context(|| format!("{} does not search", self.name))?;
         let network = search.network.as_ref();
-        let source = network.map_or(EvaluationSource::Uniform, |network| network.source(thread));
+        let source = match network {
+            Some(network) => network.source(thread)?,
+            None => EvaluationSource::Uniform,
+        };
         let searches = searches(self.game, source, search.values, &self.name)?;
         Ok((&search.settings, searches))
     }

@@ -1,6 +1,9 @@
 //! The networks of all players, each opened once: [`Networks`].
 
-use std::sync::Arc;
+use std::{
+    iter,
+    sync::{Arc, OnceLock},
+};
 
 use anyhow::Context as _;
 use config::{InferenceConfig, Provider, SecurityConfig};
@@ -8,7 +11,7 @@ use network::batched::EvaluationSource;
 use network::{
     Description, ModelFile, ModelName, Network, RemoteNetwork,
     cache::Cache,
-    loader::{self, Loader},
+    loader::{self, LoadError, Loader},
     session::Contract,
     trial::{self, Trial},
 };
@@ -18,7 +21,8 @@ use network::{
 pub struct NetworkOptions {
     /// Execution provider for networks in this process.
     pub provider: Provider,
-    /// Number of copies of each network in this process: one for each thread that evaluates, so that no thread waits.
+    /// Most copies of each network in this process: one for each thread that evaluates, so that no thread waits. The first is loaded at
+    /// once, each other one when its thread begins.
     pub copies: usize,
     /// Number of threads that compute one batch.
     pub threads: usize,
@@ -101,13 +105,15 @@ impl Networks {
         let network = match name {
             ModelName::Server { address, model } => {
                 let model = model.as_deref().unwrap_or_default();
-                let network = match &self.security {
+                let network: Arc<dyn Network> = Arc::new(match &self.security {
                     Some(security) => RemoteNetwork::connect_with(address, model, security)?,
                     None => RemoteNetwork::connect(address, model)?,
-                };
+                });
                 Arc::new(OpenedNetwork {
                     cache: self.cache(),
-                    copies: vec![Arc::new(network)],
+                    copies: vec![OnceLock::from(Arc::clone(&network))],
+                    first: network,
+                    file: None,
                     digest: String::new(),
                     search: None,
                 })
@@ -150,15 +156,17 @@ impl Networks {
                 self.loader.insert(Arc::new(loader)).clone()
             }
         };
-        let mut copies: Vec<Arc<dyn Network>> = Vec::new();
-        for _ in 0..self.options.copies.max(1) {
-            copies.push(Arc::new(loader.open(&file)?));
-        }
+        let first: Arc<dyn Network> = Arc::new(loader.open(&file)?);
+        let others = (1..self.options.copies).map(|_| OnceLock::new());
         Ok(Arc::new(OpenedNetwork {
             cache: self.cache(),
-            copies,
+            copies: iter::once(OnceLock::from(Arc::clone(&first)))
+                .chain(others)
+                .collect(),
+            first,
             digest,
-            search: file.search,
+            search: file.search.clone(),
+            file: Some((loader, file)),
         }))
     }
 
@@ -185,8 +193,11 @@ fn try_out(file: &ModelFile) -> anyhow::Result<()> {
 /// An open network.
 #[derive(Debug)]
 pub struct OpenedNetwork {
-    /// Copies of the network, at least one.
-    copies: Vec<Arc<dyn Network>>,
+    first: Arc<dyn Network>,
+    /// Copies of the network, the first at the beginning; a copy is empty until a thread needs it.
+    copies: Vec<OnceLock<Arc<dyn Network>>>,
+    /// Loader and file of the copies; `None` behind a server.
+    file: Option<(Arc<Loader>, ModelFile)>,
     cache: Option<Arc<Cache>>,
     /// SHA-256 of the file; empty for a network behind a server.
     digest: String,
@@ -196,7 +207,7 @@ pub struct OpenedNetwork {
 impl OpenedNetwork {
     /// The network itself, without its cache.
     pub fn network(&self) -> &dyn Network {
-        &*self.copies[0]
+        &*self.first
     }
 
     /// Description of the network.
@@ -221,11 +232,22 @@ impl OpenedNetwork {
         }
     }
 
-    /// Returns the source of evaluations for one thread.
-    pub fn source(&self, thread: usize) -> EvaluationSource {
-        EvaluationSource::Network {
-            network: Arc::clone(&self.copies[thread % self.copies.len()]),
+    /// Returns the source of evaluations for one thread. Loads the thread's copy of the network if it is the first to need it.
+    ///
+    /// # Errors
+    /// The copy cannot be loaded, e.g. for lack of memory.
+    pub fn source(&self, thread: usize) -> Result<EvaluationSource, LoadError> {
+        let copy = &self.copies[thread % self.copies.len()];
+        let network = match (copy.get(), &self.file) {
+            (None, Some((loader, file))) => {
+                let loaded: Arc<dyn Network> = Arc::new(loader.open(file)?);
+                copy.get_or_init(|| loaded)
+            }
+            (known, _) => known.unwrap_or(&self.first),
+        };
+        Ok(EvaluationSource::Network {
+            network: Arc::clone(network),
             cache: self.cache.clone(),
-        }
+        })
     }
 }

@@ -59,7 +59,7 @@ pub fn open(model: &str) -> anyhow::Result<Solver> {
         format!("{model} is a network for {game}, not for {own}")
     })?;
     Ok(Solver {
-        source: network.source(0),
+        source: network.source(0)?,
         encoding,
     })
 }

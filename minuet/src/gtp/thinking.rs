@@ -135,7 +135,10 @@ impl Thinking {
         }
         let state = course.state();
         let network = self.network.as_ref();
-        let source = network.map_or(EvaluationSource::Uniform, |network| network.source(0));
+        let source = match network {
+            Some(network) => network.source(0)?,
+            None => EvaluationSource::Uniform,
+        };
         let searches = searches(state.game(), source, Values::Network, &self.model)?;
         let key = GameKey {
             // Draws of a temperature differ between games.
