@@ -15,7 +15,7 @@ use arena::{
     analysis::{self, End, Figures, figures::Row},
     players::{searches::AnySearch, spec},
 };
-use games::{FirstValue, Player, erased::AnyState};
+use games::{FirstValue, erased::AnyState};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::table::{Job, Kind, Table};
