@@ -116,7 +116,7 @@ fn threatened(table: &Table, threat: &Threat) -> Markup {
     }
 }
 
-/// What a person does after the end of a game.
+/// Buttons for a person after the end of a game.
 fn ending(table: &Table, inner: &Inner) -> Markup {
     html! {
         @if inner.is_over() {
