@@ -273,11 +273,11 @@ def is_fetched(library: Library) -> bool:
 
 def fetch(library: Library) -> Path:
     """Make the library's folder in the cache, complete or not at all, unless it is there. Return it."""
-    check_machine()
     cache = cache_folder()
     final = folder_of(library)
     stamp = final / ".complete"
     if not stamp.exists():
+        check_machine()
         print(f"{library.what_for} {library.version}: fetching into {cache} (once)", file=sys.stderr)
         wheels = cache / "wheels"
         wheels.mkdir(parents=True, exist_ok=True)

@@ -58,7 +58,7 @@ def oldest_glibc(programs: list[Path]) -> str:
     """Return the version of glibc that the newest of the programs' symbols needs, e.g. 2.31."""
     minors = {int(minor) for path in programs for minor in re.findall(rb"\0GLIBC_2\.(\d+)(?=[.\0])", path.read_bytes())}
     if not minors:
-        sys.exit(f"wheel: {programs[0]} does not use glibc; build the programs for Linux with glibc")
+        sys.exit(f"wheel: {programs[0]} does not name a version of glibc; build the programs for Linux with glibc")
     return f"2.{max(minors)}"
 
 
