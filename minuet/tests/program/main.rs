@@ -13,6 +13,7 @@ mod doctor;
 mod engine;
 mod examples;
 mod faults;
+mod golden;
 mod gpu_script;
 mod growing;
 mod hostile;
