@@ -1,4 +1,4 @@
-//! The folder of a run that the archive of a release wrote: every later build checks its games, asks its network, and continues its
+//! The folder of a run that the archive of a release wrote: every later build reads its games, asks its network, and continues its
 //! training. Nothing else tests the parts of a folder together; each part has golden folders in its own crate.
 //!
 //! A new one is the folder of a small, stopped run of Connect Four (`minuet up --game connect-four --for 3s`), with its newest
@@ -12,12 +12,13 @@ use crate::support::{
 };
 
 #[test]
-fn runs_of_every_release_are_checked_queried_and_continued() {
+fn runs_of_every_release_are_read_queried_and_continued() {
     for golden in all_golden(env!("CARGO_MANIFEST_DIR"), "run") {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run");
         copy_folder(&golden, &run);
-        printed(minuet("games check --newest 3 --run").arg(&run));
+        let archive = folder.path().join("games.minuet");
+        printed(minuet("games export").arg(&archive).arg("--run").arg(&run));
         printed(minuet("query").arg(&run));
         let report = printed_json(minuet("doctor --json --run").arg(&run));
         let checks = report["checks"].as_array().unwrap();
