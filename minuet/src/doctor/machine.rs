@@ -48,7 +48,7 @@ fn processor() -> Check {
         ("avx512f", "AVX-512"),
         ("avx2", "AVX2"),
     ];
-    // The instructions of x86-64-v2, which ONNX Runtime and libtorch need. Minuet's own programs need none of them.
+    // The instructions of x86-64-v2, without which ONNX Runtime ends at the first network. Minuet's own programs need none of them.
     let needed = ["cx16", "lahf_lm", "popcnt", "sse4_1", "sse4_2", "ssse3"];
     let missing: Vec<&str> = needed.into_iter().filter(|&flag| !flags.contains(flag)).collect();
     if cfg!(target_arch = "x86_64") && !flags.is_empty() && !missing.is_empty() {
