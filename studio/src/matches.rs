@@ -7,26 +7,31 @@ use arena::{
     },
     statistics::Rating,
 };
-use axum::{Router, extract::State, routing::get};
+use axum::{Router, extract::State, response::IntoResponse, routing::get};
 use checkpoints::Version;
 use maud::{Markup, html};
 
 use crate::{
     app::App,
+    failure::Failure,
     figures::words::{moment, version},
-    overview::parts::outcome,
+    live::{self, Slots},
+    overview::parts::{outcome, rating_now},
     page::{Section, page},
 };
 
 /// Routes of the matches.
 pub fn routes() -> Router<App> {
-    Router::new().route("/matches", get(matches))
+    Router::new()
+        .route("/matches", get(matches))
+        .route("/matches/live", get(stream))
 }
 
 async fn matches(State(app): State<App>) -> Markup {
     let rated = app.watched.look(|state| state.rated.clone());
     let body = html! {
         h1 { "Matches" }
+        div data-live="/matches/live" { (slots(&app).show("rating")) }
         @if rated.is_empty() {
             p.empty {
                 "No match has ended yet. Each new checkpoint plays against the best one, and the stronger gets the label " code { "best" }
@@ -38,7 +43,17 @@ async fn matches(State(app): State<App>) -> Markup {
             section.card aria-labelledby="played" { h2 #played { "Rated matches" } (table(&rated)) }
         }
     };
-    page(&app, Section::Matches, "Matches", &["ages.js"], &body)
+    page(&app, Section::Matches, "Matches", &["ages.js", "live.js"], &body)
+}
+
+async fn stream(State(app): State<App>) -> Result<impl IntoResponse, Failure> {
+    let shown = app.clone();
+    live::stream(&app, move || std::future::ready(slots(&shown)))
+}
+
+/// The rating that the match at work gives so far.
+fn slots(app: &App) -> Slots {
+    Slots::default().with("rating", app.watched.look(rating_now))
 }
 
 /// The checkpoints by rating, the strongest first, each with its interval.

@@ -103,6 +103,7 @@ pub fn strength(state: &State) -> Markup {
     rated.extend(live.map(|live| Point::with_interval(live.step as f64, live.elo, live.low, live.high)));
     let best = points(|[_, best]| best);
     html! {
+        (rating_now(state))
         (chart(&Chart {
             title: "Elo above the first checkpoint, with 95 % intervals",
             across: "step",
@@ -126,6 +127,23 @@ pub fn strength(state: &State) -> Markup {
                 (outcome(line.outcome)) "."
             }
             @if !line.problems.is_empty() { (solved(&line.problems)) }
+        }
+    }
+}
+
+/// Rating of the newest checkpoint that was rated or is being rated, with its interval; nothing before the first match.
+pub fn rating_now(state: &State) -> Markup {
+    let newest = state.journal.newest.as_ref();
+    let rating = newest.and_then(|now| now.summary.rating.as_ref());
+    html! {
+        @if let Some((rating, latest)) = rating.and_then(|rating| Some((rating, rating.latest?))) {
+            p.rating {
+                b { (format!("{:+.0} Elo", latest.elo)) }
+                span.quiet {
+                    " (95 %: " (format!("{:+.0} to {:+.0}", latest.low, latest.high)) "), step " (count(latest.step as f64))
+                    @if let Some(games) = rating.games { ", " (count(games as f64)) " games" }
+                }
+            }
         }
     }
 }

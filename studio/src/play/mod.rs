@@ -200,6 +200,6 @@ fn people(game: &AnyGame, side: &str) -> Result<Vec<Player>, Failure> {
 
 /// A state of a game by the rules of people, for tests.
 #[cfg(test)]
-fn state(game: &str, position: Option<&str>) -> Box<dyn AnyState> {
+pub(crate) fn state(game: &str, position: Option<&str>) -> Box<dyn AnyState> {
     start(registry::find(game).unwrap(), position, 1, 0).unwrap()
 }

@@ -156,7 +156,7 @@ pub(super) struct Inner {
     pub resigned: Option<Player>,
     /// Threat against the player to act in the position that is shown.
     pub threat: Option<Threat>,
-    /// Review of the finished game, if a person wants one.
+    /// Review of the finished game, once somebody wants it.
     pub review: Option<Review>,
     /// Flag of the present search of each [`Kind`].
     jobs: [Option<Job>; 4],

@@ -18,6 +18,25 @@ fn the_computer_answers_and_a_turn_is_taken_back() {
 }
 
 #[test]
+fn a_game_is_given_up_and_reviewed_and_the_next_begins_with_one_click() {
+    let Some(browser) = Browser::start() else {
+        return;
+    };
+    browser.set_width(360);
+    browser.open_table("game=connect-four&opponent=uct&visits=20");
+    browser.press(Hand::Touch, &[38]);
+    browser.find("[data-play][data-at='2']");
+    browser.click("[data-do=resign]");
+    browser.click("[data-do=review]");
+    browser.wait("document.querySelector('.review .plot') && !document.querySelector('.review').textContent.includes('are judged')");
+    browser.fits(&[360]);
+    browser.click("[data-new]");
+    browser.find("[data-play][data-at='0']");
+    browser.wait("!document.querySelector('[data-new]') && document.querySelector('.review:empty')");
+    browser.end();
+}
+
+#[test]
 fn the_analysis_streams_figures_and_exact_values_and_stops() {
     let Some(browser) = Browser::start() else {
         return;

@@ -39,6 +39,39 @@ async fn a_move_reaches_the_stream_as_the_pieces_that_changed() {
 }
 
 #[tokio::test]
+async fn a_threat_is_told_and_a_game_that_was_given_up_is_reviewed() {
+    let site = Site::new().await;
+    let game = json!({ "game": "connect-four", "side": "both", "opponent": "uct" });
+    let address = format!("/play/tables/{}", site.table(&game).await);
+    let mut events = site.events(&format!("{address}/events")).await;
+    let shows = |slot: &'static str, words: &'static str| {
+        move |event: &Value| event["slots"][slot].as_str().is_some_and(|text| text.contains(words))
+    };
+    let say = |text: &str| json!({ "do": "say", "text": text });
+    assert_eq!(site.post(&address, &json!({ "do": "review" })).await.status, 400);
+    for column in ["1", "2", "1", "2", "1"] {
+        assert_eq!(site.post(&address, &say(column)).await.status, 200);
+    }
+    let threat = "Threat: Red wins in the next turn. One move prevents it.";
+    events.find(shows("status", threat)).await;
+    assert_eq!(site.post(&address, &json!({ "do": "resign" })).await.status, 200);
+    let over = events.find(shows("status", "Yellow resigned: Red wins.")).await;
+    assert_eq!((&over["flags"]["over"], &over["offers"]), (&json!(true), &json!([])));
+    assert_eq!(site.post(&address, &json!({ "do": "resign" })).await.status, 400);
+    assert_eq!(site.post(&address, &say("1")).await.status, 400);
+    // Yellow's second disc did not prevent the third one in the column.
+    assert_eq!(site.post(&address, &json!({ "do": "review" })).await.status, 200);
+    let review = |event: &Value| {
+        let text = event["slots"]["review"].as_str().unwrap_or_default();
+        text.contains("Review") && !text.contains("are judged")
+    };
+    events.find(review).await;
+    assert_eq!(site.post(&address, &json!({ "do": "back" })).await.status, 200);
+    let again = events.find(|event| event["flags"]["over"] == false).await;
+    assert_eq!(again["slots"]["review"], "");
+}
+
+#[tokio::test]
 async fn refusals_are_sentences_and_change_nothing() {
     let site = Site::new().await;
     let table = site.table(&json!({ "game": "paco-sako", "side": "both" })).await;
