@@ -130,8 +130,10 @@ impl Drop for Engine {
         self.shared.state.lock().is_closed = true;
         self.shared.wake.notify_all();
         for thread in self.threads.drain(..) {
-            // A thread that has panicked has said so.
-            let _ = thread.join();
+            // The last owner may be a report on one of the threads. A thread that has panicked has said so.
+            if thread.thread().id() != thread::current().id() {
+                let _ = thread.join();
+            }
         }
         let next = || self.shared.state.lock().queue.pop();
         while let Some(mut task) = next() {

@@ -159,10 +159,10 @@ impl Session {
         self.changed.notify_all();
     }
 
-    /// Waits until no further line comes and every query is answered, or until nobody reads the answers.
+    /// Waits until no further line comes, or nobody reads the answers, and every search has ended.
     pub fn wait(&self) {
         let mut state = self.state.lock();
-        while !(state.is_deaf || state.is_closed && state.waiting == 0) {
+        while !(state.is_deaf || state.is_closed) || state.waiting > 0 {
             self.changed.wait(&mut state);
         }
     }
@@ -195,6 +195,9 @@ impl Session {
             let mut state = self.state.lock();
             while state.waiting + query.turns.len() > MOST.max(MAX_TURNS) && !state.is_deaf {
                 self.changed.wait(&mut state);
+            }
+            if state.is_deaf {
+                return Ok(());
             }
             if state.open.contains_key(&id.to_string()) {
                 return Err("id: a query with this id waits for its answer".into());

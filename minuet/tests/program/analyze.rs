@@ -293,3 +293,29 @@ fn reviews_name_the_mistake_that_lost_and_are_written_as_one_file_that_requests_
         assert!(found.is_none_or(|found| found.contains("w3.org")), "{found:?}");
     }
 }
+
+#[test]
+fn a_reader_that_has_seen_enough_ends_the_searches_without_an_error() {
+    let mut command = minuet("analyze --game connect-four --model uct");
+    let mut child = Killed(
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let mut stdin = child.0.stdin.take().unwrap();
+    for id in 0..50 {
+        writeln!(
+            stdin,
+            "{}",
+            json!({"id": id, "visits": 4_000_000, "seed": id, "report_ms": 1})
+        )
+        .unwrap();
+    }
+    let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("partial"));
+    // The input stays open: the end of the output is enough.
+    drop(lines);
+    assert_eq!(child.0.wait().unwrap().code(), Some(0));
+}

@@ -2,6 +2,7 @@
 //! own and holds one of the permits that all tables share while it computes. All report to the table as long as the table holds their flag.
 
 use std::{
+    ptr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -12,10 +13,11 @@ use std::{
 
 use anyhow::anyhow;
 use arena::{
+    Player,
     analysis::{self, End, Figures, figures::Row},
     players::{searches::AnySearch, spec},
 };
-use games::{FirstValue, erased::AnyState};
+use games::{Course, FirstValue, erased::AnyState};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::table::{Job, Kind, Table};
@@ -60,12 +62,12 @@ impl Analysis {
 }
 
 impl Table {
-    /// Makes a search of the position that is shown after `at` actions. The opponent's search is of the newest position.
-    pub(super) fn search(self: Arc<Self>, kind: Kind, job: &Job, state: &dyn AnyState, at: u64) {
+    /// Makes a search of the position that is shown. The opponent's search is of the newest position.
+    pub(super) fn search(self: Arc<Self>, kind: Kind, job: &Job, state: &dyn AnyState) {
         let ended = match kind {
             Kind::Opponent => self.let_opponent_play(job),
             // The engine reports the end.
-            Kind::Analysis => match self.analyse(job, state, at) {
+            Kind::Analysis => match self.analyse(job) {
                 Ok(()) => return,
                 failed => failed,
             },
@@ -133,30 +135,17 @@ impl Table {
         }
     }
 
-    /// Gives the position that is shown after `number` actions to the analysis engine.
-    fn analyse(self: &Arc<Self>, job: &Job, state: &dyn AnyState, number: u64) -> anyhow::Result<()> {
+    /// Gives the position that is shown to the analysis engine.
+    fn analyse(self: &Arc<Self>, job: &Job) -> anyhow::Result<()> {
         let player = Arc::new(self.tables.player(self.game(), &self.seats.advisor)?);
-        let (visits, place) = {
+        let by = player.name().to_owned();
+        let asked = {
             let inner = self.inner.lock();
             // The position is another one if the job is not current.
             if !inner.is_current(Kind::Analysis, job) {
                 return Ok(());
             }
-            let (begin, actions) = (inner.course.begin(), &inner.course.actions()[..inner.at]);
-            let place = format!("{}|{}|{actions:?}", self.game().title(), begin.position());
-            (self.wanted_visits(&inner), place)
-        };
-        let by = player.name().to_owned();
-        let asked = analysis::Job {
-            state: state.copy(),
-            place,
-            settings: analysis::settings(&player, visits),
-            key: self.key(1 + number),
-            time: None,
-            client: Arc::as_ptr(self) as u64,
-            priority: Arc::default(),
-            stop: Arc::clone(job),
-            player,
+            self.asked(job, player, &inner.course, inner.at, self.wanted_visits(&inner))
         };
         let (table, job) = (Arc::clone(self), Arc::clone(job));
         // The first evaluations are reported at once.
@@ -174,6 +163,29 @@ impl Table {
             }
         });
         Ok(())
+    }
+
+    /// A search of the position after `at` actions, for the analysis engine.
+    pub(super) fn asked(
+        &self,
+        job: &Job,
+        player: Arc<Player>,
+        course: &Course,
+        at: usize,
+        visits: u32,
+    ) -> analysis::Job {
+        let (begin, actions) = (course.begin(), &course.actions()[..at]);
+        analysis::Job {
+            state: course.state_after(at),
+            place: format!("{}|{}|{actions:?}", self.game().title(), begin.position()),
+            settings: analysis::settings(&player, visits),
+            key: self.key(1 + at as u64),
+            time: None,
+            client: ptr::from_ref(self).addr() as u64,
+            priority: Arc::default(),
+            stop: Arc::clone(job),
+            player,
+        }
     }
 
     fn report(&self, job: &Job, analysis: Analysis) {

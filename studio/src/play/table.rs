@@ -346,9 +346,9 @@ impl Table {
         if starts {
             let (table, job) = (Arc::clone(self), Job::default());
             inner.jobs[kind as usize] = Some(Arc::clone(&job));
-            let (state, at) = (inner.shown(), inner.at as u64);
+            let state = inner.shown();
             self.runtime
-                .spawn_blocking(move || table.search(kind, &job, &*state, at));
+                .spawn_blocking(move || table.search(kind, &job, &*state));
         }
         starts
     }
