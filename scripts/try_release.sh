@@ -9,6 +9,8 @@ set -eu
 folder=$(cd "$1" && pwd)
 suite=$2
 tree=$(mktemp -d "${TMPDIR:-/tmp}/minuet-$suite-XXXXXX")
+# The user of the tree must be able to enter it.
+chmod 755 "$tree"
 packages=ca-certificates
 [ "$suite" = bullseye ] || packages=$packages,python3,python3-venv
 debootstrap --variant=minbase --include="$packages" "$suite" "$tree" >/dev/null
