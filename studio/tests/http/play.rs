@@ -45,7 +45,11 @@ async fn a_threat_is_told_and_a_game_that_was_given_up_is_reviewed() {
     let address = format!("/play/tables/{}", site.table(&game).await);
     let mut events = site.events(&format!("{address}/events")).await;
     let shows = |slot: &'static str, words: &'static str| {
-        move |event: &Value| event["slots"][slot].as_str().is_some_and(|text| text.contains(words))
+        move |event: &Value| {
+            event["slots"][slot]
+                .as_str()
+                .is_some_and(|text| text.contains(words))
+        }
     };
     let say = |text: &str| json!({ "do": "say", "text": text });
     assert_eq!(site.post(&address, &json!({ "do": "review" })).await.status, 400);
@@ -56,7 +60,10 @@ async fn a_threat_is_told_and_a_game_that_was_given_up_is_reviewed() {
     events.find(shows("status", threat)).await;
     assert_eq!(site.post(&address, &json!({ "do": "resign" })).await.status, 200);
     let over = events.find(shows("status", "Yellow resigned: Red wins.")).await;
-    assert_eq!((&over["flags"]["over"], &over["offers"]), (&json!(true), &json!([])));
+    assert_eq!(
+        (&over["flags"]["over"], &over["offers"]),
+        (&json!(true), &json!([]))
+    );
     assert_eq!(site.post(&address, &json!({ "do": "resign" })).await.status, 400);
     assert_eq!(site.post(&address, &say("1")).await.status, 400);
     // Yellow's second disc did not prevent the third one in the column.
