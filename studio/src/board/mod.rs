@@ -57,6 +57,11 @@ pub fn boards_with(scene: &Scene, view: View, over: &Markup) -> Markup {
     }
 }
 
+/// The boards of a scene in a text, next to the one that is played on.
+pub fn illustration(scene: &Scene) -> Markup {
+    html! { @for board in &scene.boards { (draw(scene, board, View::default(), None)) } }
+}
+
 /// A position, with what its board does not show. A page that draws positions has [`pieces`] once.
 pub fn position(scene: &Scene) -> Markup {
     html! {

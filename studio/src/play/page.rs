@@ -171,7 +171,7 @@ fn lessons(game: &AnyGame) -> Markup {
                     p { (lesson.text) }
                     @for &(caption, position) in lesson.positions {
                         @if let Ok(state) = start(game, Some(position), 1, 0) {
-                            figure { (board::boards(&state.scene(&[]), View::default())) figcaption { (caption) } }
+                            figure { (board::illustration(&state.scene(&[]))) figcaption { (caption) } }
                         }
                     }
                 }

@@ -269,12 +269,13 @@ impl Table {
     /// # Errors
     /// [`Failure::BadRequest`] if one of them is not legal.
     pub fn replay(&self, actions: &[Action]) -> Result<(), Failure> {
-        let mut inner = self.inner.lock();
+        let inner = &mut *self.inner.lock();
         for &action in actions {
             let played = inner.course.play(action);
             played.map_err(|error| Failure::BadRequest(error.to_string()))?;
         }
         inner.at = inner.course.actions().len();
+        self.look_for_threat(inner);
         Ok(())
     }
 
@@ -303,10 +304,15 @@ impl Table {
         inner.analysis = None;
         inner.exact.clear();
         inner.hint = 0;
+        self.look_for_threat(inner);
+        self.wake(inner);
+    }
+
+    /// Notes the threat against a person who is to act in the position that is shown.
+    fn look_for_threat(&self, inner: &mut Inner) {
         let state = inner.shown();
         let can_play = !state.is_mid_turn() && !self.is_computers(&*state) && !inner.is_over();
         inner.threat = can_play.then(|| threat(&*state, &offers(&*state))).flatten();
-        self.wake(inner);
     }
 
     /// Starts the searches that are due, and stops those that are not.

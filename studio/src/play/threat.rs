@@ -100,6 +100,13 @@ mod tests {
         assert_eq!(mate.by, Player::First);
         assert!(mate.prevented_by > 0 && mate.cell.is_some(), "{mate:?}");
         assert!(after("chess", None, &["e4", "e5"]).is_none());
-        assert!(after("paco-sako", Some("4k3/8/8/8/8/8/4Q3/4K3 w 0 - - -"), &["e2 e4"]).is_some());
+        assert!(
+            after(
+                "paco-sako",
+                Some("rnbqkbnr/pppp1ppp/8/8/8/8/4Q3/4K3 w 0 - - -"),
+                &["e2 e3"]
+            )
+            .is_some()
+        );
     }
 }

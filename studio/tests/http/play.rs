@@ -56,17 +56,17 @@ async fn a_threat_is_told_and_a_game_that_was_given_up_is_reviewed() {
     for column in ["1", "2", "1", "2", "1"] {
         assert_eq!(site.post(&address, &say(column)).await.status, 200);
     }
-    let threat = "Threat: Red wins in the next turn. One move prevents it.";
+    let threat = "Threat: X wins in the next turn. One move prevents it.";
     events.find(shows("status", threat)).await;
     assert_eq!(site.post(&address, &json!({ "do": "resign" })).await.status, 200);
-    let over = events.find(shows("status", "Yellow resigned: Red wins.")).await;
+    let over = events.find(shows("status", "O resigned: X wins.")).await;
     assert_eq!(
         (&over["flags"]["over"], &over["offers"]),
         (&json!(true), &json!([]))
     );
     assert_eq!(site.post(&address, &json!({ "do": "resign" })).await.status, 400);
     assert_eq!(site.post(&address, &say("1")).await.status, 400);
-    // Yellow's second disc did not prevent the third one in the column.
+    // The review searches five positions.
     assert_eq!(site.post(&address, &json!({ "do": "review" })).await.status, 200);
     let review = |event: &Value| {
         let text = event["slots"]["review"].as_str().unwrap_or_default();
