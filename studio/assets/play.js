@@ -74,8 +74,6 @@ function show({ slots, offers: fresh, flags }) {
   pause.hidden = !flags.paused && setup.elements.side?.value !== "none";
   pause.textContent = flags.paused ? "Continue" : "Pause";
   pause.dataset.on = flags.paused ? "" : "on";
-  const resign = play.querySelector("[data-do=resign]");
-  if (resign) resign.hidden = flags.over;
   const turn = play.querySelector("[data-flip]");
   if (turn && redrawn) turn.hidden = !("turnable" in (board.board?.dataset ?? {}));
   const current = slot("moves").querySelector("[aria-current]");

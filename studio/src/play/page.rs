@@ -198,10 +198,7 @@ fn table_parts(game: &AnyGame, id: Option<&str>, pieces: &Slots) -> Markup {
                 button type="button" data-do="back" { "Step back" }
                 button type="button" data-do="undo" { "Undo turn" }
                 button type="button" data-do="hint" { "Hint" }
-                @if game.players == 2 {
-                    button type="button" data-flip { "Turn board" }
-                    button type="button" data-do="resign" { "Resign" }
-                }
+                @if game.players == 2 { button type="button" data-flip { "Turn board" } }
                 button type="button" data-pause hidden { "Continue" }
             }
             form.say {

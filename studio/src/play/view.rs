@@ -116,10 +116,12 @@ fn threatened(table: &Table, threat: &Threat) -> Markup {
     }
 }
 
-/// Buttons for a person after the end of a game.
+/// Buttons that end a game, and those after its end. There is always one in a game of two players, so that nothing moves on the page.
 fn ending(table: &Table, inner: &Inner) -> Markup {
     html! {
-        @if inner.is_over() {
+        @if !inner.is_over() {
+            @if table.game().players == 2 { button type="button" data-do="resign" { "Resign" } }
+        } @else {
             button.primary type="button" data-new { "New game" }
             @if table.game().players == 2 && inner.review.is_none() { button type="button" data-do="review" { "Review the game" } }
         }
