@@ -56,6 +56,19 @@ pub fn with_visits(player: &Spec, visits: u32) -> Result<Spec, Failure> {
     })
 }
 
+/// Words for people about an opponent: whom it suits, or how it plays. Empty for checkpoints of a run.
+pub fn words(opponent: &Spec) -> &'static str {
+    match opponent.written.as_str() {
+        "shipped" => ": for those who play well",
+        "shipped-medium" => ": for those who play now and then",
+        "shipped-beginner" => ": for those who have just learned the rules",
+        "uct" => ": counts ahead, has learned nothing",
+        "perfect" => ": cannot be beaten",
+        "random" => ": loses to everybody",
+        _ => "",
+    }
+}
+
 /// Opponents for a game, the usual one first. The text of each is its id in requests.
 pub async fn opponents(tables: &Tables, game: &AnyGame) -> Vec<Spec> {
     let mut found = Vec::new();
@@ -67,36 +80,22 @@ pub async fn opponents(tables: &Tables, game: &AnyGame) -> Vec<Spec> {
     for level in Level::ALL {
         if shipped::for_board(game, level).is_some() {
             let (id, name) = match level {
-                Level::Strong => ("shipped", "Minuet, strong: for those who play well"),
-                Level::Medium => (
-                    "shipped-medium",
-                    "Minuet, medium: for those who play now and then",
-                ),
-                Level::Beginner => (
-                    "shipped-beginner",
-                    "Minuet, beginner: for those who have just learned the rules",
-                ),
+                Level::Strong => ("shipped", "Minuet, strong"),
+                Level::Medium => ("shipped-medium", "Minuet, medium"),
+                Level::Beginner => ("shipped-beginner", "Minuet, beginner"),
             };
             found.push(model(id, name, ModelName::Shipped(game.name.into(), level)));
         }
     }
     found.push(opponent(
         "uct",
-        "search without a network: counts ahead, has learned nothing",
+        "search without a network",
         Kind::Uct(SearchSpec::default()),
     ));
     if game.has_solver {
-        found.push(opponent(
-            "perfect",
-            "perfect play: cannot be beaten",
-            Kind::Perfect,
-        ));
+        found.push(opponent("perfect", "perfect play", Kind::Perfect));
     }
-    found.push(opponent(
-        "random",
-        "random moves: loses to everybody",
-        Kind::Random,
-    ));
+    found.push(opponent("random", "random moves", Kind::Random));
     found
 }
 

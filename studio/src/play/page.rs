@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{
     offers::offers,
-    opponents::{opponents, searches},
+    opponents::{opponents, searches, words},
     start, view,
 };
 use crate::{
@@ -120,7 +120,7 @@ fn setup(game: &AnyGame, known: &[Spec], asked: &Asked, most_visits: u32) -> Mar
             label.wide { span { @if game.players == 2 { "Opponent" } @else { "Helper" } }
                 select name="opponent" {
                     @for opponent in known {
-                        option value=(opponent.written) selected[is(&asked.opponent, &opponent.written)] data-searches[searches(opponent)] { (opponent.name) }
+                        option value=(opponent.written) selected[is(&asked.opponent, &opponent.written)] data-searches[searches(opponent)] { (opponent.name) (words(opponent)) }
                     }
                 }
             }

@@ -192,7 +192,14 @@ impl Browser {
             self.set_width(width);
             let over = self
                 .script("return document.documentElement.scrollWidth - document.documentElement.clientWidth");
-            assert!(over.as_i64().unwrap() <= 0, "{over} pixels too wide at {width}");
+            let widest = self.script(
+                "return [...document.querySelectorAll('main *')].filter((part) => part.getBoundingClientRect().right > \
+                 document.documentElement.clientWidth).map((part) => part.outerHTML.slice(0, 80)).slice(0, 5)",
+            );
+            assert!(
+                over.as_i64().unwrap() <= 0,
+                "{over} pixels too wide at {width}: {widest}"
+            );
         }
     }
 
