@@ -170,8 +170,8 @@ class Rows:
         if len(self.constant):
             boards = planes[self.constant].reshape(len(self.constant), -1)
             if (boards != boards[:, :1]).any():
-                plane = int(self.constant[(boards != boards[:, :1]).any(axis=1).argmax()])
-                raise RowsError(f"plane {plane} holds several numbers, and the same number on all squares in random games; begin a new run, with more in its first squares")
+                uneven = int(self.constant[(boards != boards[:, :1]).any(axis=1).argmax()])
+                raise RowsError(f"plane {uneven} holds several numbers, and the same number on all squares in random games; begin a new run, with more in its first squares")
             values = (boards[:, 0] * self.constant_factors).round().astype(np.int64).tolist()
             if min(values) < 0 or max(values) > LARGEST_VALUE:
                 raise RowsError(f"a plane holds a number below 0 or above {LARGEST_VALUE}")
