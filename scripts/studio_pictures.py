@@ -43,7 +43,7 @@ SHARPNESS = 1.5
 #: Colours of a picture, and the index that is transparent in a film.
 COLOURS = 255
 CLEAR = 255
-#: The film: height of the page, seconds between frames, and how long a frame and the last one are shown.
+#: The film: height of the page, seconds between frames, and how long a frame and the first one are shown.
 FILM_HEIGHT = 980
 STEP = 1.5
 FRAME_MS = 250
@@ -194,11 +194,11 @@ def image(pixels: Pixels, palette: Colours) -> Image.Image:
 
 
 def save_film(frames: list[Image.Image], file: Path) -> None:
-    """Save frames as an animated PNG, which pauses for a while at its end."""
+    """Save frames as an animated PNG. It begins with the last frame, which is all that a viewer without animation shows, and pauses there."""
     palette = palette_of(frames[-1])
-    drawn = [indices(frame, palette) for frame in frames]
+    drawn = [indices(frame, palette) for frame in [frames[-1], *frames]]
     parts = [image(part, palette) for part in [drawn[0], *map(changes, drawn, drawn[1:])]]
-    durations = [FRAME_MS] * (len(parts) - 1) + [PAUSE_MS]
+    durations = [PAUSE_MS] + [FRAME_MS] * (len(parts) - 1)
     parts[0].save(file, save_all=True, append_images=parts[1:], duration=durations, blend=1, transparency=CLEAR, optimize=True)
 
 

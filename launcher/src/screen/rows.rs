@@ -164,6 +164,8 @@ fn checkpoint(summary: &Summary) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::iter;
+
     use super::*;
     use crate::watch::{Checkpoint, Elo, Problems, Rating};
 
@@ -239,5 +241,31 @@ mod tests {
         assert!(text.contains(&format!("| rating {rated}, 34 games |")), "{text}");
         let all = rows(&summary).join("\n");
         assert!(all.contains(&format!("{rated}   34 games")), "{all}");
+    }
+
+    #[test]
+    fn picture_of_the_readme_has_every_word_of_the_table() {
+        let picture = include_str!("../../../docs/pictures/make-up.svg").replace("&#160;", " ");
+        let mut summary = Summary {
+            rating: Some(Rating::default()),
+            checkpoint: Some(Checkpoint {
+                version: String::new(),
+                step: 1,
+                age_seconds: 1.0,
+            }),
+            ..Summary::default()
+        };
+        summary.inference.version = Some(String::new());
+        for word in stages(&summary)
+            .iter()
+            .flat_map(|Stage(name, _, figures)| iter::once(*name).chain(figures.split_whitespace()))
+        {
+            let word = word.trim_matches(['(', ')', ',']);
+            let is_figure = word.contains(|letter: char| letter.is_ascii_digit() || letter == '–');
+            assert!(
+                is_figure || picture.contains(word),
+                "{word} is not in docs/pictures/make-up.svg: take it anew with make pictures"
+            );
+        }
     }
 }
