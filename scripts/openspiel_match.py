@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Play the newest checkpoint of a run of a game of OpenSpiel against OpenSpiel's MCTS bot with random rollouts.
+"""Play the newest checkpoint of a run of a game of OpenSpiel against OpenSpiel's MCTS bot, with random rollouts or its own AlphaZero.
 
-    python -m minuet up "openspiel:oware" --for 10m
+    python3 scripts/processor_seconds.py 1200 python -m minuet up "openspiel:oware"
     python scripts/openspiel_match.py runs/openspiel-oware --games 100 --visits 100 --rollouts 1000
 
-Needs the Python package of Minuet, PyTorch and `open_spiel`. Games come in pairs: both sides play the same opening of random actions with
+    python3 scripts/processor_seconds.py 1200 python -m open_spiel.python.examples.alpha_zero --game oware --path DIR --evaluators 0 --max_steps 0
+    python scripts/openspiel_match.py runs/openspiel-oware --games 100 --visits 100 --alphazero DIR
+
+Needs the Python package of Minuet, PyTorch and `open_spiel`; its AlphaZero needs JAX, Flax, Optax, Orbax and Chex. Games come in pairs: both sides play the same opening of random actions with
 both colours. Prints one JSON object: the score of the network from 0 to 1, wins, draws and losses, and the difference in Elo with its
 interval of 95 %, from the scores of the pairs. A match without a loss has no upper bound, and the bounds are null then.
 """
@@ -20,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import pyspiel
+from open_spiel.python.algorithms import mcts
 
 import minuet
 from minuet._minuet import add_own_game
@@ -34,6 +38,7 @@ def main() -> None:
     parser.add_argument("--games", type=int, default=100, help="number of games, two for each opening (default: %(default)s)")
     parser.add_argument("--visits", type=int, default=100, help="of the network's search for each action (default: %(default)s)")
     parser.add_argument("--rollouts", type=int, default=1000, help="of the bot for each action, one from each leaf (default: %(default)s)")
+    parser.add_argument("--alphazero", type=Path, help="folder of a training of OpenSpiel's AlphaZero, whose last network plays with as many visits")
     parser.add_argument("--opening-plies", type=int, default=4, help="random actions at the beginning (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of openings and searches (default: %(default)s)")
     arguments = parser.parse_args()
@@ -45,7 +50,8 @@ def main() -> None:
     theirs = pyspiel.load_game(known["rules"].removeprefix("openspiel:"))
     network = minuet.load_network(arguments.run / "checkpoints")
     scores = play(minuet.Game(known["name"]), theirs, NetworkEvaluator(network), arguments)
-    print(json.dumps({"game": known["name"], "checkpoint": network.manifest["version"], **vars(arguments), "run": str(arguments.run), **summary(scores)}))
+    settings = {name: str(value) if isinstance(value, Path) else value for name, value in vars(arguments).items()}
+    print(json.dumps({"game": known["name"], "checkpoint": network.manifest["version"], **settings, **summary(scores)}))
 
 
 class Match:
@@ -67,14 +73,18 @@ class Match:
 def play(game: minuet.Game, theirs: Any, evaluator: NetworkEvaluator, arguments: argparse.Namespace) -> list[float]:
     """Return the scores of the network, two for each opening. The searches of all games share batches."""
     draws = random.Random(arguments.seed)
+    their_network = arguments.alphazero and alphazero(arguments.alphazero, theirs)
     matches = []
     for pair in range(arguments.games // 2):
         opening = opening_of(theirs, arguments.opening_plies, draws)
         for side in (0, 1):
             seed = arguments.seed * 100_000 + 2 * pair + side
-            rollouts = pyspiel.RandomRolloutEvaluator(1, seed)
-            # The constant of exploration and the solver are those of OpenSpiel's own examples.
-            bot = pyspiel.MCTSBot(theirs, rollouts, 2.0, arguments.rollouts, 1000, True, seed, False)
+            if their_network is None:
+                rollouts = pyspiel.RandomRolloutEvaluator(1, seed)
+                # The constant of exploration and the solver are those of OpenSpiel's own examples.
+                bot = pyspiel.MCTSBot(theirs, rollouts, 2.0, arguments.rollouts, 1000, True, seed, False)
+            else:
+                bot = mcts.MCTSBot(theirs, 1.41, arguments.visits, their_network, solve=False, child_selection_fn=mcts.SearchNode.puct_value)
             matches.append(Match(game, theirs, opening, side, seed, bot))
     while running := [match for match in matches if not match.theirs.is_terminal()]:
         mine = [match for match in running if match.theirs.current_player() == match.side]
@@ -86,6 +96,17 @@ def play(game: minuet.Game, theirs: Any, evaluator: NetworkEvaluator, arguments:
             if not match.theirs.is_terminal() and match.theirs.current_player() != match.side:
                 match.play(match.bot.step(match.theirs))
     return [match.score() for match in matches]
+
+
+def alphazero(folder: Path, theirs: Any) -> Any:
+    """Return the last network of a training of OpenSpiel's AlphaZero, as an evaluator of its searches."""
+    from open_spiel.python.algorithms.alpha_zero import alpha_zero, evaluator
+
+    settings = json.loads((folder / "config.json").read_text())
+    model = alpha_zero._init_model_from_config(alpha_zero.Config(**settings))
+    # The number of the newest weights; each 25th is kept as well.
+    model.load_checkpoint(-1)
+    return evaluator.AlphaZeroEvaluator(theirs, model)
 
 
 def opening_of(theirs: Any, plies: int, draws: random.Random) -> list[int]:

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import subprocess
-import sys
 import time
 from bisect import bisect_right
 from pathlib import Path
+
+from processor_seconds import spend
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs" / "results" / "strength.json"
@@ -32,37 +31,11 @@ OPPONENT = "uct,visits=1000"
 GAMES = {"paco-sako": ("Paco Ŝako", "#0072b2"), "chess": ("chess", "#009e73"), "othello": ("Othello", "#cc79a7"), "connect-four": ("Connect Four", "#d55e00")}
 
 
-def used(processes: dict[int, float], root: int) -> float:
-    """Processor seconds of a process and its descendants, also of those that have ended; `processes` remembers them by number."""
-    parents, ticks = {}, os.sysconf("SC_CLK_TCK")
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:  # the process has ended
-            continue
-        parents[int(folder.name)] = (int(fields[1]), (int(fields[11]) + int(fields[12])) / ticks)
-    for number, (parent, seconds) in parents.items():
-        while parent != root and parent in parents:
-            parent = parents[parent][0]
-        if number == root or parent == root:
-            processes[number] = seconds
-    return sum(processes.values())
-
-
 def train(program: Path, game: str, folder: Path) -> None:
     """Train until the last of MINUTES and write the newest checkpoint at each of them into `folder`/GAME.json."""
     run = folder / game
     command = [str(program), "up", "--game", game, "--run", str(run), "--json", "--no-studio", "--set", "checkpoints.keep=100000"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    processes: dict[int, float] = {}
-    times: list[tuple[float, float]] = []
-    while process.poll() is None and (not times or times[-1][1] < MINUTE * MINUTES[-1]):
-        time.sleep(0.5)
-        times.append((1000 * time.time(), used(processes, process.pid)))
-    if process.poll() is not None:
-        sys.exit(f"minuet up has ended by itself with status {process.returncode}")
-    process.send_signal(signal.SIGINT)
-    process.wait()
+    times = [(1000 * time.time(), seconds) for seconds in spend(command, MINUTE * MINUTES[-1], subprocess.DEVNULL)]
     events = [json.loads(line) for line in (run / "up" / "metrics.jsonl").read_text().splitlines()]
     checkpoints = [event for event in events if event["event"] == "checkpoint"]
     alarms = [event["text"] for event in events if event["event"].startswith("alarm")]

@@ -108,16 +108,17 @@ pub fn run_in_python(
 pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> ExitCode {
     service::end_if_output_fails("minuet");
     let command = CommandLine::parse_from(arguments).command;
-    if matches!(
-        command,
+    let only_prints = match &command {
+        Command::Games(arguments) => arguments.only_prints(),
         Command::Config(_)
-            | Command::Doctor(_)
-            | Command::Games(_)
-            | Command::Perft(_)
-            | Command::Plan(_)
-            | Command::Query(_)
-            | Command::Solve(_)
-    ) {
+        | Command::Doctor(_)
+        | Command::Perft(_)
+        | Command::Plan(_)
+        | Command::Query(_)
+        | Command::Solve(_) => true,
+        _ => false,
+    };
+    if only_prints {
         // A reader that has seen enough, as in `minuet games list | head`, ends the command without an error.
         sigpipe::reset();
     }

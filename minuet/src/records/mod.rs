@@ -47,6 +47,13 @@ enum Command {
     Delete(delete::Arguments),
 }
 
+impl Arguments {
+    /// True if the command changes no store, so that it may end at any line of its output.
+    pub fn only_prints(&self) -> bool {
+        !matches!(self.command, Command::Import(_) | Command::Delete(_))
+    }
+}
+
 /// Runs the command.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
