@@ -6,7 +6,7 @@
     $(python3 scripts/python_env.py simulate) scripts/strength_curve.py draw       # docs/pictures/strength.svg
 
 A minute is 120 s of processor time, what two cores have, so that other work on the machine changes nothing. Figures of all games are kept in
-docs/results/strength.json.
+studio/src/overview/earlier.json, from which the studio says what an earlier run reached.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from processor_seconds import spend
 
 ROOT = Path(__file__).resolve().parents[1]
-FIGURES = ROOT / "docs" / "results" / "strength.json"
+FIGURES = ROOT / "studio" / "src" / "overview" / "earlier.json"
 PICTURE = ROOT / "docs" / "pictures" / "strength.svg"
 #: Processor seconds of two cores in a minute.
 MINUTE = 120.0
