@@ -61,14 +61,17 @@ fn only(name: &str, text: &str) -> Vec<(String, String)> {
     vec![(name.into(), text.into())]
 }
 
-/// Writes lines of the learner with these value losses on trained and on held-out games.
-fn validate(folder: &Path, losses: impl Iterator<Item = (f64, f64)>) {
+/// Writes lines of the learner with these value losses on trained and on held-out games, and with this change of the policy losses from
+/// each validation to the next.
+fn validate(folder: &Path, policy_change: f64, losses: impl Iterator<Item = (f64, f64)>) {
     let lines = losses.enumerate().map(|(number, (trained, held_out))| {
+        let policy = 0.7 + policy_change * number as f64;
         let step = 50 * number;
         format!(
             "{{\"step\":{step},\"steps\":50,\"policy_loss\":1.9,\"value_loss\":0.4,\"target_entropy\":1.2}}\n\
-             {{\"step\":{step},\"steps\":0,\"validation\":{{\"held_out\":{{\"policy\":0.71,\"value\":{held_out}}},\
-             \"trained\":{{\"policy\":0.7,\"value\":{trained}}}}}}}\n"
+             {{\"step\":{step},\"steps\":0,\"validation\":{{\"held_out\":{{\"policy\":{},\"value\":{held_out}}},\
+             \"trained\":{{\"policy\":{policy},\"value\":{trained}}}}}}}\n",
+            policy + 0.01
         )
     });
     fs::create_dir_all(folder.join("learner")).unwrap();
@@ -80,12 +83,13 @@ fn a_growing_gap_is_an_alarm_if_the_network_gets_worse_on_held_out_games() {
     let folder = tempfile::tempdir().unwrap();
     let _run = RunAtWork::new(folder.path(), nobody());
     let rising = |number: u32| (0.4, 0.4 + 0.01 * f64::from(number));
-    validate(folder.path(), (0..30).map(|_| (0.4, 0.5)));
+    validate(folder.path(), 0.0, (0..30).map(|_| (0.4, 0.5)));
     assert_eq!(alarms(folder.path()), none());
-    validate(folder.path(), (0..19).map(|number| rising(2 * number)));
+    validate(folder.path(), 0.0, (0..19).map(|number| rising(2 * number)));
     assert_eq!(alarms(folder.path()), none(), "too few validations");
     validate(
         folder.path(),
+        0.0,
         (0..30).map(|number| (0.7 - 0.02 * f64::from(number), 0.8 - 0.01 * f64::from(number))),
     );
     assert_eq!(
@@ -93,8 +97,14 @@ fn a_growing_gap_is_an_alarm_if_the_network_gets_worse_on_held_out_games() {
         none(),
         "it still learns what holds for other games"
     );
-    validate(folder.path(), (0..30).map(rising));
-    let text = "the value loss on held-out games rose from 0.545 to 0.645, and its distance from that on trained games from 0.145 to 0.245";
+    validate(folder.path(), -0.02, (0..30).map(rising));
+    assert_eq!(
+        alarms(folder.path()),
+        none(),
+        "the policy gains more than the value loses"
+    );
+    validate(folder.path(), 0.0, (0..30).map(rising));
+    let text = "the loss on held-out games, policy and value together, rose from 1.255 to 1.355, and its distance from that on trained games from 0.155 to 0.255";
     assert_eq!(alarms(folder.path()), only("MinuetGapGrows", text));
 }
 
