@@ -136,6 +136,9 @@ pub struct ModelConfig {
     /// Form of the value head: `scalar`, or `wdl` for the probabilities of win, draw and loss. With `wdl` a model has an
     /// additional output `wdl`, and its `value` is win - loss. Must be `scalar` for the fish-eye network.
     pub value_head: ValueHead,
+    /// Planes of the board between the tower and the value head's hidden layer, 1 to 1024. AlphaZero and dlchess have 1, which must
+    /// represent the whole position in one number for each square; more cost little. Without effect in the fish-eye network.
+    pub value_channels: u32,
     /// Width of the value head's hidden layer, 1 to 4096.
     pub value_hidden: u32,
     /// `true`: policy and value are heads of one tower. `false`: they are two networks in one file, as the fish-eye game's
@@ -180,6 +183,7 @@ impl Default for ModelConfig {
             filters: 64,
             global_pooling: 0,
             value_head: ValueHead::Scalar,
+            value_channels: 4,
             value_hidden: 256,
             shared: true,
             territory: true,
@@ -237,6 +241,7 @@ impl ModelConfig {
             "model.global_pooling",
             "must be below model.filters",
         )?;
+        within("model.value_channels", self.value_channels, 1..=1024)?;
         within("model.value_hidden", self.value_hidden, 1..=4096)
     }
 }

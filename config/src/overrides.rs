@@ -5,7 +5,7 @@ use std::{fmt, fmt::Display, str::FromStr};
 use super::{ConfigError, RunConfig, error::syntax, load::with_overrides};
 
 /// One value for one key, as `section.key=value`. The value is TOML (`4`, `true`, `"text"`, `[1, 2]`);
-/// quotes around a text are optional.
+/// quotes around a text are optional, and so are the brackets of a list of texts (`one,two`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     path: Vec<String>,
@@ -51,14 +51,18 @@ impl Override {
                 .as_table_mut()
                 .ok_or_else(|| self.refused(&format!("`{section}` is not a section")))?;
         }
+        let usual = default.and_then(|table| table.get(name));
         let text_expected = match default {
             // A table with free keys has no types: a value that is not TOML is text.
             Some(table) if table.is_empty() => self.parsed().is_none(),
-            Some(table) => table.get(name).is_some_and(toml::Value::is_str),
+            Some(_) => usual.is_some_and(toml::Value::is_str),
             None => self.parsed().is_none(),
         };
         let value = match self.parsed() {
             Some(value) if !text_expected || value.is_str() => value,
+            None if usual.is_some_and(toml::Value::is_array) => {
+                self.value.split(',').map(str::trim).collect::<Vec<_>>().into()
+            }
             None if !text_expected => return Err(self.refused(&"the value is not TOML")),
             _ => toml::Value::String(self.value.clone()),
         };
@@ -163,6 +167,7 @@ mod tests {
                 "inference.address=\"[::1]:8\"",
                 "inference.provider=cpu",
                 "inference.sources=[\"chess=a\", \"othello=b\"]",
+                "game.options=perspective, must-lift",
                 "search.random_symmetry=false",
                 "learner.learning_rate=2",
                 "game.rules.dead_end=forbid",
@@ -176,6 +181,7 @@ mod tests {
         assert_eq!(config.inference.address, "[::1]:8");
         assert_eq!(config.inference.provider, Provider::Cpu);
         assert_eq!(config.inference.sources, ["chess=a", "othello=b"]);
+        assert_eq!(config.game.options, 3);
         assert!(!config.search.random_symmetry);
         assert_eq!(config.learner.learning_rate, 2.0);
         assert_eq!(config.game.rules["dead_end"].as_str(), Some("forbid"));

@@ -1,18 +1,14 @@
 //! The whole file, and the sections that several roles read.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use documented::DocumentedFields;
-use games::outside::{self, Description};
 use search::Root;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ActorConfig, ConfigError, InferenceConfig, LearnerConfig, ModelConfig, PolicyTarget, ProblemsConfig,
-    RatingConfig, SecurityConfig,
+    ActorConfig, ConfigError, GameConfig, InferenceConfig, LearnerConfig, ModelConfig, PolicyTarget,
+    ProblemsConfig, RatingConfig, SecurityConfig,
     error::{at_least, require, within},
 };
 
@@ -61,84 +57,6 @@ impl Default for RunSection {
         Self {
             version: crate::VERSION,
             seed: 1,
-        }
-    }
-}
-
-/// `[game]`: the game, its rules and its representation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, DocumentedFields)]
-#[serde(default, deny_unknown_fields)]
-pub struct GameConfig {
-    /// Name of the game, e.g. "paco-sako".
-    pub name: String,
-    /// Sum of the game's representation options (Paco Ŝako: 1 relative perspective, 2 must lift, 4 must promote;
-    /// generator: 1 examples of tasks).
-    pub options: u32,
-    /// File with the description of a game from outside, e.g. of a Python class: layout of rows, actions, symmetries. Relative to the
-    /// run's folder; `python -m minuet up FILE.py` writes it. Empty: the game comes with Minuet.
-    pub description: PathBuf,
-    /// Rules of the game; each game defines its own keys.
-    pub rules: toml::Table,
-}
-
-impl GameConfig {
-    /// Returns what a person names the game by: its name, with the size of the board if the rules have one (`gomoku:15`).
-    pub fn title(&self) -> String {
-        match self.rules.get("size") {
-            Some(size) => format!("{}:{size}", self.name),
-            None => self.name.clone(),
-        }
-    }
-
-    /// True if the game is from outside, so that a file describes it.
-    pub fn is_from_outside(&self) -> bool {
-        !self.description.as_os_str().is_empty()
-    }
-
-    /// Reads the description of a game from outside, if the game is one.
-    ///
-    /// # Errors
-    /// [`ConfigError`] if there is no such file, or if it is not a description.
-    pub fn read_description(&self) -> Result<Option<Description>, ConfigError> {
-        if !self.is_from_outside() {
-            return Ok(None);
-        }
-        let refused = |error: &dyn std::fmt::Display| {
-            let file = self.description.display();
-            ConfigError::Invalid(format!("`game.description`: cannot use {file}: {error}"))
-        };
-        let text = fs::read(&self.description).map_err(|error| refused(&error))?;
-        let description: Description = serde_json::from_slice(&text).map_err(|error| refused(&error))?;
-        if description.name != self.name {
-            let reason = format!(
-                "it describes {}, but `game.name` is {}",
-                description.name, self.name
-            );
-            return Err(refused(&reason));
-        }
-        Ok(Some(description))
-    }
-
-    /// Gives this process the description of a game from outside, if the game is one.
-    ///
-    /// # Errors
-    /// [`ConfigError`] if the description cannot be used, or if the process has another game from outside.
-    pub(crate) fn describe(&self) -> Result<(), ConfigError> {
-        let Some(description) = self.read_description()? else {
-            return Ok(());
-        };
-        let refused = |error| ConfigError::Invalid(format!("{}: {error}", self.description.display()));
-        outside::describe(description).map_err(refused)
-    }
-}
-
-impl Default for GameConfig {
-    fn default() -> Self {
-        Self {
-            name: "paco-sako".into(),
-            options: 1,
-            description: PathBuf::new(),
-            rules: toml::Table::new(),
         }
     }
 }

@@ -75,7 +75,10 @@ pub struct AnyGame {
     pub run_settings: &'static str,
     /// Names of the fields, besides `start`, that say where a game in JSON begins.
     pub start_fields: &'static [&'static str],
+    /// Number of the usual representation.
+    pub options: u32,
     size: Option<u32>,
+    option_names: &'static [&'static str],
     rule_comment: fn(&str) -> Option<&'static str>,
     player_named: fn(&str) -> Option<Player>,
     rules: [fn() -> Value; 3],
@@ -105,6 +108,26 @@ pub enum VariantError {
     Options(#[from] StartError),
 }
 
+/// Error: a representation of a game has no such option.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{game} has no option {name:?}; {}", there_are(.names))]
+pub struct UnknownOption {
+    /// Name of the game.
+    pub game: &'static str,
+    /// Name that no option has.
+    pub name: String,
+    /// Names of the options that there are.
+    pub names: &'static [&'static str],
+}
+
+fn there_are(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    match quoted.is_empty() {
+        true => "it has none".into(),
+        false => format!("there are {}", quoted.join(", ")),
+    }
+}
+
 impl AnyGame {
     /// Returns the game `G` without its type.
     pub(crate) const fn of<G: Notation>() -> Self {
@@ -125,6 +148,8 @@ impl AnyGame {
             run_settings: G::RUN_SETTINGS,
             start_fields: G::START_FIELDS,
             size: None,
+            options: G::OPTIONS,
+            option_names: G::OPTION_NAMES,
             rule_comment: G::rule_comment,
             player_named: G::player_named,
             rules: [
@@ -235,6 +260,28 @@ impl AnyGame {
     /// [`VariantError`] if there are no such rules, or no such representation.
     pub fn variant(&self, rules: &Value, options: Option<u32>) -> Result<Arc<dyn Variant>, VariantError> {
         (self.variant)(rules, options)
+    }
+
+    /// Returns the number of the representation with these options.
+    ///
+    /// # Errors
+    /// [`UnknownOption`] with the first name that no option has.
+    pub fn options_named(&self, names: &[String]) -> Result<u32, UnknownOption> {
+        names.iter().try_fold(0, |options, name| {
+            let bit = self.option_names.iter().position(|known| known == name);
+            bit.map(|bit| options | 1 << bit).ok_or_else(|| UnknownOption {
+                game: self.name,
+                name: name.clone(),
+                names: self.option_names,
+            })
+        })
+    }
+
+    /// Returns the names of the options of the representation with the number `options`; `None` if one has no name.
+    pub fn options_of(&self, options: u32) -> Option<Vec<&'static str>> {
+        let named = |&(bit, _): &(usize, &&str)| options >> bit & 1 == 1;
+        let names = self.option_names.iter().enumerate().filter(named);
+        (options >> self.option_names.len() == 0).then(|| names.map(|(_, &name)| name).collect())
     }
 
     /// Reads the first game of an SGF text. The size of the board is that of the text.

@@ -86,8 +86,11 @@ pub trait Notation: Game {
     /// Positions with known perft counts under [`Notation::json_rules`], checked by tests and timed by the benchmark.
     const KNOWN_PERFT: &'static [KnownPerft];
 
-    /// Representation of the rows in a JSON answer whose request gives none.
+    /// Usual representation: that of new runs, and of the rows in a JSON answer whose request gives none.
     const OPTIONS: u32 = 0;
+
+    /// Names of the options of a representation: the first one is 1 in its number, the next ones 2, 4 and so on.
+    const OPTION_NAMES: &'static [&'static str] = &[];
 
     /// Known positions on which networks of different ages are compared, 8 to 16: openings, wins, threats. If there are none,
     /// [`Probe::all`](crate::probes::Probe::all) draws positions.

@@ -27,6 +27,8 @@ impl Notation for ConnectFour {
 
     const OPTIONS: u32 = 1;
 
+    const OPTION_NAMES: &'static [&'static str] = &["cells"];
+
     const HAS_SOLVER: bool = true;
 
     const RUN_SETTINGS: &'static str = include_str!("run.toml");

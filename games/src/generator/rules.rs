@@ -38,8 +38,8 @@ pub struct Rules {
     pub move_limit: u32,
     /// Percentage of pairs among the problems drawn for self-play, 0 to 100.
     pub pairs: u8,
-    /// Percentage of pairs with example pairs of the same task, 0 to 100. Above 0, game.options must be 1, so that the network
-    /// takes the examples.
+    /// Percentage of pairs with example pairs of the same task, 0 to 100. Above 0, game.options must be ["examples"], so
+    /// that the network takes the examples.
     pub tasks: u8,
     /// Percentage of the problems of each kind that are drawn from the grammar instead of made by random moves, 0 to 100: evenly
     /// drawn sizes, places, lengths, directions and colours, which random moves hardly reach. Their level is the number of

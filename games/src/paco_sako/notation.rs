@@ -78,6 +78,8 @@ A turn may be entered in parts; undo takes back the last part.";
 
     const OPTIONS: u32 = 1;
 
+    const OPTION_NAMES: &'static [&'static str] = &["perspective", "must-lift", "must-promote"];
+
     const RUN_SETTINGS: &'static str = include_str!("run.toml");
 
     const PROBES: &'static [ProbeLine] = &[

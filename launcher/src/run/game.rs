@@ -30,8 +30,7 @@ pub fn defaults(name: &str) -> Result<GameConfig, ConfigError> {
     let usual = GameConfig::default();
     Ok(GameConfig {
         name: game.name.into(),
-        // The usual options are those of the usual game.
-        options: if usual.name == game.name { usual.options } else { 0 },
+        options: game.options,
         description: match outside::description() {
             Some(described) if described.name == game.name => description::FILE.into(),
             _ => usual.description,
@@ -103,7 +102,8 @@ pub fn differences(config: &RunConfig) -> Result<String, ConfigError> {
     }
 
     let mut usual = RunConfig::default();
-    usual.game.rules = defaults(&config.game.name)?.rules;
+    let game = defaults(&config.game.name)?;
+    (usual.game.options, usual.game.rules) = (game.options, game.rules);
     let mut table = config::table(config);
     remove_equal(&mut table, &config::table(&usual));
     toml::to_string(&table).map_err(|error| ConfigError::Invalid(error.to_string()))
