@@ -108,7 +108,7 @@ fn attempt(difficulty: Difficulty, draw: &mut Draw<'_>) -> Option<Made> {
             pairs.push(TaskPair {
                 number: pairs.len() % (PAIRS - 1),
                 input,
-                output: Some(output),
+                output,
             });
         }
         if pairs.len() == PAIRS {

@@ -10,14 +10,14 @@ use super::{
     rules::Rules,
 };
 
-/// Task of the ARC benchmark, without the pairs whose grids are too large.
+/// Task of the ARC benchmark, without the pairs whose grids are too large and those without an output, which nothing could judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Task {
     /// Training pairs.
     pub train: Vec<TaskPair>,
-    /// Test pairs. The output is `None` if the file does not have it.
+    /// Test pairs.
     pub test: Vec<TaskPair>,
-    /// Grids that were left out, with the reason, e.g. `train[2].output: a grid of 10 rows …`.
+    /// Pairs that were left out, with the grid at fault and the reason, e.g. `train[2].output: a grid of 10 rows …`.
     pub left_out: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ pub struct TaskPair {
     /// Input grid.
     pub input: Grid,
     /// Output grid.
-    pub output: Option<Grid>,
+    pub output: Grid,
 }
 
 /// Error: a file is not a task, or none of its pairs can be used.
@@ -38,9 +38,9 @@ pub enum TaskError {
     /// The text is not the JSON of a task.
     #[error("not an ARC task")]
     Json(#[from] serde_json::Error),
-    /// All pairs have a grid that is too large.
-    #[error("no pair of the task fits 8×8: {0}")]
-    TooLarge(String),
+    /// All pairs were left out. The text says why.
+    #[error("no pair of the task can be posed: {0}")]
+    NoPair(String),
 }
 
 #[derive(Deserialize)]
@@ -59,22 +59,26 @@ impl Task {
     /// Reads the JSON of a task.
     ///
     /// # Errors
-    /// [`TaskError`] if the text is not a task, or none of its pairs fits 8×8.
+    /// [`TaskError`] if the text is not a task, or none of its pairs can be posed.
     pub fn read(json: &str) -> Result<Self, TaskError> {
         let file: File = serde_json::from_str(json)?;
         let mut left_out = Vec::new();
         let mut take = |list: &str, pairs: Vec<Pair>| -> Vec<TaskPair> {
             let mut taken = Vec::new();
             for (number, pair) in pairs.into_iter().enumerate() {
-                let mut grid = |rows: &[Vec<u64>], side: &str| {
-                    read_grid(rows)
-                        .map_err(|error| left_out.push(format!("{list}[{number}].{side}: {error}")))
-                        .ok()
+                let mut grid = |rows: Option<&Vec<Vec<u64>>>, side: &str| {
+                    let read = match rows {
+                        Some(rows) => read_grid(rows).map_err(|error| error.to_string()),
+                        None => Err("the file does not have it, so nothing could judge an answer".into()),
+                    };
+                    let fault = |reason| left_out.push(format!("{list}[{number}].{side}: {reason}"));
+                    read.map_err(fault).ok()
                 };
-                let input = grid(&pair.input, "input");
-                let output = pair.output.map(|rows| grid(&rows, "output"));
-                if let (Some(input), None | Some(Some(_))) = (input, output) {
-                    let output = output.flatten();
+                let (input, output) = (
+                    grid(Some(&pair.input), "input"),
+                    grid(pair.output.as_ref(), "output"),
+                );
+                if let (Some(input), Some(output)) = (input, output) {
                     taken.push(TaskPair {
                         number,
                         input,
@@ -87,7 +91,7 @@ impl Task {
         let train = take("train", file.train);
         let test = take("test", file.test);
         if train.is_empty() && test.is_empty() {
-            return Err(TaskError::TooLarge(left_out.join("; ")));
+            return Err(TaskError::NoPair(left_out.join("; ")));
         }
         Ok(Self {
             train,
@@ -106,26 +110,23 @@ impl Task {
         let pairs = train.chain(self.test.iter().map(named("test")));
         let posed = pairs.map(|(list, pair): (&str, &TaskPair)| {
             let start = GeneratorGame::posed(rules, pair.problem());
-            let start = match pair.output {
-                Some(_) => start.with_examples(self.examples_of(pair)?)?,
-                None => start,
-            };
+            let start = start.with_examples(self.examples_of(pair)?)?;
             Ok((format!("{list}:{}", pair.number), start))
         });
         posed.collect()
     }
 
-    /// Returns the pairs of the task that have an output, without the given one, as the examples of it: the training pairs first, at
-    /// most [`MAX_EXAMPLES`].
+    /// Returns the pairs of the task without the given one, as the examples of it: the training pairs first, at most
+    /// [`MAX_EXAMPLES`].
     ///
     /// # Errors
     /// [`ExamplesError`] if a grid is empty.
     pub fn examples_of(&self, own: &TaskPair) -> Result<Examples, ExamplesError> {
         let pairs = self.train.iter().chain(&self.test);
         let others = pairs.filter(|pair| (pair.input, pair.output) != (own.input, own.output));
-        let examples = others.filter_map(|pair| {
-            let (input, output) = (pair.input, pair.output?);
-            Some(Example { input, output })
+        let examples = others.map(|pair| Example {
+            input: pair.input,
+            output: pair.output,
         });
         Examples::new(examples.take(MAX_EXAMPLES).collect())
     }
@@ -133,10 +134,9 @@ impl Task {
     /// Returns the JSON of the task, in the form that [`Task::read`] reads.
     pub fn to_json(&self) -> String {
         let list = |pairs: &[TaskPair]| -> Vec<serde_json::Value> {
-            let pairs = pairs.iter().map(|pair| match &pair.output {
-                Some(output) => json!({"input": pair.input.rows(), "output": output.rows()}),
-                None => json!({"input": pair.input.rows()}),
-            });
+            let pairs = pairs
+                .iter()
+                .map(|pair| json!({"input": pair.input.rows(), "output": pair.output.rows()}));
             pairs.collect()
         };
         json!({"train": list(&self.train), "test": list(&self.test)}).to_string()
@@ -144,12 +144,9 @@ impl Task {
 }
 
 impl TaskPair {
-    /// Returns the problem of drawing the input, then the output. Without an output, the input alone.
+    /// Returns the problem of drawing the input, then the output.
     pub fn problem(&self) -> Problem {
-        match self.output {
-            Some(output) => Problem::Pair(self.input, output),
-            None => Problem::Draw(self.input),
-        }
+        Problem::Pair(self.input, self.output)
     }
 }
 

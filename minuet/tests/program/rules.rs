@@ -313,7 +313,8 @@ fn the_examples_of_solve_help_run() {
     }
 }
 
-/// `minuet solve --task` solves a pair of grids of one colour each, and a single grid. The printed moves are played by the rules.
+/// `minuet solve --task` solves pairs of grids of one colour each, and says why it leaves out one without an output. The printed moves
+/// are played by the rules.
 #[test]
 fn a_task_is_solved_and_its_moves_lead_to_the_grids() {
     let grid = |colour: u8| vec![vec![colour; 8]; 8];
@@ -325,23 +326,30 @@ fn a_task_is_solved_and_its_moves_lead_to_the_grids() {
     });
     std::fs::write(&file, task.to_string()).unwrap();
     let mut solve = minuet("solve --model uniform --visits 2000 --json --task");
+    let output = solve.arg(&file).args(["--pair", "test:0"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("left out, test[0].output: the file does not have it"),
+        "{said}"
+    );
+    assert!(said.contains("--pair test:0: the task has train:0"), "{said}");
+    let mut solve = minuet("solve --model uniform --visits 2000 --json --task");
     let solved = printed_lines(solve.arg(&file));
     let names: Vec<&Value> = solved.iter().map(|line| &line["problem"]).collect();
-    assert_eq!(names, ["train:0", "test:0"]);
-    for (line, grids) in solved.iter().zip([&[0, 5][..], &[2]]) {
+    assert_eq!(names, ["train:0"]);
+    for (line, grids) in solved.iter().zip([[0, 5]]) {
         assert_eq!(json!([line["solved"], line["ending"]]), json!([true, "solved"]));
         let moves = line["moves"].as_array().unwrap().iter();
         let moves: Vec<Value> = moves.map(|step| json!([step[0], step[1]])).collect();
         let mut request = json!({"game": "generator", "actions": moves, "target": grid(grids[0])});
-        if let Some(&second) = grids.get(1) {
-            request["second_target"] = json!(grid(second));
-        }
+        request["second_target"] = json!(grid(grids[1]));
         let answer = ask(&request);
         assert_eq!(
             json!([answer["error"], answer["outcome"]]),
             json!([null, "first"])
         );
-        assert_eq!(answer["render"], json!(grid(*grids.last().unwrap())));
+        assert_eq!(answer["render"], json!(grid(grids[1])));
         assert_eq!(answer["clan"], line["clan"]);
         // One move less does not reach the last grid.
         request["actions"].as_array_mut().unwrap().pop();

@@ -172,11 +172,12 @@ fn tasks_need_the_representation_with_examples() {
 fn the_other_pairs_of_a_task_are_the_examples_of_each() {
     let pair = |color: u8| format!(r#"{{"input":[[{color}]],"output":[[{color},{color}]]}}"#);
     let text = format!(
-        r#"{{"train":[{},{},{}],"test":[{},{{"input":[[9]]}}]}}"#,
+        r#"{{"train":[{},{},{}],"test":[{},{}]}}"#,
         pair(1),
         pair(2),
         pair(3),
-        pair(4)
+        pair(4),
+        pair(9)
     );
     let task = Task::read(&text).unwrap();
     let colors = |own| {

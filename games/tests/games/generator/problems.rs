@@ -320,26 +320,31 @@ proptest! {
 fn task_files_are_read_and_left_out_grids_are_named() {
     let small = r#"{"train":[{"input":[[0,0],[1,0]],"output":[[0,1],[0,0]]},
         {"input":[[0,0,0,0,0,0,0,0,0]],"output":[[1]]}],
-        "test":[{"input":[[2]]}]}"#;
+        "test":[{"input":[[2]],"output":[[3]]},{"input":[[2]]}]}"#;
     let task = Task::read(small).unwrap();
     assert_eq!(
         (task.train.len(), task.test.len(), task.left_out.len()),
-        (1, 1, 1)
+        (1, 1, 2)
     );
-    assert!(
-        task.left_out[0].starts_with("train[1].input: a grid of 1 rows and 9 columns"),
-        "{:?}",
-        task.left_out
-    );
+    for (fault, words) in task.left_out.iter().zip([
+        "train[1].input: a grid of 1 rows and 9 columns",
+        "test[1].output: the file does not have it",
+    ]) {
+        assert!(fault.starts_with(words), "{fault}");
+    }
     assert_eq!(
         task.train[0].problem(),
         Problem::Pair(grid(&[&[0, 0], &[1, 0]]), grid(&[&[0, 1], &[0, 0]]))
     );
-    assert_eq!(task.test[0].problem(), Problem::Draw(grid(&[&[2]])));
+    assert_eq!(
+        task.test[0].problem(),
+        Problem::Pair(grid(&[&[2]]), grid(&[&[3]]))
+    );
     for wrong in [
         "",
         "{}",
         r#"{"train":[],"test":[]}"#,
+        r#"{"train":[],"test":[{"input":[[1]]}]}"#,
         r#"{"train":[{"input":[[10]],"output":[[1]]}],"test":[]}"#,
         r#"{"train":[{"input":[[1],[1,2]],"output":[[1]]}],"test":[]}"#,
         r#"{"train":[{"input":[],"output":[[1]]}],"test":[]}"#,
