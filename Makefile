@@ -113,7 +113,7 @@ check-tools:
 # The compose plugin if there is one, otherwise docker-compose.
 COMPOSE = $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose)
 # All profiles of the file: `down` stops only containers of named profiles.
-PROFILES = command object-store observe rating studio
+PROFILES = analysis command object-store observe rating studio
 MINUET_REVISION = $(shell git rev-parse --short HEAD 2>/dev/null)
 
 images: ## build the role images (CPU), named minuet-ROLE:local, and minuet-python:local for games of one's own

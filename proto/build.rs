@@ -5,9 +5,14 @@ use std::{error::Error, fmt::Write as _, fs, path::PathBuf};
 
 use prost::Message as _;
 use protox::prost_reflect::{DescriptorPool, FieldDescriptor, Kind, MessageDescriptor};
+use tonic_prost_build::Builder;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let own = ["minuet/v1/evaluator.proto", "minuet/v1/replay.proto"];
+    let own = [
+        "minuet/v1/evaluator.proto",
+        "minuet/v1/replay.proto",
+        "minuet/v1/analysis.proto",
+    ];
     let standard = ["inference/grpc_service.proto"];
     let files = [&own[..], &standard].concat();
     for file in &files {
@@ -18,17 +23,58 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Each role reflects its own services only.
     let evaluation = protox::compile([own[0], standard[0]], ["."])?;
     fs::write(out.join("evaluation.bin"), evaluation.encode_to_vec())?;
-    fs::write(
-        out.join("replay.bin"),
-        protox::compile([own[1]], ["."])?.encode_to_vec(),
-    )?;
-    tonic_prost_build::configure()
+    for (file, name) in [(own[1], "replay.bin"), (own[2], "analysis.bin")] {
+        fs::write(out.join(name), protox::compile([file], ["."])?.encode_to_vec())?;
+    }
+    let wire = tonic_prost_build::configure()
         .bytes(".")
-        .codec_path("crate::bounded::BoundedCodec")
-        .compile_fds(descriptors.clone())?;
+        .codec_path("crate::bounded::BoundedCodec");
+    with_json(wire).compile_fds(descriptors.clone())?;
     let pool = DescriptorPool::from_file_descriptor_set(descriptors)?;
     fs::write(out.join("shapes.rs"), shapes(&pool)?)?;
     Ok(())
+}
+
+/// Gives the messages of the analysis service the form of JSON lines that `minuet analyze` writes.
+fn with_json(mut wire: Builder) -> Builder {
+    for message in [
+        "AnalyzeReply",
+        "PositionAnalysis",
+        "AnalyzedMove",
+        "MovePrior",
+        "MoveValue",
+        "AnalysisNode",
+        "AnalysisModel",
+        "AnalysisQuery",
+    ] {
+        wire = wire.type_attribute(format!("minuet.v1.{message}"), "#[derive(serde::Serialize)]");
+    }
+    wire = wire
+        .type_attribute(
+            "minuet.v1.AnalysisQuery",
+            "#[derive(serde::Deserialize)] #[serde(default)]",
+        )
+        .field_attribute("minuet.v1.AnalyzeReply.id", "#[serde(skip)]")
+        .field_attribute("minuet.v1.AnalyzeReply.answer", "#[serde(flatten)]");
+    for (message, fields, is_unset) in [
+        (
+            "AnalyzeReply",
+            &["turn", "partial", "cancelled", "error"][..],
+            "Option::is_none",
+        ),
+        ("PositionAnalysis", &["priors", "values", "tree"], "Vec::is_empty"),
+        ("AnalysisQuery", &["turns"], "Vec::is_empty"),
+    ] {
+        for field in fields {
+            let attribute = format!("#[serde(skip_serializing_if = \"{is_unset}\")]");
+            wire = wire.field_attribute(format!("minuet.v1.{message}.{field}"), attribute);
+        }
+    }
+    for message in ["AnalyzedMove", "MovePrior", "MoveValue"] {
+        let attribute = "#[serde(serialize_with = \"crate::write_json\")]";
+        wire = wire.field_attribute(format!("minuet.v1.{message}.action"), attribute);
+    }
+    wire
 }
 
 /// Returns the table of all messages, and the place of each message in it.

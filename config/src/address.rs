@@ -97,6 +97,16 @@ pub(super) fn check(run: &RunConfig) -> Result<(), ConfigError> {
             local,
             [&none, &none, &run.rating.metrics, &run.rating.health],
         ),
+        (
+            "analysis",
+            local,
+            [
+                &run.analysis.address,
+                &none,
+                &run.analysis.metrics,
+                &run.analysis.health,
+            ],
+        ),
     ];
     let mut listeners: Vec<Listener<'_>> = Vec::new();
     for (role, machine, addresses) in roles {

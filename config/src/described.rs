@@ -5,8 +5,8 @@
 use documented::DocumentedFields;
 
 use super::{
-    ActorConfig, CheckpointConfig, GameConfig, InferenceConfig, LearnerConfig, ModelConfig, ProblemsConfig,
-    RatingConfig, ReplayConfig, RunConfig, RunSection, SecurityConfig,
+    ActorConfig, AnalysisConfig, CheckpointConfig, GameConfig, InferenceConfig, LearnerConfig, ModelConfig,
+    ProblemsConfig, RatingConfig, ReplayConfig, RunConfig, RunSection, SecurityConfig,
 };
 
 /// A section of `run.toml`.
@@ -83,6 +83,7 @@ fn documentation(section: &str, key: &str) -> Option<&'static str> {
         "learner" => LearnerConfig::get_field_docs(key),
         "checkpoints" => CheckpointConfig::get_field_docs(key),
         "rating" => RatingConfig::get_field_docs(key),
+        "analysis" => AnalysisConfig::get_field_docs(key),
         "security" => SecurityConfig::get_field_docs(key),
         _ => return None,
     }

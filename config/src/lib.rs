@@ -7,6 +7,7 @@
 
 mod actor;
 mod address;
+mod analysis;
 mod described;
 mod error;
 mod game;
@@ -22,6 +23,7 @@ mod security;
 mod template;
 
 pub use actor::ActorConfig;
+pub use analysis::AnalysisConfig;
 pub use described::{Key, Section, described, is_fixed, table};
 pub use error::ConfigError;
 pub use game::GameConfig;

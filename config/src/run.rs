@@ -7,8 +7,8 @@ use search::Root;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ActorConfig, ConfigError, GameConfig, InferenceConfig, LearnerConfig, ModelConfig, PolicyTarget,
-    ProblemsConfig, RatingConfig, SecurityConfig,
+    ActorConfig, AnalysisConfig, ConfigError, GameConfig, InferenceConfig, LearnerConfig, ModelConfig,
+    PolicyTarget, ProblemsConfig, RatingConfig, SecurityConfig,
     error::{at_least, require, within},
 };
 
@@ -38,6 +38,8 @@ pub struct RunConfig {
     pub checkpoints: CheckpointConfig,
     /// Rating: new checkpoints play the best one, and the label 'best' moves to a stronger one.
     pub rating: RatingConfig,
+    /// The analysis service: searches positions for clients.
+    pub analysis: AnalysisConfig,
     /// TLS, tokens and limits of connections. 'minuet up' needs none of them, because it stays on loopback.
     pub security: SecurityConfig,
 }

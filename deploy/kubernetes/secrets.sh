@@ -5,8 +5,8 @@
 #   deploy/kubernetes/secrets.sh my-secrets
 #   kubectl -n minuet apply -f my-secrets/secrets.yaml
 #
-# With further names, it makes client certificates and tokens with the right `evaluate` for clients outside the cluster, which
-# stay in the folder:
+# With further names, it makes client certificates and tokens with the rights `evaluate` and `analyze` for clients outside the cluster,
+# which stay in the folder:
 #
 #   deploy/kubernetes/secrets.sh my-secrets notebook
 #
@@ -49,14 +49,20 @@ secret() {
 for server in inference-server replay-store; do
   certificate "$server" serverAuth
 done
+# A server that is a client of the inference servers.
+certificate analysis serverAuth,clientAuth
+openssl rand -hex 32 | tr -d '\n' > analysis.token
 for client in actor learner studio command "$@"; do
   certificate "$client" clientAuth
   openssl rand -hex 32 | tr -d '\n' > "$client.token"
 done
 accept inference-server actor evaluate
 accept inference-server studio evaluate
+accept inference-server analysis evaluate
+accept analysis command analyze
 for client in "$@"; do
   accept inference-server "$client" evaluate
+  accept analysis "$client" analyze
 done
 accept replay-store actor append
 accept replay-store learner sample
@@ -64,7 +70,7 @@ accept replay-store studio sample
 accept replay-store command sample,append
 
 {
-  for role in inference-server replay-store actor learner studio command; do
+  for role in inference-server replay-store analysis actor learner studio command; do
     secret "minuet-tls-$role" "tls.crt=$role.crt" "tls.key=$role.key" ca.crt=ca.crt
   done
   for client in actor learner studio command; do
@@ -73,4 +79,5 @@ accept replay-store command sample,append
   for server in inference-server replay-store; do
     secret "minuet-tokens-$server" "tokens=$server.tokens"
   done
+  secret minuet-tokens-analysis tokens=analysis.tokens token=analysis.token
 } > secrets.yaml

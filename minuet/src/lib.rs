@@ -75,6 +75,11 @@ enum Command {
     /// 3 % of the processor time (rating.share).
     #[command(after_help = "Example:\n  minuet rating --config runs/chess/run.toml")]
     Rating(service::role::Arguments),
+    /// A role: search positions for clients, many at once, over gRPC. `minuet analyze` does the same with lines of JSON.
+    #[command(
+        after_help = "Example:\n  minuet analysis --config runs/chess/run.toml --set analysis.model=runs/chess@best"
+    )]
+    Analysis(service::role::Arguments),
     /// A role: play games against itself. The program `minuet-actor` does the same; rules in Python need this form.
     #[command(hide = true)]
     Actor(service::role::Arguments),
@@ -125,6 +130,9 @@ pub fn run(arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> 
     let done = match command {
         // Roles are commands of this program too, because the program contains all of their parts anyway.
         Command::Rating(arguments) => return role::main_with(Role::Rating, arguments, ::arena::rating::run),
+        Command::Analysis(arguments) => {
+            return role::main_with(Role::Analysis, arguments, analyze::serve::run);
+        }
         Command::Actor(arguments) => return role::main_with(Role::Actor, arguments, actor::run),
         Command::InferenceServer(arguments) => {
             return role::main_with(Role::InferenceServer, arguments, inference_server::run);

@@ -8,13 +8,12 @@ use std::{path::Path, sync::Arc};
 use anyhow::{Context as _, bail};
 use arena::{
     Player,
-    analysis::{self, Engine, Figures, Job},
+    analysis::{Engine, Figures, Job},
     players::{NetworkOptions, Networks, usual_search},
 };
 use games::{MoverValue, registry};
 use launcher::run::addresses::Addresses;
 use network::ModelName;
-use search::GameKey;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -131,19 +130,8 @@ fn ask(name: &ModelName, arguments: &Arguments) -> anyhow::Result<Answer> {
     let player = Player::searching(game, name.to_string(), network, usual_search(game))?;
     let is_searched = arguments.visits > 0;
     // A search makes at least one visit; without `--visits` only its evaluation of the position is used.
-    let settings = analysis::settings(&player, arguments.visits);
     let player = Arc::new(player);
-    let job = Job {
-        place: String::new(),
-        state: state.copy(),
-        settings,
-        player: Arc::clone(&player),
-        key: GameKey { run_seed: 0, game: 0 },
-        time: None,
-        client: 0,
-        priority: Arc::default(),
-        stop: Arc::default(),
-    };
+    let job = Job::new(Arc::clone(&player), state.copy(), String::new(), arguments.visits);
     let engine = Engine::start(1);
     let figures = engine.run([job], |search| Figures::of(search, 0))?;
     let mut figures = figures.into_iter().next().context("the search gave no result")?;

@@ -5,7 +5,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`v1`] | `minuet.v1`: the services `Evaluator` and `ReplayStore` |
+//! | [`v1`] | `minuet.v1`: the services `Evaluator`, `ReplayStore` and `Analysis` |
 //! | [`inference`] | the Open Inference Protocol (KServe v2) |
 //! | [`columns`] | views of ragged columns: rows and sparse policies of many positions |
 //! | [`decisions`] | results of searches in games and batches |
@@ -20,7 +20,9 @@ pub mod decisions;
 pub mod ids;
 pub mod priors;
 
-/// `minuet.v1`: the evaluation service and the replay store.
+use serde::{Serialize as _, Serializer};
+
+/// `minuet.v1`: the evaluation service, the replay store and the analysis service.
 ///
 /// A request for the evaluation of two positions whose rows have three entries each:
 ///
@@ -60,6 +62,9 @@ pub const EVALUATION_DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR")
 /// File descriptor set of the services of a replay store, serialised, for gRPC server reflection.
 pub const REPLAY_DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/replay.bin"));
 
+/// File descriptor set of the analysis service, serialised, for gRPC server reflection.
+pub const ANALYSIS_DESCRIPTORS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/analysis.bin"));
+
 /// Text in [`v1::Game::provenance`] of a game that others played, read from a file: its policy is the action that was played.
 pub const IMPORTED: &str = "imported";
 
@@ -84,6 +89,12 @@ pub mod endings {
     }
 }
 
+/// Writes a text that is JSON as JSON.
+fn write_json<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    let value: serde_json::Value = serde_json::from_str(text).map_err(serde::ser::Error::custom)?;
+    value.serialize(serializer)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,10 +102,20 @@ mod tests {
     #[test]
     fn each_role_describes_its_own_services_only() {
         let holds = |set: &[u8], name: &str| set.windows(name.len()).any(|part| part == name.as_bytes());
-        let [evaluator, kserve, store] = ["Evaluator", "GRPCInferenceService", "ReplayStore"];
+        let [evaluator, kserve, store, analysis] = [
+            "Evaluator",
+            "GRPCInferenceService",
+            "ReplayStore",
+            "AnalyzeRequest",
+        ];
         for (set, own, others) in [
-            (EVALUATION_DESCRIPTORS, &[evaluator, kserve][..], &[store][..]),
-            (REPLAY_DESCRIPTORS, &[store], &[evaluator, kserve]),
+            (
+                EVALUATION_DESCRIPTORS,
+                &[evaluator, kserve][..],
+                &[store, analysis][..],
+            ),
+            (REPLAY_DESCRIPTORS, &[store], &[evaluator, kserve, analysis]),
+            (ANALYSIS_DESCRIPTORS, &[analysis], &[evaluator, kserve, store]),
         ] {
             assert!(own.iter().all(|name| holds(set, name)), "{own:?}");
             assert!(!others.iter().any(|name| holds(set, name)), "{others:?}");

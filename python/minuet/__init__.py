@@ -2,7 +2,7 @@
 
 | module | content |
 |---|---|
-| `minuet` | games, states, batches, searches, the evaluator, the replay store |
+| `minuet` | games, states, batches, searches, the evaluator, the analysis service, the replay store |
 | `minuet.environments` | PettingZoo and Gymnasium environments |
 | `minuet.openspiel` | games for OpenSpiel |
 | `minuet.own` | a game of your own as a Python class |
@@ -36,10 +36,13 @@ from ._minuet import (
     games,
     run_searches,
 )
+from .analysis import Analysis, AnalyzedMove, PositionAnalysis
 from .evaluator import Evaluation, Evaluator
 from .store import Decisions, GameRecord, GameSummary, ReplayStore, SampleBatch
 
 __all__ = [
+    "Analysis",
+    "AnalyzedMove",
     "Batch",
     "CheckpointError",
     "Decisions",
@@ -52,6 +55,7 @@ __all__ = [
     "GameSummary",
     "IllegalActionError",
     "ModelError",
+    "PositionAnalysis",
     "PositionError",
     "ReplayStore",
     "RowError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, Mapping, Union
 import numpy as np
 from numpy.typing import NDArray
 
-from ._minuet import Batch, EvaluatorClient, Game, ModelError, PositionError, RowError, SettingsError, State
+from ._minuet import Batch, EvaluatorClient, Game, ModelError, Pending, PositionError, RowError, SettingsError, State
 
 #: Positions to evaluate: a batch, states, or positions as text (FENs).
 Positions = Union[Batch, State, Sequence[State], Sequence[str]]
@@ -145,18 +145,8 @@ class Evaluator:
         entries: NDArray[np.uint32],
         counts: NDArray[np.uint32],
     ) -> Evaluation:
-        loop = asyncio.get_running_loop()
-        answered: asyncio.Future[tuple[NDArray[np.float32], NDArray[np.float32], str]] = loop.create_future()
-
-        def done(answer: Any, error: Exception | None) -> None:
-            loop.call_soon_threadsafe(_settle, answered, answer, error)
-
         positions = (rows, lengths, entries, counts, self.game.row_length is None)
-        call = self._client.start(self.model, positions, self.timeout, done)
-        try:
-            priors, values, version = await answered
-        finally:
-            call.cancel()
+        priors, values, version = await answer_of(lambda done: self._client.start(self.model, positions, self.timeout, done))
         return Evaluation(priors, values, entries, counts, version)
 
     def _columns(self, positions: Positions) -> Columns:
@@ -206,6 +196,21 @@ def address_of(place: str | PathLike[str], service: str) -> str:
         return str(addresses[service])
     except (OSError, ValueError, KeyError) as error:
         raise SettingsError(f"the run {place} is not at work ({error}); start it with `minuet up --run {place}`") from error
+
+
+async def answer_of(start: Callable[[Callable[[Any, Exception | None], None]], Pending]) -> Any:
+    """Answer of a call of the native part, which `start` begins and which is cancelled with this coroutine."""
+    loop = asyncio.get_running_loop()
+    answered: asyncio.Future[Any] = loop.create_future()
+
+    def done(answer: Any, error: Exception | None) -> None:
+        loop.call_soon_threadsafe(_settle, answered, answer, error)
+
+    call = start(done)
+    try:
+        return await answered
+    finally:
+        call.cancel()
 
 
 def _settle(future: asyncio.Future[Any], answer: Any, error: Exception | None) -> None:

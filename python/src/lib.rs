@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`rules`] | games, states and batches of states, for every game of the registry |
 //! | [`searching`] | searches, with any Python callable as evaluator |
-//! | [`client`] | the inference server and the replay store over gRPC |
+//! | [`client`] | the inference server, the replay store and the analysis service over gRPC |
 //! | [`own`] | a game of the user's own, with rules in Python |
 //! | [`command`] | the command line in this interpreter |
 //! | [`publishing`] | checkpoints: fetching and publishing |
@@ -36,6 +36,7 @@ fn _minuet(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(searching::run_searches, module)?)?;
     module.add_class::<client::EvaluatorClient>()?;
     module.add_class::<client::Pending>()?;
+    module.add_class::<client::AnalysisClient>()?;
     module.add_class::<client::StoreClient>()?;
     module.add_class::<client::BatchStream>()?;
     module.add_class::<client::GameStream>()?;

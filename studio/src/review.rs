@@ -51,9 +51,13 @@ const STYLE: &str = "\
 .mistake{display:grid;grid-template-columns:minmax(12rem,20rem) 1fr;gap:1rem;margin:1rem 0}\
          @media(max-width:40rem){.mistake{grid-template-columns:1fr}}";
 
-fn section(game: &AnyGame, one: &Reviewed) -> Markup {
+/// Sentence in place of a list of mistakes.
+pub(crate) const NO_MISTAKE: &str = "No turn gave away more than 5 % of the chances.";
+
+/// Draws the values of a game over its turns.
+pub(crate) fn graph(game: &AnyGame, review: &Review) -> Markup {
     let points: Vec<Point> = (0..)
-        .zip(&one.review.values)
+        .zip(&review.values)
         .map(|(turn, value)| Point::single(f64::from(turn), f64::from(100.0 * share(game, value.get()))))
         .collect();
     let first = game.player_name(Player::First);
@@ -61,19 +65,33 @@ fn section(game: &AnyGame, one: &Reviewed) -> Markup {
         1 => "Value in percent".to_owned(),
         _ => format!("{first}’s chances in percent"),
     };
+    chart(&Chart {
+        title: &title,
+        across: "turn",
+        range: Some([0.0, 100.0]),
+        figure: |percent| format!("{percent:.0} %"),
+        curves: &[Curve {
+            name: &title,
+            points: &points,
+            look: Look::FIRST,
+        }],
+        empty: "The game has no turns.",
+    })
+}
+
+/// Says how far the chances fell by a mistake.
+pub(crate) fn fall(game: &AnyGame, mistake: &Mistake) -> String {
+    let [before, after] = mistake.values.map(|value| 100.0 * share(game, value));
+    format!("The chances fell from {before:.0} % to {after:.0} %.")
+}
+
+fn section(game: &AnyGame, one: &Reviewed) -> Markup {
     html! {
         section.card {
             h2 { (one.title) }
             p { (one.remark) }
-            (chart(&Chart {
-                title: &title,
-                across: "turn",
-                range: Some([0.0, 100.0]),
-                figure: |percent| format!("{percent:.0} %"),
-                curves: &[Curve { name: &title, points: &points, look: Look::FIRST }],
-                empty: "The game has no turns.",
-            }))
-            @if one.review.mistakes.is_empty() { p { "No turn gave away more than 5 % of the chances." } }
+            (graph(game, &one.review))
+            @if one.review.mistakes.is_empty() { p { (NO_MISTAKE) } }
             @for mistake in &one.review.mistakes { (drawn(game, mistake)) }
             details { summary { "All turns" } p { @for (number, turn) in one.review.turns.iter().enumerate() { (number + 1) ". " (turn) " " } } }
         }
@@ -81,14 +99,13 @@ fn section(game: &AnyGame, one: &Reviewed) -> Markup {
 }
 
 fn drawn(game: &AnyGame, mistake: &Mistake) -> Markup {
-    let percent = |value: f32| format!("{:.0} %", 100.0 * share(game, value));
     let texts = mistake.texts();
     html! {
         div.mistake {
             div { (board::position(&mistake.state.scene(&[]))) }
             div {
                 h3 { (mistake.turn + 1) ". " (game.player_name(mistake.player)) " played " (mistake.state.write_turn(&mistake.played)) }
-                p { "The chances fell from " (percent(mistake.values[0])) " to " (percent(mistake.values[1])) "." }
+                p { (fall(game, mistake)) }
                 @if let Some((best, rest)) = texts.split_first() {
                     p { "Better: " b { (best) } @for turn in rest { ", " (turn) } }
                 }

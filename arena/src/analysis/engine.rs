@@ -95,11 +95,12 @@ impl Engine {
     pub fn run<T: Send + 'static>(
         &self,
         jobs: impl IntoIterator<Item = Job>,
-        look: fn(&dyn AnySearch) -> T,
+        look: impl Fn(&dyn AnySearch) -> T + Clone + Send + 'static,
     ) -> anyhow::Result<Vec<T>> {
         let mut ended = Vec::new();
         for job in jobs {
             let (sender, receiver) = mpsc::channel();
+            let look = look.clone();
             self.submit(job, move |report| {
                 let result = match (&report.end, report.search) {
                     (None, _) => return,

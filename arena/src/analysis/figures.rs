@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use games::{Action, FirstValue, MoverValue, Outcome, Player, erased::AnyState};
-use serde_json::{Value, json};
+use proto::v1::AnalysisNode;
 
 use crate::players::searches::AnySearch;
 
@@ -88,34 +88,34 @@ impl Figures {
     }
 }
 
-/// Returns every node of a search that has visits, in the order of depth: its path from the position, the player to act (0 or 1), the value
-/// by the network, and its visited actions with the numbers by which the next visit chooses.
-pub fn tree(search: &dyn AnySearch) -> Vec<Value> {
+/// Returns every node of a search that has visits, in the order of depth.
+pub fn tree(search: &dyn AnySearch) -> Vec<AnalysisNode> {
     let mut nodes = Vec::new();
-    let mut waiting: VecDeque<Vec<Action>> = VecDeque::from([Vec::new()]);
-    while let Some(path) = waiting.pop_front() {
-        let Some(look) = search.look(&path) else {
-            continue;
-        };
-        let visited = look.children.iter().filter(|child| child.visits > 0);
-        let children = visited.map(|child| {
-            waiting.push_back(path.iter().copied().chain([child.action]).collect());
-            json!({
-                "action": child.action,
-                "prior": child.prior,
-                "visits": child.visits,
-                "value": child.value.map(MoverValue::get),
-                "q": child.terms.map(|terms| terms.value),
-                "u": child.terms.map(|terms| terms.exploration),
-            })
-        });
-        let children: Vec<Value> = children.collect();
-        nodes.push(json!({
-            "path": path,
-            "mover": look.mover.index(),
-            "evaluation": look.evaluation.map(MoverValue::get),
-            "children": children,
-        }));
+    let root = AnalysisNode {
+        visits: search.visits_done(),
+        ..AnalysisNode::default()
+    };
+    let mut waiting: VecDeque<(Vec<Action>, AnalysisNode)> = VecDeque::from([(Vec::new(), root)]);
+    while let Some((path, mut node)) = waiting.pop_front() {
+        if let Some(look) = search.look(&path) {
+            node.mover = look.mover.index() as u32;
+            node.evaluation = look.evaluation.map(MoverValue::get);
+            let visited = look.children.iter().filter(|child| child.visits > 0);
+            waiting.extend(visited.map(|child| {
+                let below = AnalysisNode {
+                    parent: Some(nodes.len() as u32),
+                    action: Some(child.action),
+                    prior: child.prior,
+                    visits: child.visits,
+                    value: child.value.map(MoverValue::get),
+                    q: child.terms.map(|terms| terms.value),
+                    u: child.terms.map(|terms| terms.exploration),
+                    ..AnalysisNode::default()
+                };
+                (path.iter().copied().chain([child.action]).collect(), below)
+            }));
+        }
+        nodes.push(node);
     }
     nodes
 }

@@ -63,6 +63,24 @@ pub struct Job {
     pub stop: Arc<AtomicBool>,
 }
 
+impl Job {
+    /// Makes a job of `visits` visits with the usual [`settings`], without a limit of time, of client 0, with priority 0 and the same key for
+    /// every position.
+    pub fn new(player: Arc<Player>, state: Box<dyn AnyState>, place: String, visits: u32) -> Self {
+        Self {
+            settings: settings(&player, visits),
+            player,
+            state,
+            place,
+            key: GameKey { run_seed: 0, game: 0 },
+            time: None,
+            client: 0,
+            priority: Arc::default(),
+            stop: Arc::default(),
+        }
+    }
+}
+
 /// State of a job, after a batch and at its end.
 #[derive(Debug)]
 pub struct Report<'a> {

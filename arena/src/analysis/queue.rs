@@ -61,12 +61,14 @@ impl Task {
             key,
             ..
         } = &self.job;
-        let digest = player.network().map_or("", |network| network.digest());
+        // A file by its digest, a network behind a server by its version.
+        let network = player.network();
+        let network = network.map(|network| (network.digest(), &network.description().version));
         let settings = search::Settings {
             visits: 1,
             ..settings.clone()
         };
-        format!("{}|{digest}|{key:?}|{settings:?}|{place}", player.written())
+        format!("{}|{network:?}|{key:?}|{settings:?}|{place}", player.written())
     }
 }
 
@@ -151,13 +153,9 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicI32},
-    };
+    use std::sync::{Arc, atomic::AtomicI32};
 
     use games::registry;
-    use search::GameKey;
 
     use super::*;
     use crate::{
@@ -167,16 +165,11 @@ mod tests {
 
     fn task(player: &Arc<Player>, number: u64, client: u64, priority: i32) -> Task {
         let game = player.game();
+        let state = game.variant(&game.rules(), None).unwrap().start(None).unwrap();
         let job = Job {
-            player: Arc::clone(player),
-            state: game.variant(&game.rules(), None).unwrap().start(None).unwrap(),
-            place: String::new(),
-            settings: search::Settings::default(),
-            key: GameKey { run_seed: 0, game: 0 },
-            time: None,
             client,
             priority: Arc::new(AtomicI32::new(priority)),
-            stop: Arc::new(AtomicBool::new(false)),
+            ..Job::new(Arc::clone(player), state, String::new(), 1)
         };
         Task {
             job,

@@ -1,16 +1,11 @@
 //! A game that is over, or under way, turn by turn: its values, and the turns that gave most away. [`Review`].
 
-use std::sync::Arc;
-
-use games::{Action, Course, FirstValue, Player as Side, erased::AnyState};
-use search::GameKey;
+use games::{Action, Course, FirstValue, Player, erased::AnyState};
 
 use super::{
     Engine, Figures, Job,
     figures::{texts, turns},
-    settings,
 };
-use crate::Player;
 
 /// Value in [-1, 1] that a turn must give away to be a mistake.
 const LEAST: f32 = 0.1;
@@ -34,7 +29,7 @@ pub struct Mistake {
     /// Number of the turn, from 0.
     pub turn: usize,
     /// Player who acted.
-    pub player: Side,
+    pub player: Player,
     /// State before the turn.
     pub state: Box<dyn AnyState>,
     /// Value before the turn and after it, for the player who acted.
@@ -58,31 +53,29 @@ impl Mistake {
 }
 
 impl Review {
-    /// Searches the position before each turn of a game with `visits` visits, and the last one.
+    /// Searches the position before each turn of a game, and the last one. `job` makes the search of the position after so many actions;
+    /// `judged` is called after each search, on the thread that searched.
     ///
     /// # Errors
-    /// A search fails.
-    pub fn of(engine: &Engine, player: &Arc<Player>, course: &Course, visits: u32) -> anyhow::Result<Self> {
+    /// A search fails or is stopped.
+    pub fn of(
+        engine: &Engine,
+        course: &Course,
+        job: impl Fn(usize) -> Job,
+        judged: impl Fn() + Clone + Send + 'static,
+    ) -> anyhow::Result<Self> {
         let begins = course.turns().iter().map(|turn| turn.first);
         let begins: Vec<usize> = begins.chain([course.actions().len()]).collect();
         let states: Vec<_> = begins.iter().map(|&begin| course.state_after(begin)).collect();
-        let rules = course.begin().position();
         let searched = states
             .iter()
             .zip(&begins)
             .filter(|(state, _)| state.outcome().is_none());
-        let jobs = searched.map(|(state, &begin)| Job {
-            player: Arc::clone(player),
-            state: state.copy(),
-            place: format!("review|{rules}|{:?}", &course.actions()[..begin]),
-            settings: settings(player, visits),
-            key: GameKey { run_seed: 0, game: 0 },
-            time: None,
-            client: 0,
-            priority: Arc::default(),
-            stop: Arc::default(),
-        });
-        let figures = engine.run(jobs, |search| Figures::of(search, 1))?;
+        let jobs = searched.map(|(_, &begin)| job(begin));
+        let figures = engine.run(jobs, move |search| {
+            judged();
+            Figures::of(search, 1)
+        })?;
         let mut values: Vec<FirstValue> = figures.iter().map(Figures::first_value).collect();
         values.extend(
             states

@@ -12,7 +12,7 @@ use std::{
 
 use arena::{
     Player,
-    analysis::{self, End, Engine, Figures, Job},
+    analysis::{End, Engine, Figures, Job},
     players::{NetworkOptions, Networks, searches::decide_all},
 };
 use games::registry;
@@ -46,15 +46,14 @@ fn job(player: &Arc<Player>, turns: usize, visits: u32) -> Job {
         state.play(legal[number % legal.len()]).unwrap();
     }
     Job {
-        player: Arc::clone(player),
-        place: format!("{turns} of {}", game.name),
-        state,
-        settings: analysis::settings(player, visits),
         key: GameKey { run_seed: 1, game: 1 },
-        time: None,
         client: 1,
-        priority: Arc::default(),
-        stop: Arc::default(),
+        ..Job::new(
+            Arc::clone(player),
+            state,
+            format!("{turns} of {}", game.name),
+            visits,
+        )
     }
 }
 

@@ -39,7 +39,10 @@ fn pods(selector: &LabelSelector) -> Vec<String> {
     }
     match only_label(selector) {
         Some((NAME, role)) => return vec![role.into()],
-        Some((label @ ("minuet.dev/evaluates" | "minuet.dev/keeps-games"), "true")) => {
+        Some((
+            label @ ("minuet.dev/analyzes" | "minuet.dev/evaluates" | "minuet.dev/keeps-games"),
+            "true",
+        )) => {
             return vec![format!("pods with {label}")];
         }
         Some(other) => panic!("pods by {other:?}"),
@@ -60,7 +63,10 @@ fn names(peer: &NetworkPolicyPeer) -> Vec<String> {
         (Some(selector), None) => pods(selector),
         (None, Some(selector)) => match only_label(selector) {
             Some(("kubernetes.io/metadata.name", "kube-system")) => vec!["names".into()],
-            Some((label @ ("minuet.dev/evaluates" | "minuet.dev/metrics"), "true")) => {
+            Some((
+                label @ ("minuet.dev/analyzes" | "minuet.dev/evaluates" | "minuet.dev/metrics"),
+                "true",
+            )) => {
                 vec![format!("namespaces with {label}")]
             }
             other => panic!("namespaces by {other:?}"),
@@ -167,6 +173,14 @@ fn exactly_the_arrows_of_the_architecture_are_open() {
         let mut may_receive: Arrows = RECEIVED.map(owned).into();
         if has("object-store") {
             may_receive.extend(OBJECTS.map(|from| owned((from, "object-store", 8333))));
+        }
+        if has("analysis") {
+            may_send.insert(owned(("analysis", "inference-server", 50051)));
+            let clients = [
+                "pods with minuet.dev/analyzes",
+                "namespaces with minuet.dev/analyzes",
+            ];
+            may_receive.extend(clients.map(|from| owned((from, "analysis", 50053))));
         }
         if has("studio") {
             may_send.extend(OF_STUDIO.map(owned));

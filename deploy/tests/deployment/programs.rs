@@ -17,8 +17,9 @@ use crate::{
 };
 
 const CONFIGURATIONS: [&str; 2] = ["compose/run.toml", "kubernetes/base/run.toml"];
-pub const ROLES: [Role; 5] = [
+pub const ROLES: [Role; 6] = [
     Role::Actor,
+    Role::Analysis,
     Role::InferenceServer,
     Role::Learner,
     Role::Rating,
@@ -94,6 +95,7 @@ pub fn health(role: Role, config: &RunConfig) -> &str {
         Role::Learner => &config.learner.health,
         Role::Actor => &config.actor.health,
         Role::Rating => &config.rating.health,
+        Role::Analysis => &config.analysis.health,
         Role::Studio => "",
     }
 }
@@ -154,6 +156,7 @@ fn containers_have_the_ports_that_their_programs_listen_on() {
             let listen = match role {
                 Role::InferenceServer => config.inference.listen_address(),
                 Role::ReplayStore => config.replay.listen.as_str(),
+                Role::Analysis => config.analysis.listen_address(),
                 Role::Actor | Role::Learner | Role::Rating | Role::Studio => "",
             };
             let named = [

@@ -76,7 +76,7 @@ type Secrets = (&'static str, &'static str, Option<(&'static str, &'static str)>
 
 /// Secrets of each workload: that of the object store, and the name in those of the component `tls`, a certificate and a token or a
 /// server's tokens.
-const EXPECTED: [Secrets; 9] = [
+const EXPECTED: [Secrets; 10] = [
     (
         "replay-store",
         "object-store-replay-store",
@@ -89,6 +89,7 @@ const EXPECTED: [Secrets; 9] = [
     ),
     ("learner", "object-store-learner", Some(("learner", "token"))),
     ("actor", "", Some(("actor", "token"))),
+    ("analysis", "", Some(("analysis", "tokens"))),
     ("studio", "object-store-studio", Some(("studio", "token"))),
     ("export-games", "object-store-backup", Some(("command", "token"))),
     ("import-games", "object-store-backup", Some(("command", "token"))),
@@ -104,7 +105,15 @@ fn of_tls((name, token): (&str, &str)) -> [(String, Option<BTreeSet<String>>); 2
             format!("minuet-tls-{name}"),
             keys(&["ca.crt", "tls.crt", "tls.key"]),
         ),
-        (format!("minuet-{token}-{name}"), keys(&[token])),
+        // The analysis service is a client of the inference servers.
+        (
+            format!("minuet-{token}-{name}"),
+            keys(if name == "analysis" {
+                &["token", "tokens"]
+            } else {
+                &[token]
+            }),
+        ),
     ]
 }
 
@@ -177,7 +186,11 @@ fn the_script_makes_the_secrets_that_the_roles_mount_and_servers_get_digests_onl
         ("inference-server", "actor", vec![Right::Evaluate]),
         ("inference-server", "notebook", vec![Right::Evaluate]),
         ("inference-server", "studio", vec![Right::Evaluate]),
+        ("inference-server", "analysis", vec![Right::Evaluate]),
         ("inference-server", "learner", vec![]),
+        ("analysis", "notebook", vec![Right::Analyze]),
+        ("analysis", "command", vec![Right::Analyze]),
+        ("analysis", "actor", vec![]),
         ("replay-store", "actor", vec![Right::Append]),
         ("replay-store", "learner", vec![Right::Sample]),
         ("replay-store", "studio", vec![Right::Sample]),
@@ -191,7 +204,13 @@ fn the_script_makes_the_secrets_that_the_roles_mount_and_servers_get_digests_onl
             "{server}: {lines}"
         );
         let tokens = Tokens::parse(&lines).unwrap();
-        for right in [Right::Evaluate, Right::Append, Right::Sample, Right::Administer] {
+        for right in [
+            Right::Evaluate,
+            Right::Analyze,
+            Right::Append,
+            Right::Sample,
+            Right::Administer,
+        ] {
             let may = tokens
                 .holder(TokenDigest::of(&token(client)))
                 .is_some_and(|holder| holder.may(right));

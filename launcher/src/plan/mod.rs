@@ -117,8 +117,8 @@ impl Plan {
                 Role::Actor => actors,
                 Role::Rating => usize::from(written.rating.enabled),
                 Role::ReplayStore | Role::InferenceServer | Role::Learner => 1,
-                // See `add_studio`.
-                Role::Studio => 0,
+                // See `add_studio`. Nobody analyses while a run trains on one machine.
+                Role::Studio | Role::Analysis => 0,
             };
             for number in 1..=count {
                 let mut own = shared.clone();
@@ -224,7 +224,7 @@ fn process(
         Role::Actor | Role::Rating => Duration::from_secs(20),
         // A checkpoint is published first.
         Role::Learner => Duration::from_secs(60),
-        Role::InferenceServer => service::serve::DRAIN + Duration::from_secs(5),
+        Role::InferenceServer | Role::Analysis => service::serve::DRAIN + Duration::from_secs(5),
         Role::ReplayStore => Duration::from_secs(30),
         Role::Studio => Duration::from_secs(5),
     };

@@ -19,5 +19,5 @@ pub fn command() -> Option<(&'static String, &'static [String])> {
 
 /// True if a role needs the rules of its game.
 pub fn needs_rules(role: Role) -> bool {
-    matches!(role, Role::Actor | Role::Rating | Role::Studio)
+    matches!(role, Role::Actor | Role::Rating | Role::Analysis | Role::Studio)
 }

@@ -170,7 +170,7 @@ impl Observer {
             match role {
                 Role::InferenceServer => serves(self.inference.clone()).await,
                 Role::ReplayStore => serves(self.store.clone()).await,
-                Role::Learner | Role::Actor | Role::Rating | Role::Studio => true,
+                Role::Learner | Role::Actor | Role::Rating | Role::Analysis | Role::Studio => true,
             }
         };
         let page = async {

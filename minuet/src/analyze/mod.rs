@@ -1,16 +1,18 @@
-//! `minuet analyze`: positions in, searched answers out, as lines of JSON.
+//! Positions in, searched answers out: `minuet analyze` with lines of JSON, and the analysis role over gRPC.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`query`] | lines as queries and commands, with errors that name the field |
-//! | [`answer`] | a search as JSON |
+//! | [`query`] | lines and messages as queries and commands, with errors that name the field |
+//! | [`answer`] | a search as an answer |
 //! | [`review`] | whole games, as JSON and as one HTML file |
 //! | [`session`] | the queries of one client: answers, cancels, limits |
+//! | [`serve`] | the role: the gRPC service `minuet.v1.Analysis` |
 
-pub mod answer;
-pub mod query;
-pub mod review;
-pub mod session;
+mod answer;
+mod query;
+mod review;
+pub mod serve;
+mod session;
 
 use std::{
     io::{self, BufWriter, Write},
@@ -30,7 +32,7 @@ use network::shipped::{self, Level};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use self::session::Session;
+use self::session::{Analysis, Session};
 use crate::rules::lines::{Line, MAX_LENGTH, all_was_read, next_line};
 
 /// Positions of the largest batch of one thread.
@@ -69,7 +71,7 @@ const HELP: &str = r#"A query is a line of JSON, and is answered as soon as its 
 "visits" (1 to 4194304) or "time_ms" end a search. [default: 200 visits] "lines" is the number of moves listed. [default: 5]
 "priority" orders queries: the largest number first. "report_ms" gives partial answers in this interval.
 "rules" switches rules, as in `minuet rules`; "seed" keys the draws among equal moves.
-"include" adds "priors" and "values" of all moves, or the whole "tree" (at most 20000 visits).
+"include" adds "priors" and "values" of all moves, or the whole "tree" (at most 20000 visits in all).
 Commands: {"id":2,"do":"cancel","of":1}, {"id":3,"do":"priority","of":1,"priority":9}, {"id":4,"do":"version"},
 {"id":5,"do":"models"}, {"id":6,"do":"clear-cache"}.
 
@@ -88,18 +90,24 @@ Examples:
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let game = registry::find(&arguments.game)?;
     let threads = thread::available_parallelism().map_or(1, usize::from);
-    let player = open(game, arguments.model.as_ref(), arguments.provider, threads)?;
-    let engine = Engine::start(threads);
+    let usual = || shipped::for_board(game, Level::Strong).map_or("uct", |_| game.name);
+    let model = match &arguments.model {
+        Some(model) => model.clone(),
+        None => usual().parse()?,
+    };
+    let networks = Networks::new(options(arguments.provider, threads));
+    let player = open(game, &model, networks)?;
     if !arguments.games.is_empty() {
-        return review::run(&arguments, &player, &engine);
+        return review::run(&arguments, &player, &Engine::start(threads));
     }
     let output = Mutex::new(BufWriter::new(io::stdout()));
-    let session = Arc::new(Session::new(player, Arc::new(engine), 0, move |message| {
+    let session = Session::new(Analysis::start(player, threads), 0, move |message| {
         let mut output = output.lock();
-        let written = serde_json::to_writer(&mut *output, message).map_err(io::Error::from);
+        let written = serde_json::to_writer(&mut *output, &message).map_err(io::Error::from);
         let written = written.and_then(|()| output.write_all(b"\n"));
         written.and_then(|()| output.flush()).is_ok()
-    }));
+    });
+    let session = Arc::new(session);
     let unread = Arc::new(OnceLock::new());
     let (failure, reading) = (Arc::clone(&unread), Arc::clone(&session));
     // The reader is not joined: it may wait for a line while nobody reads the answers any more.
@@ -116,28 +124,22 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     all_was_read(&unread)
 }
 
-/// Opens a player that analyses a game, with a copy of its network for each thread.
-///
-/// # Errors
-/// The network cannot be used, or is for another game.
-pub fn open(
-    game: &'static AnyGame,
-    model: Option<&Spec>,
-    provider: config::Provider,
-    threads: usize,
-) -> anyhow::Result<Arc<Player>> {
-    let usual = || shipped::for_board(game, Level::Strong).map_or("uct", |_| game.name);
-    let model = match model {
-        Some(model) => model.clone(),
-        None => usual().parse()?,
-    };
-    let mut networks = Networks::new(NetworkOptions {
+/// Returns the settings of a network in this process, with a copy for each thread.
+fn options(provider: config::Provider, threads: usize) -> NetworkOptions {
+    NetworkOptions {
         provider,
         copies: threads,
         batch: BATCH,
         ..NetworkOptions::default()
-    });
-    let player = Player::open(game, &model, &mut networks)?;
+    }
+}
+
+/// Opens a player that analyses a game.
+///
+/// # Errors
+/// The network cannot be used, or is for another game, or the player does not search.
+fn open(game: &'static AnyGame, model: &Spec, mut networks: Networks) -> anyhow::Result<Arc<Player>> {
+    let player = Player::open(game, model, &mut networks)?;
     player.searches(0)?;
     Ok(Arc::new(player))
 }

@@ -1,6 +1,7 @@
-//! Lines as queries and commands. An error is a message that begins with the name of the field.
+//! Lines and messages as queries and commands. An error is a message that begins with the name of the field.
 
 use games::{Action, Course, erased::AnyGame};
+use proto::v1::{AnalysisQuery, AnalyzeRequest, analyze_request};
 use search::Settings;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -13,10 +14,18 @@ const VISITS: u32 = 200;
 const LINES: usize = 5;
 /// Most positions of one query.
 pub const MAX_TURNS: usize = 1024;
-/// Most visits of a query that includes the tree.
-const MAX_TREE: u32 = 20_000;
+/// Most visits of a query that includes the tree, over all of its positions.
+const MAX_TREE: u64 = 20_000;
+/// Memory of an answer without its moves, in bytes.
+const ANSWER_BYTES: usize = 512;
+/// Memory of a move with its line in an answer, in bytes.
+const LINE_BYTES: usize = 512;
+/// Memory of the figures of a move in an answer, in bytes.
+const MOVE_BYTES: usize = 64;
+/// Memory of a node of the tree in an answer, in bytes.
+const NODE_BYTES: usize = 96;
 
-/// A line of input.
+/// A line of input, or a message.
 #[derive(Debug)]
 pub enum Request {
     /// Positions to analyse.
@@ -54,6 +63,8 @@ pub struct Query {
     pub seed: u64,
     /// Contents of the answers.
     pub wanted: Wanted,
+    /// Memory that the answers take until the client has read them, in bytes.
+    pub bytes: usize,
 }
 
 /// Contents of an answer.
@@ -109,6 +120,34 @@ pub fn read(game: &'static AnyGame, line: &[u8]) -> (Value, Result<Request, Stri
     }
     let request = request(game, Fields(fields));
     (id, request)
+}
+
+/// Reads a message. Returns its id and the request.
+pub fn read_message(game: &'static AnyGame, message: AnalyzeRequest) -> (Value, Result<Request, String>) {
+    let request = match message.request {
+        None => Err("query: missing".into()),
+        Some(analyze_request::Request::Query(asked)) => fields_of(asked)
+            .and_then(|fields| query(game, fields))
+            .map(|query| Request::Query(Box::new(query))),
+        Some(analyze_request::Request::Cancel(of)) => Ok(Request::Cancel(of.into())),
+        Some(analyze_request::Request::Priority(change)) => {
+            Ok(Request::Priority(change.of.into(), change.priority))
+        }
+    };
+    (message.id.into(), request)
+}
+
+/// Returns the fields of a message as those of a line.
+fn fields_of(mut query: AnalysisQuery) -> Result<Fields, String> {
+    let rules = query.rules.take();
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(query) else {
+        return Err("query: not readable".into());
+    };
+    if let Some(rules) = rules {
+        let rules = serde_json::from_str(&rules).map_err(|error| format!("rules: {error}"))?;
+        fields.insert("rules".into(), rules);
+    }
+    Ok(Fields(fields))
 }
 
 fn request(game: &'static AnyGame, mut fields: Fields) -> Result<Request, String> {
@@ -172,16 +211,21 @@ fn query(game: &'static AnyGame, mut fields: Fields) -> Result<Query, String> {
             turns.len()
         ));
     }
+    let (mut legal, mut choices) = (Vec::new(), 0);
     let turns = turns.into_iter().map(|turn| {
         let end = ends.get(turn).copied();
         let end =
             end.ok_or_else(|| format!("turns: {turn} is more than the number of moves, {}", moves.len()))?;
-        match course.state_after(end).outcome() {
-            None => Ok((turn, end)),
-            Some(_) => Err(format!("turns: the game is over at turn {turn}")),
+        let state = course.state_after(end);
+        if state.outcome().is_some() {
+            return Err(format!("turns: the game is over at turn {turn}"));
         }
+        legal.clear();
+        state.legal_actions(&mut legal);
+        choices += legal.len();
+        Ok((turn, end))
     });
-    let turns = turns.collect::<Result<_, _>>()?;
+    let turns = turns.collect::<Result<Vec<_>, _>>()?;
     let time_ms = fields.take("time_ms")?;
     let visits: Option<u32> = fields.take("visits")?;
     let visits = visits.unwrap_or(time_ms.map_or(VISITS, |_| Settings::MAX_VISITS));
@@ -189,11 +233,23 @@ fn query(game: &'static AnyGame, mut fields: Fields) -> Result<Query, String> {
         return Err(format!("visits: must be from 1 to {}", Settings::MAX_VISITS));
     }
     let include: Vec<Include> = fields.take("include")?.unwrap_or_default();
-    if include.contains(&Include::Tree) && visits > MAX_TREE {
+    let nodes = match include.contains(&Include::Tree) {
+        true => turns.len() as u64 * u64::from(visits),
+        false => 0,
+    };
+    if nodes > MAX_TREE {
         return Err(format!(
-            "include: the tree of at most {MAX_TREE} visits is written"
+            "include: trees of at most {MAX_TREE} visits in all are written"
         ));
     }
+    let report_ms = fields.take("report_ms")?;
+    let lines = fields.take("lines")?.unwrap_or(LINES);
+    // A partial answer may wait with the last one.
+    let copies = if report_ms.is_some() { 2 } else { 1 };
+    let bytes = turns.len() * ANSWER_BYTES
+        + LINE_BYTES * choices.min(lines.saturating_mul(turns.len()))
+        + MOVE_BYTES * choices * include.len()
+        + NODE_BYTES * nodes as usize;
     let query = Query {
         begin: format!(
             "{}|{}|{}",
@@ -205,13 +261,11 @@ fn query(game: &'static AnyGame, mut fields: Fields) -> Result<Query, String> {
         turns,
         visits,
         time_ms,
-        report_ms: fields.take("report_ms")?,
+        report_ms,
         priority: fields.take("priority")?.unwrap_or_default(),
         seed: fields.take("seed")?.unwrap_or_default(),
-        wanted: Wanted {
-            lines: fields.take("lines")?.unwrap_or(LINES),
-            include,
-        },
+        wanted: Wanted { lines, include },
+        bytes: copies * bytes,
     };
     fields.end()?;
     Ok(query)

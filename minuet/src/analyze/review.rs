@@ -6,7 +6,7 @@ use anyhow::{Context as _, ensure};
 use arena::{
     Player,
     analysis::{
-        Engine,
+        Engine, Job,
         review::{Mistake, Review},
     },
 };
@@ -100,8 +100,14 @@ fn review(
     engine: &Engine,
     visits: u32,
 ) -> anyhow::Result<Reviewed> {
-    let review = Review::of(engine, player, &game.course, visits)?;
-    let outcome = game.course.state().outcome().or(game.result);
+    let course = &game.course;
+    let rules = course.begin().position();
+    let job = |at| {
+        let place = format!("{rules}|{:?}", &course.actions()[..at]);
+        Job::new(Arc::clone(player), course.state_after(at), place, visits)
+    };
+    let review = Review::of(engine, course, job, || ())?;
+    let outcome = course.state().outcome().or(game.result);
     let network = player
         .network()
         .map(|network| network.description().version.as_str());

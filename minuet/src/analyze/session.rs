@@ -11,68 +11,135 @@ use std::{
 
 use arena::{
     Player,
-    analysis::{self, End, Engine, Job, Report},
+    analysis::{End, Engine, Job, Report},
 };
 use games::erased::AnyState;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, RwLock};
+use proto::v1::{AnalysisModel, AnalyzeReply, AnalyzeRequest};
 use search::GameKey;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    answer::Answer,
-    query::{MAX_TURNS, Query, Request, Wanted, read},
+    answer,
+    query::{Query, Request, Wanted, read, read_message},
 };
 
-/// Positions of a client that wait for their answer. A line that comes then is read once there is room.
-const MOST: usize = 4096;
+/// Memory of the answers of one client that wait to be searched or read, in bytes. A request that comes then waits for room.
+const ROOM: usize = 8 << 20;
+
+service::metrics_table! {
+    /// Handles of the metrics.
+    pub struct Metrics {
+        /// Open streams of queries.
+        streams: "minuet_analysis_streams", gauge;
+        /// Bytes of answers that wait to be searched or read by their clients.
+        waiting: "minuet_analysis_waiting_bytes", gauge;
+        /// Positions that were answered.
+        answered: "minuet_analysis_positions_total", counter;
+        /// Positions that the network evaluated for answers.
+        evaluations: "minuet_analysis_evaluations_total", counter;
+        /// Requests and positions that were answered with an error.
+        refused: "minuet_analysis_refused_total", counter;
+        /// Seconds from a query to the answer about a position.
+        seconds: "minuet_analysis_seconds", seconds;
+    }
+}
+
+/// The engine and the network of all clients.
+#[derive(Debug)]
+pub struct Analysis {
+    /// Player whose network evaluates new queries.
+    pub player: RwLock<Arc<Player>>,
+    engine: Engine,
+    pub(super) metrics: Metrics,
+}
+
+impl Analysis {
+    /// Starts an engine with `threads` threads.
+    pub fn start(player: Arc<Player>, threads: usize) -> Arc<Self> {
+        Arc::new(Self {
+            player: RwLock::new(player),
+            engine: Engine::start(threads),
+            metrics: Metrics::registered(),
+        })
+    }
+
+    /// Describes the network that evaluates new queries.
+    pub fn model(&self) -> AnalysisModel {
+        let player = Arc::clone(&self.player.read());
+        let model = AnalysisModel {
+            name: player.written().to_owned(),
+            game: player.game().title(),
+            ..AnalysisModel::default()
+        };
+        match player.network().map(|network| network.description()) {
+            None => model,
+            Some(network) => AnalysisModel {
+                version: network.version.clone(),
+                step: network.step,
+                provider: network.provider.clone(),
+                ..model
+            },
+        }
+    }
+}
 
 /// Queries of one client, and the place to which their answers go.
 pub struct Session {
-    player: Arc<Player>,
-    engine: Arc<Engine>,
+    analysis: Arc<Analysis>,
     client: u64,
     state: Mutex<State>,
     changed: Condvar,
     /// Takes an answer; returns false once nobody reads any more.
-    write: Box<dyn Fn(&Message) -> bool + Send + Sync>,
+    write: Box<dyn Fn(Message) -> bool + Send + Sync>,
 }
 
 #[derive(Default)]
 struct State {
     /// Queries that are not answered, by id.
     open: HashMap<String, Open>,
-    /// Positions of these queries.
+    /// Memory of answers that wait, in bytes.
     waiting: usize,
     /// True once no further line comes.
     is_closed: bool,
-    /// True once nobody reads the answers any more.
-    is_deaf: bool,
+    /// True once the client has gone or the process stops.
+    is_stopped: bool,
 }
 
-/// A line of output.
-#[derive(Debug, Default, Serialize)]
+/// A line of output. Its place among the waiting answers is free once it is dropped.
+#[derive(Default, Serialize)]
 pub struct Message {
     /// Id of the query or command; null if it has none.
     pub id: Value,
-    /// Turn of the position.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub turn: Option<usize>,
-    /// Reason for which there is no answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// True if the search continues.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub partial: Option<bool>,
-    /// True if the query was cancelled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cancelled: Option<bool>,
-    /// The search.
+    /// The answer, without its id.
     #[serde(flatten)]
-    pub answer: Option<Answer>,
+    pub reply: AnalyzeReply,
     /// Answer to a command.
     #[serde(flatten)]
     more: Option<Value>,
+    #[serde(skip)]
+    _room: Option<Arc<Room>>,
+    /// Clone of [`Asked::unread`].
+    #[serde(skip)]
+    _unread: Option<Arc<()>>,
+}
+
+impl Message {
+    /// Returns the answer on the wire.
+    pub fn into_reply(self) -> AnalyzeReply {
+        let id = match self.id {
+            Value::String(id) => id,
+            _ => String::new(),
+        };
+        AnalyzeReply { id, ..self.reply }
+    }
+}
+
+/// Memory of the answers of a query, until the last of them has been read.
+struct Room {
+    session: Arc<Session>,
+    bytes: usize,
 }
 
 /// A query that is not answered.
@@ -85,26 +152,28 @@ struct Open {
 
 /// One position of a query.
 struct Asked {
-    session: Arc<Session>,
+    player: Arc<Player>,
+    room: Arc<Room>,
     id: Value,
     turn: usize,
     state: Box<dyn AnyState>,
     wanted: Wanted,
+    begun: Instant,
     report: Option<Duration>,
     reported: Instant,
+    /// Shared with the last partial answer until it has been read. No other one is written before that.
+    unread: Arc<()>,
 }
 
 impl Session {
     /// Makes a session without queries. `write` takes each answer and returns false if nobody reads it.
     pub fn new(
-        player: Arc<Player>,
-        engine: Arc<Engine>,
+        analysis: Arc<Analysis>,
         client: u64,
-        write: impl Fn(&Message) -> bool + Send + Sync + 'static,
+        write: impl Fn(Message) -> bool + Send + Sync + 'static,
     ) -> Self {
         Self {
-            player,
-            engine,
+            analysis,
             client,
             state: Mutex::default(),
             changed: Condvar::new(),
@@ -112,11 +181,27 @@ impl Session {
         }
     }
 
-    /// Reads a line. Waits while too many positions wait for their answer.
+    /// Reads a line. Waits while too many answers wait.
     pub fn read(self: &Arc<Self>, line: &[u8]) {
-        let (id, request) = read(self.player.game(), line);
+        let player = self.player();
+        let (id, request) = read(player.game(), line);
+        self.execute(player, id, request);
+    }
+
+    /// Reads a message, like [`Self::read`].
+    pub fn read_message(self: &Arc<Self>, message: AnalyzeRequest) {
+        let player = self.player();
+        let (id, request) = read_message(player.game(), message);
+        self.execute(player, id, request);
+    }
+
+    fn player(&self) -> Arc<Player> {
+        Arc::clone(&self.analysis.player.read())
+    }
+
+    fn execute(self: &Arc<Self>, player: Arc<Player>, id: Value, request: Result<Request, String>) {
         let done = request.and_then(|request| match request {
-            Request::Query(query) => self.ask(&id, &query).map(|()| None),
+            Request::Query(query) => self.ask(player, &id, &query).map(|()| None),
             Request::Cancel(of) => self
                 .change(&of, |open| open.stop.store(true, Ordering::Relaxed))
                 .map(|()| Some(json!({"do": "cancel", "of": of}))),
@@ -124,10 +209,10 @@ impl Session {
                 .change(&of, |open| open.priority.store(priority, Ordering::Relaxed))
                 .map(|()| Some(json!({"do": "priority", "of": of, "priority": priority}))),
             Request::Version => Ok(Some(json!({"version": env!("CARGO_PKG_VERSION")}))),
-            Request::Models => Ok(Some(json!({"models": self.models()}))),
+            Request::Models => Ok(Some(json!({"models": [self.analysis.model()]}))),
             Request::ClearCache => {
-                self.engine.clear_trees();
-                if let Some(network) = self.player.network() {
+                self.analysis.engine.clear_trees();
+                if let Some(network) = player.network() {
                     network.clear_cache();
                 }
                 Ok(Some(json!({"do": "clear-cache"})))
@@ -135,7 +220,7 @@ impl Session {
         });
         match done {
             Ok(None) => {}
-            Ok(Some(more)) => self.write(&Message {
+            Ok(Some(more)) => self.write(Message {
                 id,
                 more: Some(more),
                 ..Message::default()
@@ -146,9 +231,13 @@ impl Session {
 
     /// Answers a line that cannot be read.
     pub fn refuse(&self, id: Value, error: String) {
-        self.write(&Message {
+        self.analysis.metrics.refused.increment(1);
+        self.write(Message {
             id,
-            error: Some(error),
+            reply: AnalyzeReply {
+                error: Some(error),
+                ..AnalyzeReply::default()
+            },
             ..Message::default()
         });
     }
@@ -159,26 +248,21 @@ impl Session {
         self.changed.notify_all();
     }
 
+    /// Ends all searches early. No further query is taken.
+    pub fn stop(&self) {
+        let mut state = self.state.lock();
+        state.is_stopped = true;
+        let open = state.open.values();
+        open.for_each(|open| open.stop.store(true, Ordering::Relaxed));
+        self.changed.notify_all();
+    }
+
     /// Waits until no further line comes, or nobody reads the answers, and every search has ended.
     pub fn wait(&self) {
         let mut state = self.state.lock();
-        while !(state.is_deaf || state.is_closed) || state.waiting > 0 {
+        while !(state.is_stopped || state.is_closed) || state.waiting > 0 {
             self.changed.wait(&mut state);
         }
-    }
-
-    fn models(&self) -> Value {
-        let network = self.player.network().map(|network| network.description());
-        let network = network.map(|network| {
-            json!({
-                "name": self.player.written(),
-                "game": network.layout.title(),
-                "version": network.version,
-                "step": network.step,
-                "provider": network.provider,
-            })
-        });
-        json!(network.as_slice())
     }
 
     /// Changes a query that is not answered.
@@ -189,20 +273,26 @@ impl Session {
         Ok(())
     }
 
-    fn ask(self: &Arc<Self>, id: &Value, query: &Query) -> Result<(), String> {
+    fn ask(self: &Arc<Self>, player: Arc<Player>, id: &Value, query: &Query) -> Result<(), String> {
         let (stop, priority) = (Arc::default(), Arc::new(AtomicI32::new(query.priority)));
+        let bytes = query.bytes;
+        if bytes > ROOM {
+            return Err(format!(
+                "turns: the answers would take {bytes} bytes, more than {ROOM}; ask for fewer positions or lines"
+            ));
+        }
         {
             let mut state = self.state.lock();
-            while state.waiting + query.turns.len() > MOST.max(MAX_TURNS) && !state.is_deaf {
+            while state.waiting + bytes > ROOM && !state.is_stopped {
                 self.changed.wait(&mut state);
             }
-            if state.is_deaf {
+            if state.is_stopped {
                 return Ok(());
             }
             if state.open.contains_key(&id.to_string()) {
                 return Err("id: a query with this id waits for its answer".into());
             }
-            state.waiting += query.turns.len();
+            state.waiting += bytes;
             let open = Open {
                 stop: Arc::clone(&stop),
                 priority: Arc::clone(&priority),
@@ -210,13 +300,15 @@ impl Session {
             };
             state.open.insert(id.to_string(), open);
         }
+        self.analysis.metrics.waiting.increment(bytes as f64);
+        let room = Arc::new(Room {
+            session: Arc::clone(self),
+            bytes,
+        });
         for &(turn, end) in &query.turns {
             let state = query.course.state_after(end);
+            let place = format!("{}|{:?}", query.begin, &query.course.actions()[..end]);
             let job = Job {
-                player: Arc::clone(&self.player),
-                state: state.copy(),
-                place: format!("{}|{:?}", query.begin, &query.course.actions()[..end]),
-                settings: analysis::settings(&self.player, query.visits),
                 key: GameKey {
                     run_seed: query.seed,
                     game: 0,
@@ -225,31 +317,31 @@ impl Session {
                 client: self.client,
                 priority: Arc::clone(&priority),
                 stop: Arc::clone(&stop),
+                ..Job::new(Arc::clone(&player), state.copy(), place, query.visits)
             };
             let mut asked = Asked {
-                session: Arc::clone(self),
+                player: Arc::clone(&player),
+                room: Arc::clone(&room),
                 id: id.clone(),
                 turn,
                 state,
                 wanted: query.wanted.clone(),
+                begun: Instant::now(),
                 report: query.report_ms.map(Duration::from_millis),
                 reported: Instant::now(),
+                unread: Arc::default(),
             };
-            self.engine.submit(job, move |report| asked.report(report));
+            self.analysis
+                .engine
+                .submit(job, move |report| asked.report(report));
         }
         Ok(())
     }
 
     /// Writes an answer, and stops all queries if nobody reads it.
-    fn write(&self, message: &Message) {
+    fn write(&self, message: Message) {
         if !(self.write)(message) {
-            let mut state = self.state.lock();
-            state.is_deaf = true;
-            state
-                .open
-                .values()
-                .for_each(|open| open.stop.store(true, Ordering::Relaxed));
-            self.changed.notify_all();
+            self.stop();
         }
     }
 
@@ -271,33 +363,51 @@ impl Asked {
         let is_due = self
             .report
             .is_some_and(|interval| self.reported.elapsed() >= interval);
-        if report.end.is_none() && !is_due {
+        if report.end.is_none() && !(is_due && Arc::strong_count(&self.unread) == 1) {
             return;
         }
         self.reported = Instant::now();
-        let network = self.session.player.network();
-        let network = network.map(|network| network.description());
+        let network = self.player.network().map(|network| network.description());
+        let answer = report
+            .search
+            .map(|search| answer::of(&*self.state, search, report.fresh, network, &self.wanted));
         let mut message = Message {
             id: self.id.clone(),
-            turn: Some(self.turn),
-            answer: report
-                .search
-                .map(|search| Answer::of(&*self.state, search, report.fresh, network, &self.wanted)),
+            reply: AnalyzeReply {
+                turn: Some(self.turn as u32),
+                answer,
+                ..AnalyzeReply::default()
+            },
+            _room: Some(Arc::clone(&self.room)),
             ..Message::default()
         };
+        let (reply, session) = (&mut message.reply, &self.room.session);
+        let metrics = &session.analysis.metrics;
         match &report.end {
-            None => message.partial = Some(true),
+            None => {
+                reply.partial = Some(true);
+                message._unread = Some(Arc::clone(&self.unread));
+                return session.write(message);
+            }
             Some(End::Done) => {}
-            Some(End::Cancelled) => message.cancelled = Some(true),
-            Some(End::Failed(reason)) => (message.answer, message.error) = (None, Some(reason.clone())),
+            Some(End::Cancelled) => reply.cancelled = Some(true),
+            Some(End::Failed(reason)) => {
+                metrics.refused.increment(1);
+                (reply.answer, reply.error) = (None, Some(reason.clone()));
+            }
         }
-        let session = &self.session;
-        if report.end.is_none() {
-            return session.write(&message);
-        }
+        metrics.answered.increment(1);
+        metrics.evaluations.increment(report.fresh);
+        metrics.seconds.record(self.begun.elapsed().as_secs_f64());
         session.leave(&self.id);
-        session.write(&message);
-        session.state.lock().waiting -= 1;
-        session.changed.notify_all();
+        session.write(message);
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.session.analysis.metrics.waiting.decrement(self.bytes as f64);
+        self.session.state.lock().waiting -= self.bytes;
+        self.session.changed.notify_all();
     }
 }

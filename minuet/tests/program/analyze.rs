@@ -60,13 +60,23 @@ fn positions_are_answered_with_values_and_lines_and_proofs() {
     let turns: Vec<&Value> = found.iter().filter(|answer| answer["id"] == "all").collect();
     assert_eq!(turns.len(), 3);
     for answer in turns {
-        let sum = |name: &str, at: usize| -> f64 {
+        let sum = |name: &str, figure: &str| -> f64 {
             let all = answer[name].as_array().unwrap().iter();
-            all.map(|one| one[at].as_f64().unwrap()).sum()
+            all.map(|one| one[figure].as_f64().unwrap()).sum()
         };
-        assert!((sum("priors", 1) - 1.0).abs() < 1e-3, "{answer}");
-        assert_eq!((answer["visits"].as_u64(), sum("values", 1)), (Some(40), 40.0));
-        assert_eq!(answer["tree"][0]["path"], json!([]));
+        assert!((sum("priors", "prior") - 1.0).abs() < 1e-3, "{answer}");
+        assert_eq!(
+            (answer["visits"].as_u64(), sum("values", "visits")),
+            (Some(40), 40.0)
+        );
+        let tree = answer["tree"].as_array().unwrap();
+        assert_eq!(
+            (&tree[0]["parent"], &tree[0]["visits"]),
+            (&json!(null), &json!(40))
+        );
+        let below_root = tree.iter().filter(|node| node["parent"] == 0);
+        let visits: u64 = below_root.map(|node| node["visits"].as_u64().unwrap()).sum();
+        assert_eq!(visits, 40);
         assert_eq!(answer["moves"].as_array().unwrap().len(), 5);
         let mover = if answer["turn"] == 1 { "second" } else { "first" };
         assert_eq!(answer["to_move"], mover);

@@ -26,13 +26,15 @@ use crate::support::{
 };
 
 /// Commands that are not run, by their beginning, and why.
-const NOT_RUN: [(&str, &str); 41] = [
+const NOT_RUN: [(&str, &str); 43] = [
     ("make up", TRAINS),
     ("minuet up ", TRAINS),
     ("$minuet grow ", TRAINS),
     ("minuet up\n", TRAINS),
     ("minuet grow ", TRAINS),
     ("minuet rating ", TRAINS),
+    ("minuet analysis ", "serves until it is stopped"),
+    ("target/release/minuet analysis ", "serves until it is stopped"),
     ("make test", "runs this test too"),
     ("make play", OPENS),
     ("target/release/minuet studio --run runs/chess --open", OPENS),

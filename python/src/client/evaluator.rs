@@ -171,28 +171,42 @@ impl EvaluatorClient {
     }
 
     /// Like `evaluate`, but returns at once. Another thread calls `done(answer, None)` or `done(None, exception)` at the end.
-    fn start<'py>(
-        &self,
-        model: &str,
-        positions: Given<'py>,
-        seconds: f64,
-        done: Py<PyAny>,
-    ) -> PyResult<Pending> {
+    fn start(&self, model: &str, positions: Given<'_>, seconds: f64, done: Py<PyAny>) -> PyResult<Pending> {
         let (call, limits) = self.ask(model, &positions, seconds)?;
-        let address = self.client.address.clone();
-        let task = runtime()?.spawn(async move {
-            let answer = within(Some(limits.left()), call).await;
-            // The interpreter may be shutting down; then nobody waits.
-            let told = Python::try_attach(|py| match answer {
-                Ok(answered) => done.call1(py, (arrays(py, answered), py.None())),
-                Err(status) => done.call1(py, (py.None(), server(py, &address, &of_link(status)))),
-            });
-            drop(told);
-        });
-        Ok(Pending {
-            task: task.abort_handle(),
-        })
+        started(
+            &self.client.address,
+            call,
+            limits,
+            done,
+            |py, answered: Answered| Ok(arrays(py, answered).into_pyobject(py)?.into_any().unbind()),
+        )
     }
+}
+
+/// Starts a call to the server at `address`. Another thread calls `done(answer, None)` or `done(None, exception)` at the end.
+pub fn started<R: Send + 'static>(
+    address: &str,
+    call: impl Future<Output = Result<R, Status>> + Send + 'static,
+    limits: Limits,
+    done: Py<PyAny>,
+    to_python: fn(Python<'_>, R) -> PyResult<Py<PyAny>>,
+) -> PyResult<Pending> {
+    let address = address.to_owned();
+    let task = runtime()?.spawn(async move {
+        let answer = within(Some(limits.left()), call).await;
+        // The interpreter may be shutting down; then nobody waits.
+        let told = Python::try_attach(|py| {
+            let answer = answer.map_err(|status| server(py, &address, &of_link(status)));
+            match answer.and_then(|answered| to_python(py, answered)) {
+                Ok(answer) => done.call1(py, (answer, py.None())),
+                Err(error) => done.call1(py, (py.None(), error)),
+            }
+        });
+        drop(told);
+    });
+    Ok(Pending {
+        task: task.abort_handle(),
+    })
 }
 
 impl EvaluatorClient {

@@ -55,6 +55,8 @@ pub enum Role {
     Actor,
     /// Plays new checkpoints against the best one.
     Rating,
+    /// Searches positions for clients.
+    Analysis,
     /// Shows the run in the browser.
     Studio,
 }
@@ -68,6 +70,7 @@ impl Role {
             Self::Learner => "learner",
             Self::Actor => "actor",
             Self::Rating => "rating",
+            Self::Analysis => "analysis",
             Self::Studio => "studio",
         }
     }
@@ -79,14 +82,14 @@ impl Role {
             Self::InferenceServer => "minuet-inference-server",
             Self::Learner => "minuet-learner",
             Self::Actor => "minuet-actor",
-            Self::Rating | Self::Studio => "minuet",
+            Self::Rating | Self::Analysis | Self::Studio => "minuet",
         }
     }
 
     /// Returns the first argument of the binary if the role is a subcommand of `minuet`, whose binary already contains its
     /// dependencies.
     pub fn subcommand(self) -> Option<&'static str> {
-        matches!(self, Self::Rating | Self::Studio).then(|| self.name())
+        matches!(self, Self::Rating | Self::Analysis | Self::Studio).then(|| self.name())
     }
 
     fn about(self) -> &'static str {
@@ -98,6 +101,7 @@ impl Role {
             Self::Learner => "Trains the network on stored games and publishes checkpoints.",
             Self::Actor => "Plays games against itself and sends them to the replay store.",
             Self::Studio => "Shows the run in the browser.",
+            Self::Analysis => "Searches positions for clients, many at once.",
             Self::Rating => {
                 "Plays new checkpoints against the best one and moves the label `best` to a better one."
             }
@@ -112,6 +116,7 @@ impl Role {
             Self::Learner => &config.learner.metrics,
             Self::Actor => &config.actor.metrics,
             Self::Rating => &config.rating.metrics,
+            Self::Analysis => &config.analysis.metrics,
             Self::Studio => "",
         }
     }
@@ -124,6 +129,7 @@ impl Role {
             Self::Learner => "learner.metrics",
             Self::Actor => "actor.metrics",
             Self::Rating => "rating.metrics",
+            Self::Analysis => "analysis.metrics",
             Self::Studio => "",
         }
     }
@@ -131,7 +137,7 @@ impl Role {
     /// Returns the address of a separate health service; empty: none, or the role's own service includes health.
     fn separate_health(self, config: &RunConfig) -> &str {
         match self {
-            Self::ReplayStore | Self::InferenceServer | Self::Studio => "",
+            Self::ReplayStore | Self::InferenceServer | Self::Analysis | Self::Studio => "",
             Self::Learner => &config.learner.health,
             Self::Actor => &config.actor.health,
             Self::Rating => &config.rating.health,

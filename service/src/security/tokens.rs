@@ -15,6 +15,8 @@ const SHORTEST: usize = 16;
 pub enum Right {
     /// Evaluate positions, and list models.
     Evaluate,
+    /// Have positions searched by an analysis service.
+    Analyze,
     /// Send finished games.
     Append,
     /// Read batches, games and statistics from the store.
@@ -24,12 +26,19 @@ pub enum Right {
 }
 
 impl Right {
-    const ALL: [Self; 4] = [Self::Evaluate, Self::Append, Self::Sample, Self::Administer];
+    const ALL: [Self; 5] = [
+        Self::Evaluate,
+        Self::Analyze,
+        Self::Append,
+        Self::Sample,
+        Self::Administer,
+    ];
 
     /// Returns the name of the right in a file of tokens.
     pub fn name(self) -> &'static str {
         match self {
             Self::Evaluate => "evaluate",
+            Self::Analyze => "analyze",
             Self::Append => "append",
             Self::Sample => "sample",
             Self::Administer => "administer",
@@ -48,7 +57,7 @@ impl FromStr for Right {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let found = Self::ALL.into_iter().find(|right| right.name() == text);
-        found.ok_or_else(|| format!("unknown right `{text}`: evaluate, append, sample, administer"))
+        found.ok_or_else(|| format!("unknown right `{text}`: evaluate, analyze, append, sample, administer"))
     }
 }
 

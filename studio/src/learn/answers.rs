@@ -12,7 +12,7 @@ use std::{
 
 use arena::{
     Player, Spec,
-    analysis::{self, Engine, Job},
+    analysis::{Engine, Job},
     players::{
         NetworkOptions, Networks,
         spec::{Kind, SearchSpec},
@@ -255,25 +255,21 @@ impl Answers {
         };
         let game = self.run.game()?;
         let player = Arc::new(Player::open(game, &spec, &mut networks)?);
-        let settings = Settings {
-            // Moves are compared with each other, also where one is proven.
-            solver: false,
-            exact_leaves: false,
-            ..analysis::settings(&player, visits)
-        };
-        let jobs = states.iter().zip(0..).map(|(state, number)| Job {
-            player: Arc::clone(&player),
-            state: state.copy(),
-            place: state.position(),
-            settings: settings.clone(),
-            key: GameKey {
-                run_seed: 0,
-                game: number,
-            },
-            time: None,
-            client: 0,
-            priority: Arc::default(),
-            stop: Arc::default(),
+        let jobs = states.iter().zip(0..).map(|(state, number)| {
+            let job = Job::new(Arc::clone(&player), state.copy(), state.position(), visits);
+            Job {
+                settings: Settings {
+                    // Moves are compared with each other, also where one is proven.
+                    solver: false,
+                    exact_leaves: false,
+                    ..job.settings.clone()
+                },
+                key: GameKey {
+                    run_seed: 0,
+                    game: number,
+                },
+                ..job
+            }
         });
         engine.run(jobs, |search| search.decision())
     }

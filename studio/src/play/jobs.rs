@@ -175,16 +175,12 @@ impl Table {
         visits: u32,
     ) -> analysis::Job {
         let (begin, actions) = (course.begin(), &course.actions()[..at]);
+        let place = format!("{}|{}|{actions:?}", self.game().title(), begin.position());
         analysis::Job {
-            state: course.state_after(at),
-            place: format!("{}|{}|{actions:?}", self.game().title(), begin.position()),
-            settings: analysis::settings(&player, visits),
             key: self.key(1 + at as u64),
-            time: None,
             client: ptr::from_ref(self).addr() as u64,
-            priority: Arc::default(),
             stop: Arc::clone(job),
-            player,
+            ..analysis::Job::new(player, course.state_after(at), place, visits)
         }
     }
 

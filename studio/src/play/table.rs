@@ -322,10 +322,7 @@ impl Table {
         let is_due = may_search && computers_turn && inner.trouble.is_none() && !inner.is_over();
         self.wake_one(inner, Kind::Opponent, is_due, true);
 
-        let lacks = inner
-            .review
-            .as_ref()
-            .map(|review| review.lacks(inner.course.turns().len()));
+        let lacks = inner.review.as_ref().map(Review::is_missing);
         let is_due = may_search && lacks.is_some() && inner.trouble.is_none();
         self.wake_one(inner, Kind::Review, is_due, lacks == Some(true));
 

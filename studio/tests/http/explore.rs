@@ -59,19 +59,14 @@ async fn a_node_shows_its_board_and_the_formula_adds_up_as_the_saved_tree_does()
     let tree: Value = serde_json::from_str(&saved.body).unwrap();
     assert_eq!(tree["visits"], 50);
     let nodes = tree["nodes"].as_array().unwrap();
-    let sum = |node: &Value| -> u64 {
-        let children = node["children"].as_array().unwrap();
-        children
-            .iter()
-            .map(|child| child["visits"].as_u64().unwrap())
-            .sum()
-    };
-    assert_eq!(sum(&nodes[0]), 50);
+    let below = |parent: usize| nodes.iter().filter(move |node| node["parent"] == parent);
+    let sum = |parent: usize| -> u64 { below(parent).map(|child| child["visits"].as_u64().unwrap()).sum() };
+    assert_eq!(sum(0), 50);
     let c = tree["exploration"].as_f64().unwrap();
-    for node in nodes.iter().filter(|node| sum(node) > 0) {
-        for child in node["children"].as_array().unwrap() {
+    for (parent, node) in nodes.iter().enumerate() {
+        for child in below(parent) {
             let number = |name: &str| child[name].as_f64().unwrap();
-            let u = c * number("prior") * (sum(node) as f64).sqrt() / (1.0 + number("visits"));
+            let u = c * number("prior") * (sum(parent) as f64).sqrt() / (1.0 + number("visits"));
             assert!((u - number("u")).abs() < 1e-4, "{child} in {node}");
             // With the evaluation of the node as first-play urgency.
             let q = (node["evaluation"].as_f64().unwrap() + number("value") * number("visits"))
