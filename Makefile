@@ -25,7 +25,7 @@ CARGO_TEST = cargo test --release --locked --workspace --exclude python --featur
 MINUET = target/release/minuet
 
 .DEFAULT_GOAL := help
-.PHONY: help up play pictures pages plots wheel release test test-docker test-programs bench soak chaos fuzz lint format build setup check-tools clean images compose-up compose-down
+.PHONY: help up play pictures pages plots wheel release test test-docker test-kubernetes test-programs bench soak chaos fuzz lint format build setup check-tools clean images compose-up compose-down
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,6 +50,11 @@ test-docker: build ## test the compose stack and a swarm: scaling, kills, networ
 	@# make test leaves the native module of the Python package, whose build takes minutes.
 	@test -f target/release/lib_minuet.so || $(CARGO_BUILD_LIBRARY)
 	@python3 scripts/run_tests.py --command 'python3 -m unittest -v deploy/tests/test_compose.py'
+
+test-kubernetes: FEATURES = $(ALL_FEATURES)
+test-kubernetes: build ## test the manifests on a Kubernetes of three nodes in containers, built once (root; half an hour)
+	@test -f target/release/lib_minuet.so || $(CARGO_BUILD_LIBRARY)
+	@python3 scripts/run_tests.py --command 'python3 -m unittest -v deploy/tests/test_kubernetes.py'
 
 bench: build ## run the benchmarks, one JSON object per line
 	@$(subst --exclude bench,,$(CARGO_BUILD))

@@ -57,7 +57,7 @@ pub enum Error {
         /// Token of the present lease; 0 if the lease file was removed.
         found: u64,
     },
-    /// The call cannot succeed: the store's address is not valid, the files do not make a checkpoint, the version was published before
+    /// The call cannot succeed: the store's address is not valid, its bucket does not exist, the files do not make a checkpoint, the version was published before
     /// with other contents, or the store lacks a needed operation.
     #[error("{0}")]
     Refused(String),
@@ -81,6 +81,12 @@ fn hint(name: &str) -> &'static str {
 // each cause once.
 impl From<object_store::Error> for Error {
     fn from(error: object_store::Error) -> Self {
+        // Reads find nothing in a bucket that does not exist, as in one without checkpoints; only writes are refused.
+        if matches!(error, object_store::Error::NotFound { .. }) && error.to_string().contains("NoSuchBucket") {
+            return Self::Refused(format!(
+                "the model store's bucket does not exist: create it, or correct `checkpoints.store` ({error})"
+            ));
+        }
         Self::Store(error)
     }
 }

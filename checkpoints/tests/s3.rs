@@ -219,7 +219,10 @@ async fn a_missing_bucket_gives_an_error_that_names_it() {
     );
     let repository = Repository::open_with(&url, server::credentials()).unwrap();
     let error = repository.publish(draft(1), files(1)).await.unwrap_err();
-    assert!(error.to_string().contains("NoSuchBucket"), "{error}");
+    assert!(
+        error.to_string().contains("bucket does not exist") && !error.is_transient(),
+        "{error}"
+    );
 }
 
 #[test]

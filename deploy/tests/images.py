@@ -11,16 +11,17 @@ import subprocess
 import sys
 import tempfile
 import time
+import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 RELEASE = ROOT / "target" / "release"
 BASE_IMAGE = "minuet-test-base:bookworm-2"
-# A Docker engine, for the nodes of a swarm.
-ENGINE_IMAGE = "minuet-test-engine:bookworm-1"
+# A Docker engine for the nodes of a swarm, and what a kubelet, kube-proxy and a control plane need.
+ENGINE_IMAGE = "minuet-test-engine:bookworm-2"
 # Debian images, which stay for the next test, and what they add to a minimal system.
-DEBIAN_IMAGES = {BASE_IMAGE: "libstdc++6,python3-numpy", ENGINE_IMAGE: "docker.io,iptables"}
+DEBIAN_IMAGES = {BASE_IMAGE: "libstdc++6,python3-numpy", ENGINE_IMAGE: "docker.io,iptables,iproute2,conntrack,socat,etcd-server"}
 DIST_IMAGE = "minuet-test-dist:local"
 ROLES = ("replay-store", "inference-server", "learner", "actor")
 PROMETHEUS = f"""FROM {BASE_IMAGE}
@@ -61,6 +62,16 @@ def missing() -> str | None:
     if debian_program("debootstrap") is None:
         return "there is no debootstrap to make Debian images with (Debian: apt install debootstrap)"
     return None
+
+
+def leave_out(case: unittest.TestCase, what: str) -> None:
+    """Write down what this machine cannot test, and fail if nothing may be left out."""
+    print(f"\nSKIPPED: {what}", file=sys.stderr, flush=True)
+    if file := os.environ.get("MINUET_SKIPS"):
+        with open(file, "a") as skips:
+            skips.write(what + "\n")
+    if os.environ.get("MINUET_FORBID_SKIPS") == "1":
+        case.fail(f"skips are forbidden here (MINUET_FORBID_SKIPS=1): {what}")
 
 
 def debian_program(name: str) -> Path | None:

@@ -1,4 +1,4 @@
-"""Machines for the test of a swarm: Docker engines in containers on one network, which can be killed and cut off."""
+"""Machines for the tests of clusters: Docker engines in containers on one network, which can be killed and cut off."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ SHARED = "/shared"
 class Node:
     """A Docker engine in a container of its own, with its own images and volumes."""
 
-    def __init__(self, host: str, folder: Path):
+    def __init__(self, host: str, folder: Path, *settings: str):
+        """`folder` is there on every node, under its own path. `settings` are further arguments of the engine."""
         self.host = host
+        self.settings = settings
         self.container = f"{NAME}-{host}"
         self.folder = folder
         sockets = folder / host
@@ -35,7 +37,12 @@ class Node:
         places = ["--tmpfs", "/run", "--volume", "/sys/fs/cgroup:/sys/fs/cgroup", "--volume", "/var/lib/docker"]
         shared = ["--volume", f"{NAME}:{SHARED}", "--volume", f"{self.folder}:{self.folder}"]
         names = ["--name", self.container, "--hostname", self.host, "--network", NAME]
-        run("docker", "create", "--cgroupns", "host", *rights, *places, *shared, *names, ENGINE_IMAGE, "dockerd", "--host", f"unix://{self.socket}")
+        engine = ["dockerd", "--host", f"unix://{self.socket}", *self.settings]
+        run("docker", "create", "--cgroupns", "host", *rights, *places, *shared, *self.mounts(), *names, ENGINE_IMAGE, *engine)
+
+    def mounts(self) -> list[str]:
+        """Return further options of the node's container."""
+        return []
 
     def start(self) -> None:
         """Start the engine, or start it again after `kill`, and wait until it answers."""
@@ -80,25 +87,19 @@ class Node:
 
 
 class Nodes:
-    """Nodes of a swarm, which begin and end with a `with` statement. The first one is the manager."""
+    """Nodes on a network of their own, which begin and end with a `with` statement."""
 
-    def __init__(self, folder: Path, *hosts: str):
-        folder.mkdir()
-        self.nodes = [Node(host, folder) for host in hosts]
+    def __init__(self, *nodes: Node):
+        self.nodes = nodes
 
-    def __enter__(self) -> list[Node]:
+    def __enter__(self) -> tuple[Node, ...]:
         say(f"starting the engines of {len(self.nodes)} nodes")
         try:
             run("docker", "network", "create", NAME)
             for node in self.nodes:
                 node.create()
                 node.start()
-            manager, *others = self.nodes
-            run("docker", "exec", manager.container, "chown", "65532:65532", SHARED)
-            manager.docker("swarm", "init", "--advertise-addr", "eth0")
-            token = manager.docker("swarm", "join-token", "--quiet", "worker").strip()
-            for node in others:
-                node.docker("swarm", "join", "--advertise-addr", "eth0", "--token", token, f"{manager.container}:2377")
+            run("docker", "exec", self.nodes[0].container, "chown", "65532:65532", SHARED)
         except BaseException:
             self.__exit__()
             raise

@@ -8,7 +8,7 @@ import re
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,21 +38,47 @@ TINY_KEYS = {
 # because its health check loads libtorch.
 CORES = {"INFERENCE": "0.3", "LEARNER": "1", "ACTOR": "0.2", "RATING": "0.2", "STUDIO": "0.3"}
 
+# Longest time in seconds until each of several healthy inference servers has a share of the positions.
+SHARE_S = 30
+EVALUATED = "minuet_inference_batch_positions_total"
+
+# Counts of requests and games that went wrong.
+FAILURES = {
+    "actor": ("minuet_actor_request_retries_total", "minuet_actor_malformed_replies_total", "minuet_actor_games_refused_total"),
+    "inference-server": ("minuet_inference_refused_total", "minuet_inference_device_failures_total", "minuet_inference_not_finite_total"),
+    "replay-store": ("minuet_replay_games_refused_total",),
+}
+
 # Log filter of actors, which then write down which games the store has acknowledged.
 ACTOR_LOG = "info,actor::spool::sender=debug"
 
 
-def tiny_configuration() -> str:
-    """Return the shipped configuration with `TINY_KEYS` in place of its own values."""
+def tiny_configuration(shipped: Path = DEPLOY / "compose" / "run.toml") -> str:
+    """Return a shipped configuration with `TINY_KEYS` in place of its own values."""
     section = ""
     lines = []
-    for line in (DEPLOY / "compose" / "run.toml").read_text().splitlines():
+    for line in shipped.read_text().splitlines():
         if line.startswith("["):
             section = line.strip("[]")
             lines += [line, *(f"{key} = {value}" for key, value in TINY_KEYS.get(section, {}).items())]
         elif line.split(" = ")[0] not in TINY_KEYS.get(section, {}):
             lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+def wait_for_shares(count: Callable[[], list[float]]) -> None:
+    """Wait until each of the servers whose evaluated positions `count` returns evaluates a tenth of them; fail after `SHARE_S`."""
+    began, before, shares = time.monotonic(), count(), []
+    while time.monotonic() - began < SHARE_S:
+        time.sleep(3)
+        now = count()
+        grown = [after - earlier for after, earlier in zip(now, before)]
+        before = now
+        shares = [part / max(sum(grown), 1) for part in grown]
+        if min(shares) >= 0.1:
+            say(f"shares after {time.monotonic() - began:.0f} s: " + ", ".join(f"{share:.2f}" for share in shares))
+            return
+    raise AssertionError(f"after {SHARE_S} s the servers' shares of the positions are {shares}")
 
 
 class AcknowledgedGames:

@@ -38,9 +38,11 @@ class Swarm:
         self.nodes: list[Node] = []
 
     def __enter__(self) -> Swarm:
-        self.started = Nodes(self.folder, *PLACES)
-        self.nodes = self.started.__enter__()
+        self.folder.mkdir()
+        self.started = Nodes(*(Node(host, self.folder) for host in PLACES))
+        self.nodes = list(self.started.__enter__())
         try:
+            self.join()
             self.deploy()
         except BaseException:
             self.__exit__()
@@ -49,6 +51,14 @@ class Swarm:
 
     def __exit__(self, *_error) -> None:
         self.started.__exit__()
+
+    def join(self) -> None:
+        """Make a swarm of the engines, whose manager is the first one."""
+        manager, *others = self.nodes
+        self.manage("swarm", "init", "--advertise-addr", "eth0")
+        token = self.manage("swarm", "join-token", "--quiet", "worker").strip()
+        for node in others:
+            node.docker("swarm", "join", "--advertise-addr", "eth0", "--token", token, f"{manager.container}:2377")
 
     def deploy(self) -> None:
         say("copying the images to the nodes")

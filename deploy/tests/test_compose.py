@@ -12,8 +12,6 @@ binaries in target/release. Run the test alone with
 from __future__ import annotations
 
 import json
-import os
-import sys
 import tempfile
 import time
 import unittest
@@ -22,16 +20,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .contents import check_images
-from .images import RELEASE, ROLES, Images, make_debian_images, missing, run, say
+from .images import RELEASE, ROLES, Images, leave_out, make_debian_images, missing, run, say
 from .own_game import OwnGame
 from .prometheus import ALERTS, Prometheus
 from .relay import Relay
-from .stack import AcknowledgedGames, Stack
+from .stack import EVALUATED, FAILURES, AcknowledgedGames, Stack, wait_for_shares
 from .studio import Studio
 from .swarm import Swarm
 
-# Longest time in seconds until each of several healthy inference servers has a share of the positions.
-SHARE_S = 30
 # Longest time in seconds until actors continue without an inference server that hangs.
 HANG_S = 60
 
@@ -42,22 +38,6 @@ MANY = 8
 
 EVALUATIONS = "minuet_actor_fresh_evaluations_total"
 RECONNECTS = "minuet_actor_reconnects_total"
-# Counts of requests and games that went wrong.
-FAILURES = {
-    "actor": ("minuet_actor_request_retries_total", "minuet_actor_malformed_replies_total", "minuet_actor_games_refused_total"),
-    "inference-server": ("minuet_inference_refused_total", "minuet_inference_device_failures_total", "minuet_inference_not_finite_total"),
-    "replay-store": ("minuet_replay_games_refused_total",),
-}
-
-
-def leave_out(case: unittest.TestCase, what: str) -> None:
-    """Write down what this machine cannot test, and fail if nothing may be left out."""
-    print(f"\nSKIPPED: {what}", file=sys.stderr, flush=True)
-    if file := os.environ.get("MINUET_SKIPS"):
-        with open(file, "a") as skips:
-            skips.write(what + "\n")
-    if os.environ.get("MINUET_FORBID_SKIPS") == "1":
-        case.fail(f"skips are forbidden here (MINUET_FORBID_SKIPS=1): {what}")
 
 
 class AcknowledgedGamesTest(unittest.TestCase):
@@ -173,6 +153,10 @@ class Containers(unittest.TestCase):
     def failures(self, stack: Stack) -> dict[str, float]:
         return {name: stack.metric(stack.containers(role), name) for role, names in FAILURES.items() for name in names}
 
+    def evaluated(self, stack: Stack) -> list[float]:
+        """Return how many positions each inference server has evaluated."""
+        return [stack.metric([server], EVALUATED) for server in stack.containers("inference-server")]
+
     def scale_actors(self, stack: Stack, games: AcknowledgedGames) -> None:
         """One actor, many, one: each new one plays, no request fails, and the games of those that end are kept."""
         before = self.failures(stack)
@@ -200,7 +184,7 @@ class Containers(unittest.TestCase):
         """One server, three, one: each gets its share within `SHARE_S`, and one that hangs is left."""
         stack.up(inference_server=3)
         stack.wait("three inference servers are healthy", lambda: stack.healthy("inference-server", 3))
-        self.wait_for_shares(stack, stack.containers("inference-server"))
+        wait_for_shares(lambda: self.evaluated(stack))
 
         hanging = stack.containers("inference-server")[0]
         say(f"an inference server hangs: {hanging}")
@@ -219,26 +203,11 @@ class Containers(unittest.TestCase):
             run("docker", "unpause", hanging)
         Prometheus(stack).wait_until_resolved("inference-server")
         stack.wait("the server is healthy again", lambda: stack.healthy("inference-server", 3))
-        self.wait_for_shares(stack, stack.containers("inference-server"))
+        wait_for_shares(lambda: self.evaluated(stack))
 
         stack.up(inference_server=1)
         stack.wait("one inference server is left", lambda: stack.healthy("inference-server", 1))
         self.wait_for_more_games(stack, games)
-
-    def wait_for_shares(self, stack: Stack, servers: list[str]) -> None:
-        """Wait until each server evaluates a tenth of the positions; fail after `SHARE_S`."""
-        count = lambda: [stack.metric([server], "minuet_inference_batch_positions_total") for server in servers]  # noqa: E731
-        began, before, shares = time.monotonic(), count(), []
-        while time.monotonic() - began < SHARE_S:
-            time.sleep(3)
-            now = count()
-            grown = [after - earlier for after, earlier in zip(now, before)]
-            before = now
-            shares = [part / max(sum(grown), 1) for part in grown]
-            if min(shares) >= 0.1:
-                say(f"shares after {time.monotonic() - began:.0f} s: " + ", ".join(f"{share:.2f}" for share in shares))
-                return
-        self.fail(f"after {SHARE_S} s the servers' shares of the positions are {shares}")
 
     def kill_all(self, stack: Stack, role: str, games: AcknowledgedGames) -> None:
         """Kill and restart every container of a role."""

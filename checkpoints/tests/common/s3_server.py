@@ -1,4 +1,4 @@
-"""A store with S3's interface (moto), for tests: python s3_server.py [PORT [CERTIFICATE KEY]]
+"""A store with S3's interface (moto), for tests: python s3_server.py [[HOST:]PORT [CERTIFICATE KEY]]
 
 Prints its port, then serves until its standard input ends. Requests arrive and are received at the same time, each on its own
 thread. A condition and the write under it are one step, as in S3 itself.
@@ -40,11 +40,11 @@ def end_with_the_test() -> None:
     os._exit(0)
 
 
-port = int(sys.argv[1]) if len(sys.argv) > 1 else 0
+host, _, port = (sys.argv[1] if len(sys.argv) > 1 else "0").rpartition(":")
 tls = (sys.argv[2], sys.argv[3]) if len(sys.argv) > 3 else None
 s3_backends[DEFAULT_ACCOUNT_ID]["aws"].create_bucket("checkpoints", "us-east-1")
 application = OneStep(DomainDispatcherApplication(create_backend_app))
-server = make_server("127.0.0.1", port, application, threaded=True, request_handler=Quiet, ssl_context=tls)
+server = make_server(host or "127.0.0.1", int(port), application, threaded=True, request_handler=Quiet, ssl_context=tls)
 threading.Thread(target=end_with_the_test, daemon=True).start()
 print(server.port, flush=True)
 server.serve_forever()
