@@ -197,6 +197,38 @@ mod tests {
     }
 
     #[test]
+    fn a_position_is_found_in_whatever_order_its_moves_were_played() {
+        use games::{Game as _, Notation as _, Symmetry, chess::Chess};
+
+        let after = |moves: &str| {
+            let mut state = Chess::start(&Default::default(), None).unwrap();
+            for text in moves.split(' ') {
+                let turn = state.read_turn(text).unwrap();
+                turn.into_iter().for_each(|action| state.play(action).unwrap());
+            }
+            let (mut row, mut legal) = (Vec::new(), Vec::new());
+            state.write_row(Default::default(), Symmetry::IDENTITY, &mut row);
+            state.legal_actions(&mut legal);
+            (row, legal)
+        };
+        let cache = Cache::new(1 << 20).unwrap();
+        let (row, legal) = after("Nf3 Nf6 Nc3");
+        let priors = vec![0.5; legal.len()];
+        cache.insert(
+            &CacheKey::new(&row, &legal),
+            VersionId(0),
+            &priors,
+            MoverValue::new(0.25),
+        );
+        let find = |moves| {
+            let (row, legal) = after(moves);
+            cache.find(&CacheKey::new(&row, &legal), VersionId(0), &mut Vec::new())
+        };
+        assert_eq!(find("Nc3 Nf6 Nf3").map(MoverValue::get), Some(0.25));
+        assert_eq!(find("Nf3 Nf6 Na3"), None);
+    }
+
+    #[test]
     fn threads_share_a_cache() {
         let cache = Cache::new(1 << 20).unwrap();
         std::thread::scope(|scope| {

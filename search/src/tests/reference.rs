@@ -5,7 +5,7 @@ use games::{Action, FirstValue, Game, Outcome, Player};
 use proptest::prelude::*;
 
 use super::{
-    Shape, TreeGame, any_key, any_settings,
+    Shape, TreeGame, any_key, any_noise, any_settings,
     game::{any_shape, evaluate},
 };
 use crate::{Draws, FirstPlay, GameKey, Purpose, Reuse, Root, Search, Settings, noise};
@@ -498,6 +498,22 @@ proptest! {
 
     #[test]
     fn two_player_search_equals_the_reference_visit_for_visit(shape in any_tree(), settings in any_settings(Just(1)), key in any_key()) {
+        compare::<2>(&shape, settings, key)?;
+    }
+
+    /// The settings of lab/seeds/sprl.toml, with one leaf at a time.
+    #[test]
+    fn the_search_of_sprls_text_equals_the_reference_visit_for_visit(shape in any_tree(), visits in 1u32..400, noise in any_noise(), key in any_key()) {
+        let settings = Settings {
+            visits,
+            exploration: 1.0,
+            first_play: FirstPlay::Zero,
+            noise_fraction: noise.0,
+            noise_total_alpha: noise.1,
+            leaves: 1,
+            ..Settings::default()
+        };
+        prop_assert_eq!((settings.root, settings.reuse, settings.solver), (Root::Puct, Reuse::Gray, false));
         compare::<2>(&shape, settings, key)?;
     }
 
