@@ -8,10 +8,6 @@ use games::RowLayout;
 use onnx::{FishEyeShape, TowerShape};
 use serde::{Deserialize, Serialize};
 
-/// Channels between the tower and the value head's linear layers. AlphaZero and dlchess have 1, which must represent the whole position
-/// in one number for each square; more channels cost little (Leela Chess Zero has 32).
-const VALUE_CHANNELS: usize = 4;
-
 /// Everything that determines which variables a network has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -99,7 +95,7 @@ fn tower(model: &ModelConfig, layout: &RowLayout) -> TowerShape {
     let shape = TowerShape::new(layout, model.blocks as usize, model.filters as usize);
     TowerShape {
         pooling: model.global_pooling as usize,
-        value_channels: VALUE_CHANNELS,
+        value_channels: model.value_channels as usize,
         value_hidden: model.value_hidden as usize,
         outcomes: model.value_head == ValueHead::Wdl,
         ..shape

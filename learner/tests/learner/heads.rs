@@ -72,6 +72,27 @@ fn every_part_can_memorise_one_batch() {
     }
 }
 
+/// The value head of AlphaZero and dlchess: a 1×1 convolution to one plane, and a hidden layer over its squares. Its export is proven.
+#[test]
+fn one_plane_of_the_value_head_is_one_number_for_each_square() {
+    let layout = layout(9);
+    let model = ModelConfig {
+        value_channels: 1,
+        ..model()
+    };
+    let trainer = trainer(&layout, &model, &settings(), 1);
+    let file = export(&trainer.network, &layout, 0).unwrap();
+    let rows = batch(&layout, 30, 1, 0).rows;
+    let prover = Prover::load().unwrap();
+    prover.prove(&file, &trainer.network, &layout, &rows).unwrap();
+    let Folded::Tower(weights) = trainer.network.fold().unwrap() else {
+        panic!("a tower was made");
+    };
+    let inputs = |name: &str| weights.layer(name).unwrap().shape.inputs;
+    assert_eq!(weights.layer("value.conv").unwrap().shape.outputs, 1);
+    assert_eq!(inputs("value.hidden"), weights.shape.squares());
+}
+
 /// All parts together in bf16: the losses are near those of f32, and they fall.
 #[test]
 fn every_part_is_trained_in_bf16_too() {
