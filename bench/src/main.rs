@@ -3,6 +3,7 @@
 //! `minuet bench NAME …` starts this program as `minuet-bench NAME …`.
 
 mod accuracy;
+mod dense;
 mod games;
 mod generator;
 mod harness;
@@ -30,6 +31,8 @@ use clap::Parser;
 enum Benchmark {
     /// Networks and searches against an exact solver: the share of optimal moves, by phase.
     Accuracy(accuracy::Arguments),
+    /// Index rows against dense planes: the same network served from both, on loopback and through a link.
+    Dense(dense::Arguments),
     /// Rules engines: action-perft nodes per second, by game.
     Games(games::Arguments),
     /// Search with a uniform evaluator: traversals per second, by game.
@@ -54,6 +57,9 @@ enum Benchmark {
     /// Internal: the baseline that calls a model directly, controlled by standard input.
     #[command(hide = true)]
     Direct(harness::direct::Arguments),
+    /// Internal: the server of a plain dense model.
+    #[command(hide = true)]
+    DenseServer(dense::served::Arguments),
     /// Internal: the inference server with a simulated device.
     #[command(hide = true)]
     Device(service::role::Arguments),
@@ -84,6 +90,8 @@ fn is_bad_usage(error: &anyhow::Error) -> bool {
 fn run(benchmark: Benchmark) -> anyhow::Result<()> {
     match benchmark {
         Benchmark::Accuracy(arguments) => accuracy::run(arguments),
+        Benchmark::Dense(arguments) => dense::run(arguments),
+        Benchmark::DenseServer(arguments) => dense::served::run(arguments),
         Benchmark::Games(arguments) => games::run(arguments),
         Benchmark::Search(arguments) => search::run(arguments),
         Benchmark::Generator(arguments) => generator::run(arguments),

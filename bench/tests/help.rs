@@ -10,7 +10,7 @@ fn help_lists_every_benchmark() {
         .unwrap();
     assert!(output.status.success(), "{output:?}");
     let help = String::from_utf8(output.stdout).unwrap();
-    let names = "accuracy games generator inference playouts replay search selfplay tasks training";
+    let names = "accuracy dense games generator inference playouts replay search selfplay tasks training";
     for name in names.split(' ') {
         let line = format!("\n  {name} ");
         assert!(help.contains(&line), "{name} is missing from:\n{help}");

@@ -9,6 +9,8 @@ pub struct Batch {
     /// End of each row.
     ends: Vec<usize>,
     legal: Option<Legal>,
+    /// Planes of all positions, if they are expanded already.
+    planes: Option<Vec<f32>>,
 }
 
 /// Legal actions of a batch's positions, for a model that picks their logits itself.
@@ -38,12 +40,31 @@ impl<R: IntoIterator<Item = i32>> FromIterator<R> for Batch {
             numbers.extend(row);
             ends.push(numbers.len());
         }
-        let legal = None;
-        Self { numbers, ends, legal }
+        Self {
+            numbers,
+            ends,
+            legal: None,
+            planes: None,
+        }
     }
 }
 
 impl Batch {
+    /// Makes a batch of `size` positions that are expanded already, for a model whose input is planes.
+    pub fn of_planes(planes: Vec<f32>, size: usize) -> Self {
+        Self {
+            numbers: Vec::new(),
+            ends: vec![0; size],
+            legal: None,
+            planes: Some(planes),
+        }
+    }
+
+    /// Takes the planes out of the batch; `None` if its rows are to be expanded.
+    pub(crate) fn take_planes(&mut self) -> Option<Vec<f32>> {
+        self.planes.take()
+    }
+
     /// Appends the first row until the batch has `size` rows.
     pub fn pad(&mut self, size: usize) {
         let first = self.ends.first().copied().unwrap_or_default();

@@ -45,12 +45,17 @@ impl DrivenChild {
         Ok(driven)
     }
 
+    /// Returns the number of the process.
+    pub fn pid(&self) -> u32 {
+        self.child.0.id()
+    }
+
     /// Lets the process work for `seconds`, and keeps the measurement as a round.
     ///
     /// # Errors
     /// The process has ended.
     pub fn measure(&mut self, seconds: f64) -> anyhow::Result<()> {
-        let round = measure::measure(self.child.0.id(), || self.work(seconds))?;
+        let round = measure::measure(self.pid(), || self.work(seconds))?;
         self.rounds.push(round);
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use anyhow::{Context as _, ensure};
 use checkpoints::{Draft, MODEL, Repository, Version};
-use games::registry;
+use games::{RowLayout, registry};
 use network::{ModelFile, ModelName};
-use onnx::Metadata;
+use onnx::{Input, Metadata, TowerShape, TowerWeights};
 
 /// Seed of the weights, so that every benchmark runs the same network.
 const SEED: u64 = 1;
@@ -41,6 +41,16 @@ pub fn find(
         search: None,
     };
     Ok((file, format!("random weights {blocks}x{filters}")))
+}
+
+/// Returns the file of the network of random weights that [`find`] makes for rows of this layout, with dense planes as its input.
+pub fn planes(layout: &RowLayout, (blocks, filters): (usize, usize)) -> anyhow::Result<Vec<u8>> {
+    let weights = TowerWeights::random(&TowerShape::new(layout, blocks, filters), SEED);
+    let metadata = Metadata {
+        layout: layout.clone(),
+        step: 1,
+    };
+    Ok(onnx::build(&weights, &metadata, Input::Planes)?)
 }
 
 /// Publishes a network in the model repository `store` under `label`.

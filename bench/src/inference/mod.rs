@@ -17,7 +17,7 @@
 
 mod load;
 mod ramp;
-mod served;
+pub mod served;
 
 use std::{
     ops::RangeInclusive,
@@ -101,9 +101,10 @@ pub struct Arguments {
 
 /// Blocks and filters of a residual tower (over clans, convolutions and filters of a fish-eye network), or streams and positions of a
 /// load.
-type Pair = (usize, usize);
+pub type Pair = (usize, usize);
 
-fn network(text: &str) -> Result<Pair, String> {
+/// Reads the size of a network, as `BLOCKSxFILTERS`.
+pub fn network(text: &str) -> Result<Pair, String> {
     pair(text, 0..=100, 1..=4096)
         .ok_or_else(|| format!("`{text}` is not a network; write blocks x filters, e.g. 6x64"))
 }
@@ -256,7 +257,7 @@ fn bytes_per_position(
 ) -> anyhow::Result<[f64; 2]> {
     let (model, _) = model::find(&arguments.game, None, None, (1, 8))?;
     let runtime = runtime()?;
-    let mut served = Served::start(arguments, "cpu", folder, model)?;
+    let mut served = Served::start((arguments.batch, arguments.queue), "cpu", folder, model)?;
     served.wait(&runtime)?;
     let _inside = runtime.enter();
     let mut client = EvaluatorClient::new(service::connect::channel(&served.address())?);
@@ -281,7 +282,12 @@ fn measure(
 ) -> anyhow::Result<Vec<Figures>> {
     let (model, _) = model::find(&arguments.game, None, None, network)?;
     cores.use_first()?;
-    let mut served = Served::start(arguments, provider, folder, model.clone())?;
+    let mut served = Served::start(
+        (arguments.batch, arguments.queue),
+        provider,
+        folder,
+        model.clone(),
+    )?;
     cores.use_second()?;
     let runtime = runtime()?;
     let chosen = served.wait(&runtime)?;

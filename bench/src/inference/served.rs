@@ -9,7 +9,6 @@ use proto::v1::{DescribeModelRequest, ModelDescription, evaluator_client::Evalua
 use service::role::Role;
 use tokio::runtime::Runtime;
 
-use super::Arguments;
 use crate::harness::{
     measure::Subject,
     model,
@@ -31,9 +30,10 @@ pub struct Served {
 }
 
 impl Served {
-    /// Publishes the network and starts a server for it, on the core that this thread runs on.
+    /// Publishes the network and starts a server for it, on the core that this thread runs on, with these largest numbers of positions
+    /// in a batch and in the queue.
     pub fn start(
-        arguments: &Arguments,
+        (batch, queue): (u16, u32),
         provider: &str,
         folder: &Path,
         network: ModelFile,
@@ -49,8 +49,8 @@ impl Served {
             format!("game.options={}", network.layout.options),
             format!("inference.address={address}"),
             format!("inference.provider={provider}"),
-            format!("inference.max_batch={}", arguments.batch),
-            format!("inference.max_queue={}", arguments.queue),
+            format!("inference.max_batch={batch}"),
+            format!("inference.max_queue={queue}"),
             // Without a cache, because evaluations are measured.
             "inference.cache_mib=0".into(),
         ];

@@ -237,7 +237,7 @@ impl SessionRunner {
     }
 
     /// Returns a batch as the model's input.
-    fn tensor(&self, batch: Batch) -> Result<DynValue, RunError> {
+    fn tensor(&self, mut batch: Batch) -> Result<DynValue, RunError> {
         let size = batch.size();
         Ok(match self.input_form {
             InputForm::Rows => {
@@ -246,7 +246,7 @@ impl SessionRunner {
                 tensor.into_dyn()
             }
             InputForm::Planes => {
-                let expanded = (self.planes(size), self.expand(&batch)?);
+                let expanded = (self.planes(size), self.expand(&mut batch)?);
                 let tensor = Tensor::from_array(expanded).map_err(failed)?;
                 tensor.into_dyn()
             }
@@ -258,7 +258,10 @@ impl SessionRunner {
         [size].into_iter().chain(self.stack.shape()).collect()
     }
 
-    fn expand(&self, batch: &Batch) -> Result<Vec<f32>, RunError> {
+    fn expand(&self, batch: &mut Batch) -> Result<Vec<f32>, RunError> {
+        if let Some(planes) = batch.take_planes() {
+            return Ok(planes);
+        }
         let mut planes = vec![0.0; batch.size() * self.stack.tensor_len()];
         let mut row = Vec::with_capacity(self.stack.row_len());
         for (indices, planes) in batch.each().zip(planes.chunks_mut(self.stack.tensor_len())) {
@@ -287,7 +290,7 @@ impl Runner for SessionRunner {
         if let Some(bound) = &self.bound {
             let given = match self.input_form {
                 InputForm::Rows => bound.put(vec![size, self.stack.row_len()], batch.rows()),
-                InputForm::Planes => bound.put(self.planes(size), &self.expand(&batch)?),
+                InputForm::Planes => bound.put(self.planes(size), &self.expand(&mut batch)?),
             };
             let width = legal.as_ref().map(|legal| legal.width);
             let session = session_for(&mut self.session, &mut self.fixed, size);
