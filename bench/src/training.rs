@@ -3,6 +3,9 @@
 //!
 //! Each is a process on one core with one thread; they are measured in turn for several rounds, while the others are idle. The
 //! learner's steps expand rows and average weights; the steps in PyTorch get dense planes and do neither.
+//!
+//! With `--forward` no step is made: libtorch computes the outputs of the learner's network, which is not folded, and ONNX Runtime those
+//! of a tower of the same size.
 
 use std::{path::PathBuf, process::Command};
 
@@ -15,7 +18,9 @@ use service::role::Role;
 use crate::harness::{
     child::DrivenChild,
     compared::Compared,
+    direct,
     measure::{Cores, Measured},
+    model,
     report::{median_of, median_ratio, print},
 };
 
@@ -29,6 +34,7 @@ const FORMS: [&str; 2] = ["eager", "compiled"];
 Examples:
   minuet bench training --json
   minuet bench training --blocks 6 --batch 512
+  minuet bench training --forward --game chess --batch 1
   minuet bench training --set model.global_pooling=16 --set model.value_head=wdl
   minuet bench training --python \"$(python3 scripts/python_env.py torch)\"   (against PyTorch; fetches 3 GB the first time)")]
 pub struct Arguments {
@@ -53,6 +59,9 @@ pub struct Arguments {
     /// Python interpreter with PyTorch, for the comparison.
     #[arg(long)]
     python: Option<PathBuf>,
+    /// Measure the network's outputs without training, in libtorch and in ONNX Runtime, in f32 on the CPU.
+    #[arg(long, conflicts_with_all = ["python", "device"])]
+    forward: bool,
     /// Number of rounds; results are medians.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..))]
     rounds: u8,
@@ -89,6 +98,21 @@ struct Figures {
     pytorch_compiled: Option<Compared>,
 }
 
+/// Result of `--forward`.
+#[derive(Serialize)]
+struct Forward {
+    bench: &'static str,
+    game: String,
+    network: String,
+    batch: u32,
+    rounds: u8,
+    /// Positions per second in libtorch.
+    libtorch: f64,
+    libtorch_per_cpu_second: f64,
+    /// Rates of ONNX Runtime, and the ratios of libtorch to it.
+    onnxruntime: Option<Compared>,
+}
+
 /// Processes of one precision.
 struct Pair {
     precision: &'static str,
@@ -101,6 +125,9 @@ struct Pair {
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     let cores = Cores::find()?;
     cores.use_first()?;
+    if arguments.forward {
+        return forward(arguments);
+    }
     let mut pairs = Vec::new();
     for precision in PRECISIONS {
         pairs.push(start(&arguments, precision)?);
@@ -133,7 +160,33 @@ pub fn run(arguments: Arguments) -> anyhow::Result<()> {
     print(&report, arguments.json)
 }
 
-fn start(arguments: &Arguments, precision: &'static str) -> anyhow::Result<Pair> {
+/// Measures the outputs alone, and prints the result.
+fn forward(arguments: Arguments) -> anyhow::Result<()> {
+    let size = (arguments.blocks as usize, arguments.filters as usize);
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("model.onnx");
+    std::fs::write(&file, model::find(&arguments.game, None, None, size)?.0.bytes)?;
+    let mut libtorch = start_learner(&arguments, Some("forward"), "f32")?;
+    let mut runtime = direct::start(&arguments.game, "cpu", arguments.batch as usize, &file)?;
+    for _ in 0..arguments.rounds {
+        libtorch.measure(arguments.seconds)?;
+        runtime.measure(arguments.seconds)?;
+    }
+    let rounds = &libtorch.rounds;
+    let report = Forward {
+        bench: "forward",
+        network: format!("{}x{}", arguments.blocks, arguments.filters),
+        game: arguments.game,
+        batch: arguments.batch,
+        rounds: arguments.rounds,
+        libtorch: median_of(rounds, Measured::per_second),
+        libtorch_per_cpu_second: median_of(rounds, Measured::per_cpu_second),
+        onnxruntime: Compared::new(rounds, &runtime.rounds),
+    };
+    print(&report, arguments.json)
+}
+
+fn start_learner(arguments: &Arguments, word: Option<&str>, precision: &str) -> anyhow::Result<DrivenChild> {
     let mut settings = vec![
         format!("game.name={}", arguments.game),
         "game.options=0".to_owned(),
@@ -147,8 +200,12 @@ fn start(arguments: &Arguments, precision: &'static str) -> anyhow::Result<Pair>
     settings.extend_from_slice(&arguments.settings);
     let program = std::env::current_exe().context("cannot find the folder of this program")?;
     let mut command = Command::new(program.with_file_name(Role::Learner.binary()));
-    command.arg("bench-steps").args(settings);
-    let learner = DrivenChild::start(command)?;
+    command.arg("bench-steps").args(word).args(settings);
+    DrivenChild::start(command)
+}
+
+fn start(arguments: &Arguments, precision: &'static str) -> anyhow::Result<Pair> {
+    let learner = start_learner(arguments, None, precision)?;
     let mut pytorches = Vec::new();
     if let Some(python) = &arguments.python {
         for form in FORMS {

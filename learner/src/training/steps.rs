@@ -1,6 +1,7 @@
-//! The command `minuet-learner bench-steps KEY=VALUE…`, which measures training steps for `minuet bench training`.
+//! The command `minuet-learner bench-steps [forward] KEY=VALUE…`, which measures training steps for `minuet bench training`, or with the
+//! word `forward` the network's outputs alone.
 //!
-//! The command prints a line of JSON about the network. Each line of its input is a number of seconds: the command trains for that time
+//! The command prints a line of JSON about the network. Each line of its input is a number of seconds: the command works for that time
 //! and prints the number of samples. The batches are positions of random play with random targets, packed in advance.
 
 use std::{
@@ -19,8 +20,8 @@ use serde::Serialize;
 
 use crate::{
     data::{batches::HostBatch, game::TrainingGame, packer::Packer},
-    network::NetworkShape,
-    torch::device,
+    network::{Network, NetworkShape, POLICY, Pass, inputs::Feeder},
+    torch::{device, to_host},
     training::{precision::Precision, train::Trainer},
 };
 
@@ -30,6 +31,8 @@ pub const COMMAND: &str = "bench-steps";
 const BATCHES: usize = 4;
 /// Policy targets of a sample.
 const TARGETS: u32 = 8;
+/// First argument if no step is made.
+const FORWARD: &str = "forward";
 
 /// Description of the network and its training, for a program that measures the same in another framework.
 #[derive(Serialize)]
@@ -55,6 +58,8 @@ pub fn main(arguments: impl Iterator<Item = String>) -> ExitCode {
 }
 
 fn work(arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
+    let mut arguments = arguments.peekable();
+    let is_forward = arguments.next_if(|first| first == FORWARD).is_some();
     let overrides: Vec<Override> = arguments
         .map(|argument| argument.parse())
         .collect::<Result<_, _>>()?;
@@ -81,17 +86,30 @@ fn work(arguments: impl Iterator<Item = String>) -> anyhow::Result<()> {
         threads: tch::get_num_threads(),
     };
     println!("{}", serde_json::to_string(&description)?);
+    let feeder = Feeder::new(&game.layout, device)?;
     let mut next = 0;
     for line in std::io::stdin().lock().lines() {
         let time = Duration::from_secs_f64(line?.trim().parse().context("seconds are expected")?);
         let (began, mut samples) = (Instant::now(), 0);
         while began.elapsed() < time {
-            samples += trainer.step(&batches[next % BATCHES])?.samples;
+            let batch = &batches[next % BATCHES];
+            samples += match is_forward {
+                true => outputs(&trainer.network, &feeder, batch)?,
+                false => trainer.step(batch)?.samples,
+            };
             next += 1;
         }
         println!("{samples}");
     }
     Ok(())
+}
+
+/// Computes the outputs of a batch in f32 and brings them to the host. Returns the number of positions.
+fn outputs(network: &Network, feeder: &Feeder, batch: &HostBatch) -> anyhow::Result<usize> {
+    let _guard = tch::no_grad_guard();
+    let outputs = network.forward(&feeder.batch(&batch.inputs)?, Pass::EVALUATE)?;
+    to_host(outputs.head(POLICY)?)?;
+    Ok(to_host(&outputs.values)?.len())
 }
 
 /// Packs batches of the game's positions, with targets drawn from the run's seed.
