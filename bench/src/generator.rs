@@ -108,8 +108,10 @@ struct Measured {
     solve_rate_interval: [f64; 2],
     /// Mean length of the solutions found, in moves, the final mark included; null if there is none.
     mean_length: Option<f64>,
-    /// Mean length of the walks that made the solved problems, an upper bound of their shortest solutions.
+    /// Mean length of the known solutions of the solved problems, an upper bound of their shortest solutions.
     mean_known_length: Option<f64>,
+    /// Number of solved problems whose solution is shorter than the known one.
+    shorter: u64,
     /// Mean number of visits per problem.
     visits_per_problem: f64,
     seconds: f64,
@@ -232,6 +234,10 @@ fn measured(
         solve_rate_interval: wilson(count as u64, attempts.len() as u64),
         mean_length: mean(solved.iter().map(|(attempt, _)| attempt.actions.len()).sum()),
         mean_known_length: mean(solved.iter().map(|(_, known)| known).sum()),
+        shorter: solved
+            .iter()
+            .filter(|(attempt, known)| attempt.actions.len() < *known)
+            .count() as u64,
         visits_per_problem: share(attempts.iter().map(|attempt| attempt.visits).sum()),
         seconds,
     }
@@ -287,6 +293,7 @@ mod tests {
             let one = measured("uniform", (set, visits), &attempts, known, 1.0);
             assert_eq!(one.solve_rate, one.solved as f64 / 20.0);
             assert!(one.mean_length.is_none_or(|length| length >= 2.0));
+            assert!(one.shorter <= one.solved);
             one.solved
         };
         assert!(solved(2, 2000) > solved(8, 16));
