@@ -28,7 +28,11 @@ use tonic::{
     transport::{Server, server::TcpIncoming},
 };
 
-use crate::harness::{child::DrivenChild, runtime};
+use crate::{
+    harness::{child::DrivenChild, runtime},
+    inference::served::SIMULATED,
+    selfplay::device,
+};
 
 /// Flow-control windows, in bytes: larger than a request, so that they delay none.
 const STREAM_WINDOW: u32 = 16 << 20;
@@ -55,11 +59,19 @@ pub fn start(model: &Path, provider: &str, batch: usize) -> anyhow::Result<Drive
 
 /// Serves until the process is killed.
 pub fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let provider: Provider = serde_json::from_value(arguments.provider.into())?;
+    let is_simulated = arguments.provider == SIMULATED;
+    let provider = match is_simulated {
+        true => Provider::Auto,
+        false => serde_json::from_value(arguments.provider.into())?,
+    };
     let bytes = std::fs::read(&arguments.model)?;
     let metadata = metadata_of(&bytes)?;
     let settings = config::load_with(None, &[])?.inference;
     let loader = Loader::new(ProviderSettings::from(&settings), arguments.batch, provider)?;
+    let loader = match is_simulated {
+        true => loader.simulated(device::simulate),
+        false => loader,
+    };
     let model = loader.load(&ModelFile {
         bytes: bytes.into(),
         version: "dense".into(),

@@ -1,6 +1,6 @@
 //! The inference server as a child process: [`Served`].
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{net::SocketAddr, path::Path, process::Command, time::Duration};
 
 use ::network::ModelFile;
 use checkpoints::LATEST;
@@ -16,6 +16,8 @@ use crate::harness::{
     runtime,
 };
 
+/// Name of the simulated device in place of a provider.
+pub const SIMULATED: &str = "simulated";
 /// Longest time to load the model.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -48,14 +50,22 @@ impl Served {
             format!("game.name={}", network.layout.game),
             format!("game.options={}", network.layout.options),
             format!("inference.address={address}"),
-            format!("inference.provider={provider}"),
+            format!("inference.provider={}", if provider == SIMULATED { "auto" } else { provider }),
             format!("inference.max_batch={batch}"),
             format!("inference.max_queue={queue}"),
             // Without a cache, because evaluations are measured.
             "inference.cache_mib=0".into(),
         ];
         settings.extend(page.map(|page| format!("inference.metrics={page}")));
-        let process = RoleProcess::start_with(Role::InferenceServer, settings)?;
+        let process = match provider {
+            SIMULATED => {
+                let mut command = Command::new(std::env::current_exe()?);
+                command.arg("device");
+                command.args(settings.into_iter().flat_map(|setting| ["--set".to_owned(), setting]));
+                RoleProcess::spawn(Role::InferenceServer, command, true)?
+            }
+            _ => RoleProcess::start_with(Role::InferenceServer, settings)?,
+        };
         Ok(Self {
             process,
             address,

@@ -19,6 +19,7 @@ use ::network::{
 };
 use anyhow::ensure;
 use config::RunConfig;
+use games::RowLayout;
 use service::role::{self, Role};
 use tokio_util::sync::CancellationToken;
 
@@ -55,8 +56,13 @@ async fn serve(config: RunConfig, shutdown: CancellationToken) -> anyhow::Result
         config.inference.largest_batch(),
         config::Provider::Auto,
     )?;
-    let loader = loader.simulated(|layout| Box::new(Simulated(layout.actions as usize)));
+    let loader = loader.simulated(simulate);
     server::serve_with(listener, config, shutdown, Arc::new(loader)).await
+}
+
+/// Makes the device for a model of this layout.
+pub fn simulate(layout: &RowLayout) -> Box<dyn Runner> {
+    Box::new(Simulated(layout.actions as usize))
 }
 
 /// The device: one batch at a time. Number of logits of a row whose legal actions are not known.

@@ -65,6 +65,8 @@ impl Notation for GeneratorGame {
 
     const START_FIELDS: &'static [&'static str] = &["target", "second_target", "examples"];
 
+    const OPTION_NAMES: &'static [&'static str] = &["examples"];
+
     const RUN_SETTINGS: &'static str = include_str!("run.toml");
 
     fn rule_comment(key: &str) -> Option<&'static str> {
