@@ -245,6 +245,22 @@ fn actors_follow_the_best_checkpoint() {
     assert_eq!(step_of(first["opponent"].as_str().unwrap()), 0, "{lines}");
 }
 
+/// The representation of Paco Ŝako that differs most from the usual one: White at the bottom, a plane for the player, and both hints.
+#[test]
+fn absolute_rows_with_both_hints_are_trained_and_played() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = tiny_run();
+    settings.push("game.options=must-lift,must-promote");
+    let mut run = Run::of_game("paco-sako", folder.path(), &settings);
+    trained_and_served(&mut run);
+    query_the_run(folder.path());
+    run.stop();
+    let written = std::fs::read_to_string(folder.path().join("run.toml")).unwrap();
+    assert!(written.contains("\noptions = [\"must-lift\", \"must-promote\"]\n"), "{written}");
+    let checked = printed(minuet("games check --newest 20 --run").arg(folder.path()));
+    assert!(checked.contains("0 differ"), "{checked}");
+}
+
 #[test]
 fn the_generator_game_is_trained_by_the_same_roles() {
     let folder = tempfile::tempdir().unwrap();
@@ -253,7 +269,7 @@ fn the_generator_game_is_trained_by_the_same_roles() {
         "game.rules.move_limit=6",
         "problems.max_level=3",
         // Some problems have examples, which rows, records and the network hold.
-        "game.options=1",
+        "game.options=examples",
         "game.rules.tasks=40",
     ]);
     let mut run = Run::of_game("generator", folder.path(), &settings);
