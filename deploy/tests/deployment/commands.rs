@@ -3,6 +3,7 @@
 use std::{path::Path, process::Command};
 
 use regex::Regex;
+use service::role::Role;
 
 use crate::{
     files::{OVERLAYS, all, documents, folder, program, rendered, text},
@@ -38,10 +39,14 @@ fn health_checks() -> Vec<(String, Vec<String>)> {
 fn health_checks_parse_and_use_the_health_port() {
     let config = load(&folder().join("compose/run.toml"), &[]);
     let checks = health_checks();
-    assert_eq!(checks.len(), 7, "{checks:?}");
+    assert_eq!(checks.len(), 8, "{checks:?}");
     for (at, words) in checks {
         let binary = words[0].strip_prefix("/opt/minuet/bin/").expect(&at);
-        let role = ROLES.into_iter().find(|role| role.binary() == binary).expect(&at);
+        let is_role = |role: &Role| {
+            let subcommand = role.subcommand();
+            role.binary() == binary && subcommand.is_none_or(|subcommand| words[1] == subcommand)
+        };
+        let role = ROLES.into_iter().find(is_role).expect(&at);
         let probed = read(role, &words[1..], &at).probe.expect(&at);
         assert_eq!(port(&probed), port(health(role, &config)), "{at}");
         let Some(program) = program(binary) else { continue };

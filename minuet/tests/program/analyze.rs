@@ -124,7 +124,7 @@ fn errors_name_the_query_and_the_field_and_end_nothing_else() {
         ),
         (
             r#"{"id":1,"include":["tree"],"visits":30000}"#,
-            "include: the tree",
+            "include: trees of at most",
         ),
         (r#"{"id":1,"rules":{"castling":false}}"#, "rules:"),
         (r#"{"id":1,"visit":10}"#, "visit: unknown field"),
