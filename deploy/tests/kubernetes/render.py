@@ -19,8 +19,9 @@ VERSIONS = {
 }
 # Resources of operators, which this cluster does not have.
 OPERATORS = ("keda.sh/", "monitoring.coreos.com/")
-# Seconds for a program that asks the port for health. At the start of a learner it loads libtorch first.
-PROBE_S = {"startupProbe": 30, "readinessProbe": 5, "livenessProbe": 5}
+PROBES = ("startupProbe", "readinessProbe", "livenessProbe")
+# Seconds for a program that asks the port for health, in a container that has a part of a core on a busy machine.
+PROBE_S = 30
 PARSE = "import json, sys, yaml; json.dump([document for document in yaml.safe_load_all(sys.stdin) if document], sys.stdout)"
 
 
@@ -76,11 +77,11 @@ class Changes:
             self.made["claims: ReadWriteOncePod (1.27) → ReadWriteOnce"] += 1
 
     def container(self, name: str, container: dict) -> None:
-        for kind in PROBE_S:
+        for kind in PROBES:
             probe = container.get(kind, {})
             if asked := probe.pop("grpc", None):
                 probe["exec"] = {"command": [*program(name), "--probe", f"127.0.0.1:{asked['port']}"]}
-                probe["timeoutSeconds"] = PROBE_S[kind]
+                probe["timeoutSeconds"] = PROBE_S
                 self.made["probes: grpc (1.24) → the program's own --probe"] += 1
         hook = container.get("lifecycle", {}).get("preStop", {})
         if pause := hook.pop("sleep", None):

@@ -30,7 +30,8 @@ def roll(case: unittest.TestCase, run: Run) -> None:
         run.cluster.kubectl("rollout", "status", "deployment/inference-server", "--timeout=300s")
     kept = names(run, "inference-server")
     with Load(case, run, "an update that cannot start"):
-        run.cluster.kubectl("set", "env", "deployment/inference-server", "MINUET_CONFIG=/nowhere")
+        change = [{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--set=inference.no_such_key=1"}]
+        run.api.patch("/apis/apps/v1/namespaces/minuet/deployments/inference-server", change)
         args = f"{SPACE}/pods?labelSelector=app.kubernetes.io/name%3Dinference-server"
         run.cluster.wait_for("the new version fails", lambda: any(fails(pod) for pod in run.api.get(args)["items"]), 300)
         case.assertLessEqual(kept, names(run, "inference-server"), "servers ended before others were ready")
