@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import urllib.request
+from contextlib import suppress
 from pathlib import Path
 
 from ..images import DEPLOY, ROLES, ROOT, Images, run, say
@@ -119,8 +120,13 @@ class Run:
         return {"metadata": {"name": CLIENT, "labels": labels}, "spec": {"nodeName": OUTSIDE, "automountServiceAccountToken": False, "containers": [container], "volumes": [volume]}}
 
     def client(self, account: str, *words: str) -> str:
-        """Run a program in the client's pod with the certificate and the token of an account."""
-        return self.cluster.kubectl("exec", CLIENT, "--", "env", f"MINUET_CONFIG=/client/{account}.toml", *words)
+        """Run a program in the client's pod with the certificate and the token of an account. It must be one that may run again."""
+        command = ["exec", CLIENT, "--", "env", f"MINUET_CONFIG=/client/{account}.toml", *words]
+        for _ in range(2):
+            # On a busy machine the connection of `exec` breaks now and then.
+            with suppress(AssertionError):
+                return self.cluster.kubectl(*command)
+        return self.cluster.kubectl(*command)
 
     def load(self) -> dict:
         """Return the last line of the client that sends requests all the time."""

@@ -131,12 +131,7 @@ impl Intake {
     /// if the request is refused, or if the cache knows every position.
     pub fn submit(&self, mut caller: Caller, model: &str, request: EvaluationRequest, reply_to: ReplyTo) {
         let most = self.max_request.min(self.batcher.most_of(request.priority));
-        let found = if self.shutdown.is_cancelled() {
-            Err(Refusal::Stopping)
-        } else {
-            self.models.find(model)
-        };
-        let valid = found.and_then(|model| {
+        let valid = self.models.find(model).and_then(|model| {
             validate::check(&request, &model.model.info.layout, most)?;
             Ok(model)
         });

@@ -42,12 +42,16 @@ pub(super) async fn prepare(
     let found = FoundModel::find(intake, &request.model_name, &request.model_version)?;
     let parsed = read(&found.model, request, intake.max_request)?;
     let bytes = parsed.request.bytes(found.model.info.layout.actions as usize);
-    let charging = intake.charge(caller, bytes);
-    let charge = intake.shutdown.run_until_cancelled(charging).await;
+    // A server that stops answers what has arrived, but does not wait for a client that reads no answers.
+    let charge = tokio::select! {
+        biased;
+        charge = intake.charge(caller, bytes) => charge,
+        () = intake.shutdown.cancelled() => return Err(refused(&Refusal::Stopping)),
+    };
     Ok(Prepared {
         parsed,
         name: found.name,
-        charge: charge.ok_or_else(|| refused(&Refusal::Stopping))?,
+        charge,
     })
 }
 
