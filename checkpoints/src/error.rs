@@ -82,7 +82,8 @@ fn hint(name: &str) -> &'static str {
 impl From<object_store::Error> for Error {
     fn from(error: object_store::Error) -> Self {
         // Reads find nothing in a bucket that does not exist, as in one without checkpoints; only writes are refused.
-        if matches!(error, object_store::Error::NotFound { .. }) && error.to_string().contains("NoSuchBucket") {
+        if matches!(error, object_store::Error::NotFound { .. }) && error.to_string().contains("NoSuchBucket")
+        {
             return Self::Refused(format!(
                 "the model store's bucket does not exist: create it, or correct `checkpoints.store` ({error})"
             ));

@@ -50,7 +50,10 @@ impl Served {
             format!("game.name={}", network.layout.game),
             format!("game.options={}", network.layout.options),
             format!("inference.address={address}"),
-            format!("inference.provider={}", if provider == SIMULATED { "auto" } else { provider }),
+            format!(
+                "inference.provider={}",
+                if provider == SIMULATED { "auto" } else { provider }
+            ),
             format!("inference.max_batch={batch}"),
             format!("inference.max_queue={queue}"),
             // Without a cache, because evaluations are measured.
@@ -61,7 +64,11 @@ impl Served {
             SIMULATED => {
                 let mut command = Command::new(std::env::current_exe()?);
                 command.arg("device");
-                command.args(settings.into_iter().flat_map(|setting| ["--set".to_owned(), setting]));
+                command.args(
+                    settings
+                        .into_iter()
+                        .flat_map(|setting| ["--set".to_owned(), setting]),
+                );
                 RoleProcess::spawn(Role::InferenceServer, command, true)?
             }
             _ => RoleProcess::start_with(Role::InferenceServer, settings)?,

@@ -256,7 +256,10 @@ fn absolute_rows_with_both_hints_are_trained_and_played() {
     query_the_run(folder.path());
     run.stop();
     let written = std::fs::read_to_string(folder.path().join("run.toml")).unwrap();
-    assert!(written.contains("\noptions = [\"must-lift\", \"must-promote\"]\n"), "{written}");
+    assert!(
+        written.contains("\noptions = [\"must-lift\", \"must-promote\"]\n"),
+        "{written}"
+    );
     let checked = printed(minuet("games check --newest 20 --run").arg(folder.path()));
     assert!(checked.contains("0 differ"), "{checked}");
 }
