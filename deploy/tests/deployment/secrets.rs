@@ -108,11 +108,11 @@ fn of_tls((name, token): (&str, &str)) -> [(String, Option<BTreeSet<String>>); 2
         // The analysis service is a client of the inference servers.
         (
             format!("minuet-{token}-{name}"),
-            keys(if name == "analysis" {
-                &["token", "tokens"]
+            if name == "analysis" {
+                keys(&["token", "tokens"])
             } else {
-                &[token]
-            }),
+                keys(&[token])
+            },
         ),
     ]
 }
