@@ -281,16 +281,16 @@ impl Round {
         (address, server): (&str, Subject),
         speed: Speed,
     ) -> anyhow::Result<Self> {
-        let ([server_side, client], _) = load.run(runtime, address, server, || ())?;
+        let loopback = load.run(runtime, address, server)?;
         let link = Link::start(address.parse()?, speed)?;
-        let far = link.address.to_string();
-        let ([_, through], [before, after]) = load.run(runtime, &far, server, || link.bytes())?;
-        let positions = through.positions.max(1) as f64;
+        let through = load.run(runtime, &link.address.to_string(), server)?;
+        // All connections have ended, so every byte belongs to an answered position.
+        let positions = through.answered.max(1) as f64;
         Ok(Self {
-            server: server_side,
-            client,
-            link: through,
-            bytes: [0, 1].map(|way| (after[way] - before[way]) as f64 / positions),
+            server: loopback.server,
+            client: loopback.client,
+            link: through.client,
+            bytes: link.bytes().map(|bytes| bytes as f64 / positions),
         })
     }
 }
@@ -306,14 +306,8 @@ struct Load {
 }
 
 impl Load {
-    /// Returns the server's and the clients' figures, and what `look` saw at the beginning and at the end.
-    fn run<T>(
-        &self,
-        runtime: &Runtime,
-        address: &str,
-        server: Subject,
-        look: impl Fn() -> T,
-    ) -> anyhow::Result<([Measured; 2], [T; 2])> {
+    /// Runs the load, and measures server and clients after [`LEAD`].
+    fn run(&self, runtime: &Runtime, address: &str, server: Subject) -> anyhow::Result<Measurement> {
         let _inside = runtime.enter();
         let (is_over, answered) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
         let mut streams: JoinSet<anyhow::Result<()>> = JoinSet::new();
@@ -332,7 +326,7 @@ impl Load {
             });
         }
         thread::sleep(LEAD);
-        let (before, mut client) = (look(), None);
+        let mut client = None;
         let server = measure::measure(server, || {
             let measured = measure::measure(std::process::id(), || {
                 let first = answered.load(Ordering::Relaxed);
@@ -341,14 +335,25 @@ impl Load {
             })?;
             Ok(client.insert(measured).positions)
         });
-        let after = look();
         is_over.store(true, Ordering::Relaxed);
         while let Some(ended) = runtime.block_on(streams.join_next()) {
             ended?.context("a call failed")?;
         }
         let client = client.context("the server's process is gone")?;
-        Ok(([server?, client], [before, after]))
+        Ok(Measurement {
+            server: server?,
+            client,
+            answered: answered.load(Ordering::Relaxed),
+        })
     }
+}
+
+/// Figures of a load.
+struct Measurement {
+    server: Measured,
+    client: Measured,
+    /// Positions answered in all, before and after the measurement too.
+    answered: u64,
 }
 
 /// A connection that asks in one form.
