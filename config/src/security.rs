@@ -21,7 +21,7 @@ pub struct SecurityConfig {
     /// Servers: authorities that must have signed a client's certificate (mutual TLS), a PEM file. Empty: clients need no
     /// certificate. Needs `certificate`.
     pub client_ca: PathBuf,
-    /// Servers: file of accepted tokens, one per line: name, rights (evaluate, append, sample, administer; separated by commas),
+    /// Servers: file of accepted tokens, one per line: name, rights (evaluate, analyze, append, sample, administer; separated by commas),
     /// token or sha256:HEX. Empty: every client that can connect has all rights.
     pub tokens: PathBuf,
     /// Clients: authorities that must have signed a server's certificate, a PEM file (on Debian the system's authorities are in

@@ -6,9 +6,13 @@
 //! | [`answer`] | a search as an answer |
 //! | [`review`] | whole games, as JSON and as one HTML file |
 //! | [`session`] | the queries of one client: answers, cancels, limits |
+//! | [`analysis`] | engine, network and metrics that all clients share |
 //! | [`serve`] | the role: the gRPC service `minuet.v1.Analysis` |
+//! | [`evaluator`] | the role's network, and its newer versions |
 
+mod analysis;
 mod answer;
+mod evaluator;
 mod query;
 mod review;
 pub mod serve;
@@ -32,7 +36,7 @@ use network::shipped::{self, Level};
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use self::session::{Analysis, Session};
+use self::{analysis::Analysis, session::Session};
 use crate::rules::lines::{Line, MAX_LENGTH, all_was_read, next_line};
 
 /// Positions of the largest batch of one thread.

@@ -14,10 +14,12 @@ const VISITS: u32 = 200;
 const LINES: usize = 5;
 /// Most positions of one query.
 pub const MAX_TURNS: usize = 1024;
+/// Longest id in bytes.
+const MAX_ID: usize = 256;
 /// Most visits of a query that includes the tree, over all of its positions.
 const MAX_TREE: u64 = 20_000;
 /// Memory of an answer without its moves, in bytes.
-const ANSWER_BYTES: usize = 512;
+pub const ANSWER_BYTES: usize = 512;
 /// Memory of a move with its line in an answer, in bytes.
 const LINE_BYTES: usize = 512;
 /// Memory of the figures of a move in an answer, in bytes.
@@ -118,12 +120,24 @@ pub fn read(game: &'static AnyGame, line: &[u8]) -> (Value, Result<Request, Stri
     if !(id.is_string() || id.is_number()) {
         return (id, Err("id: must be a text or a number".into()));
     }
-    let request = request(game, Fields(fields));
-    (id, request)
+    match too_long(&id) {
+        Some(error) => (Value::Null, Err(error)),
+        None => (id, request(game, Fields(fields))),
+    }
+}
+
+/// Refuses a long id, because each answer has a copy of it.
+fn too_long(id: &Value) -> Option<String> {
+    let length = id.as_str().map_or(0, str::len);
+    (length > MAX_ID).then(|| format!("id: {length} bytes; at most {MAX_ID} are possible"))
 }
 
 /// Reads a message. Returns its id and the request.
 pub fn read_message(game: &'static AnyGame, message: AnalyzeRequest) -> (Value, Result<Request, String>) {
+    let id = Value::from(message.id);
+    if let Some(error) = too_long(&id) {
+        return (Value::Null, Err(error));
+    }
     let request = match message.request {
         None => Err("query: missing".into()),
         Some(analyze_request::Request::Query(asked)) => fields_of(asked)
@@ -134,7 +148,7 @@ pub fn read_message(game: &'static AnyGame, message: AnalyzeRequest) -> (Value, 
             Ok(Request::Priority(change.of.into(), change.priority))
         }
     };
-    (message.id.into(), request)
+    (id, request)
 }
 
 /// Returns the fields of a message as those of a line.

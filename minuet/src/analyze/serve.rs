@@ -8,26 +8,13 @@ use std::{
     hash::{BuildHasher as _, RandomState},
     pin::Pin,
     sync::{Arc, Weak},
-    time::Duration,
 };
 
-use anyhow::Context as _;
-use arena::{
-    Player, Spec, SpecError,
-    players::{
-        Networks,
-        spec::{Kind, SearchSpec},
-    },
-    rating::error::is_temporary,
-};
-use config::{ConfigError, RunConfig};
+use config::RunConfig;
 use futures::Stream;
-use games::registry;
 use metrics::Gauge;
-use network::ModelName;
 use proto::v1::{AnalysisModel, AnalyzeReply, AnalyzeRequest, DescribeAnalysisRequest, analysis_server};
 use service::{
-    backoff::Backoff,
     listener::{ConnectionPolicy, Peer},
     process,
     role::Work,
@@ -40,14 +27,13 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tonic::{Request, Response, Status, Streaming, server::NamedService};
 
 use super::{
-    open, options,
-    session::{Analysis, Message, Session},
+    analysis::Analysis,
+    evaluator::Evaluator,
+    session::{Message, Session},
 };
 
 /// Most streams at once, one connection a quarter of them, and one address or token half of them.
 const STREAMS: usize = 64;
-/// Interval at which a server is asked whether its model has a newer version.
-const FOLLOW: Duration = Duration::from_secs(10);
 
 type Server = analysis_server::AnalysisServer<Service>;
 
@@ -68,7 +54,7 @@ pub fn run(config: RunConfig, shutdown: CancellationToken) -> Work {
             serve::serve_health_beside(&config.analysis.health, health.clone(), shutdown.clone()).await?;
         }
         let threads = process::cores();
-        let evaluator = Arc::new(Evaluator::of(config, threads)?);
+        let evaluator = Evaluator::of(config, threads)?;
         let Some(player) = evaluator.first_player(&shutdown).await? else {
             return Ok(());
         };
@@ -100,101 +86,6 @@ fn method(path: &str) -> Method {
             .with_long_reply(),
         Some(_) => Method::needs(Right::Analyze),
         None => Method::needs(Right::Administer),
-    }
-}
-
-/// Network of the role, as the configuration names it.
-struct Evaluator {
-    config: RunConfig,
-    spec: Spec,
-    threads: usize,
-}
-
-impl Evaluator {
-    fn of(config: RunConfig, threads: usize) -> anyhow::Result<Self> {
-        let address = &config.inference.address;
-        let spec = match config.analysis.model.as_str() {
-            // `[security]` decides whether TLS is used.
-            "" => Spec {
-                name: address.clone(),
-                written: address.clone(),
-                kind: Kind::Model(
-                    ModelName::Server {
-                        address: address.clone(),
-                        model: None,
-                    },
-                    SearchSpec::default(),
-                ),
-            },
-            model => model
-                .parse()
-                .map_err(|error: SpecError| ConfigError::of_value("analysis.model", error.to_string()))?,
-        };
-        Ok(Self {
-            config,
-            spec,
-            threads,
-        })
-    }
-
-    fn is_remote(&self) -> bool {
-        matches!(self.spec.kind, Kind::Model(ModelName::Server { .. }, _))
-    }
-
-    async fn player(self: &Arc<Self>) -> anyhow::Result<Arc<Player>> {
-        let this = Arc::clone(self);
-        let opening = spawn_blocking(move || {
-            let game = registry::find(&this.config.game.title())?;
-            let options = options(this.config.inference.provider, this.threads);
-            open(
-                game,
-                &this.spec,
-                Networks::new(options).of_run(this.config.security.clone()),
-            )
-        });
-        opening.await.context("opening the network was interrupted")?
-    }
-
-    /// Opens the network. Waits while it cannot be reached; `None` at shutdown.
-    async fn first_player(
-        self: &Arc<Self>,
-        shutdown: &CancellationToken,
-    ) -> anyhow::Result<Option<Arc<Player>>> {
-        let mut backoff = Backoff::for_connections();
-        loop {
-            match self.player().await {
-                Ok(player) => return Ok(Some(player)),
-                Err(error) if is_temporary(&error) => {
-                    tracing::warn!("no network yet: {error:#}");
-                    if !backoff.wait(shutdown).await {
-                        return Ok(None);
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    /// Gives new queries the newest version of a server's model.
-    fn follow(self: Arc<Self>, analysis: Arc<Analysis>) -> impl Future<Output = ()> + Send {
-        let version = |player: &Player| {
-            let network = player.network()?;
-            Some(network.description().version.clone())
-        };
-        async move {
-            while self.is_remote() {
-                tokio::time::sleep(FOLLOW).await;
-                // A server that is away is reported by the queries that it fails.
-                let Ok(newest) = self.player().await else {
-                    continue;
-                };
-                let known = version(&analysis.player.read());
-                if version(&newest) != known {
-                    tracing::info!(version = version(&newest), "new version");
-                    *analysis.player.write() = newest;
-                }
-            }
-        }
     }
 }
 

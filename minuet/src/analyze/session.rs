@@ -11,79 +11,23 @@ use std::{
 
 use arena::{
     Player,
-    analysis::{End, Engine, Job, Report},
+    analysis::{End, Job, Report},
 };
 use games::erased::AnyState;
-use parking_lot::{Condvar, Mutex, RwLock};
-use proto::v1::{AnalysisModel, AnalyzeReply, AnalyzeRequest};
+use parking_lot::{Condvar, Mutex};
+use proto::v1::{AnalyzeReply, AnalyzeRequest};
 use search::GameKey;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
+    analysis::Analysis,
     answer,
-    query::{Query, Request, Wanted, read, read_message},
+    query::{ANSWER_BYTES, Query, Request, Wanted, read, read_message},
 };
 
 /// Memory of the answers of one client that wait to be searched or read, in bytes. A request that comes then waits for room.
 const ROOM: usize = 8 << 20;
-
-service::metrics_table! {
-    /// Handles of the metrics.
-    pub struct Metrics {
-        /// Open streams of queries.
-        streams: "minuet_analysis_streams", gauge;
-        /// Bytes of answers that wait to be searched or read by their clients.
-        waiting: "minuet_analysis_waiting_bytes", gauge;
-        /// Positions that were answered.
-        answered: "minuet_analysis_positions_total", counter;
-        /// Positions that the network evaluated for answers.
-        evaluations: "minuet_analysis_evaluations_total", counter;
-        /// Requests and positions that were answered with an error.
-        refused: "minuet_analysis_refused_total", counter;
-        /// Seconds from a query to the answer about a position.
-        seconds: "minuet_analysis_seconds", seconds;
-    }
-}
-
-/// The engine and the network of all clients.
-#[derive(Debug)]
-pub struct Analysis {
-    /// Player whose network evaluates new queries.
-    pub player: RwLock<Arc<Player>>,
-    engine: Engine,
-    pub(super) metrics: Metrics,
-}
-
-impl Analysis {
-    /// Starts an engine with `threads` threads.
-    pub fn start(player: Arc<Player>, threads: usize) -> Arc<Self> {
-        Arc::new(Self {
-            player: RwLock::new(player),
-            engine: Engine::start(threads),
-            metrics: Metrics::registered(),
-        })
-    }
-
-    /// Describes the network that evaluates new queries.
-    pub fn model(&self) -> AnalysisModel {
-        let player = Arc::clone(&self.player.read());
-        let model = AnalysisModel {
-            name: player.written().to_owned(),
-            game: player.game().title(),
-            ..AnalysisModel::default()
-        };
-        match player.network().map(|network| network.description()) {
-            None => model,
-            Some(network) => AnalysisModel {
-                version: network.version.clone(),
-                step: network.step,
-                provider: network.provider.clone(),
-                ..model
-            },
-        }
-    }
-}
 
 /// Queries of one client, and the place to which their answers go.
 pub struct Session {
@@ -220,26 +164,49 @@ impl Session {
         });
         match done {
             Ok(None) => {}
-            Ok(Some(more)) => self.write(Message {
-                id,
-                more: Some(more),
-                ..Message::default()
-            }),
+            Ok(Some(more)) => self.reply(id, None, Some(more)),
             Err(error) => self.refuse(id, error),
         }
     }
 
     /// Answers a line that cannot be read.
-    pub fn refuse(&self, id: Value, error: String) {
+    pub fn refuse(self: &Arc<Self>, id: Value, error: String) {
         self.analysis.metrics.refused.increment(1);
-        self.write(Message {
-            id,
-            reply: AnalyzeReply {
-                error: Some(error),
-                ..AnalyzeReply::default()
-            },
-            ..Message::default()
-        });
+        self.reply(id, Some(error), None);
+    }
+
+    /// Answers without a search, once there is room.
+    fn reply(self: &Arc<Self>, id: Value, error: Option<String>, more: Option<Value>) {
+        let bytes = ANSWER_BYTES + error.as_ref().map_or(0, String::len);
+        if let Some(room) = self.room(bytes) {
+            self.write(Message {
+                id,
+                reply: AnalyzeReply {
+                    error,
+                    ..AnalyzeReply::default()
+                },
+                more,
+                _room: Some(room),
+                ..Message::default()
+            });
+        }
+    }
+
+    /// Waits for room for answers of so many bytes; `None` if no answers are written any more.
+    fn room(self: &Arc<Self>, bytes: usize) -> Option<Arc<Room>> {
+        let mut state = self.state.lock();
+        while state.waiting > 0 && state.waiting + bytes > ROOM && !state.is_stopped {
+            self.changed.wait(&mut state);
+        }
+        if state.is_stopped {
+            return None;
+        }
+        state.waiting += bytes;
+        self.analysis.metrics.waiting.increment(bytes as f64);
+        Some(Arc::new(Room {
+            session: Arc::clone(self),
+            bytes,
+        }))
     }
 
     /// Notes that no further line comes.
@@ -274,37 +241,33 @@ impl Session {
     }
 
     fn ask(self: &Arc<Self>, player: Arc<Player>, id: &Value, query: &Query) -> Result<(), String> {
-        let (stop, priority) = (Arc::default(), Arc::new(AtomicI32::new(query.priority)));
+        let (stop, priority) = (
+            Arc::<AtomicBool>::default(),
+            Arc::new(AtomicI32::new(query.priority)),
+        );
         let bytes = query.bytes;
         if bytes > ROOM {
             return Err(format!(
                 "turns: the answers would take {bytes} bytes, more than {ROOM}; ask for fewer positions or lines"
             ));
         }
+        let Some(room) = self.room(bytes) else {
+            return Ok(());
+        };
         {
             let mut state = self.state.lock();
-            while state.waiting + bytes > ROOM && !state.is_stopped {
-                self.changed.wait(&mut state);
-            }
-            if state.is_stopped {
-                return Ok(());
-            }
             if state.open.contains_key(&id.to_string()) {
                 return Err("id: a query with this id waits for its answer".into());
             }
-            state.waiting += bytes;
             let open = Open {
                 stop: Arc::clone(&stop),
                 priority: Arc::clone(&priority),
                 left: query.turns.len(),
             };
             state.open.insert(id.to_string(), open);
+            // All searches end early from then on.
+            stop.store(state.is_stopped, Ordering::Relaxed);
         }
-        self.analysis.metrics.waiting.increment(bytes as f64);
-        let room = Arc::new(Room {
-            session: Arc::clone(self),
-            bytes,
-        });
         for &(turn, end) in &query.turns {
             let state = query.course.state_after(end);
             let place = format!("{}|{:?}", query.begin, &query.course.actions()[..end]);

@@ -106,7 +106,8 @@ fn a_query_alone_gives_what_minuet_query_gives() {
 
 #[test]
 fn errors_name_the_query_and_the_field_and_end_nothing_else() {
-    let faults = [
+    let long = json!({"id": "x".repeat(300)}).to_string();
+    let faults: [(&str, &str); 20] = [
         (r#"{"id":1,"visits":0}"#, "visits: must be from 1"),
         (r#"{"id":1,"visits":"many"}"#, "visits: invalid type"),
         (r#"{"id":1,"moves":["e4","e4"]}"#, "moves[1]: \"e4\":"),
@@ -132,6 +133,7 @@ fn errors_name_the_query_and_the_field_and_end_nothing_else() {
         (r#"{"id":1,"do":"cancel","of":9}"#, "of: no query 9"),
         (r#"{"id":1,"do":"stop"}"#, "do: unknown command `stop`"),
         (r#"{"id":[1]}"#, "id: must be a text or a number"),
+        (&long, "id: 300 bytes"),
         (r#"{"visits":1}"#, "id: must be a text or a number"),
         (r#"{"id":1,"#, "not JSON"),
         ("[]", "no object"),
