@@ -57,8 +57,8 @@ pub enum Error {
         /// Token of the present lease; 0 if the lease file was removed.
         found: u64,
     },
-    /// The call cannot succeed: the store's address is not valid, its bucket does not exist, the files do not make a checkpoint, the version was published before
-    /// with other contents, or the store lacks a needed operation.
+    /// The call cannot succeed: the store's address is not valid, its bucket does not exist, the files do not make a checkpoint, the
+    /// version was published before with other contents, or the store lacks a needed operation.
     #[error("{0}")]
     Refused(String),
     /// The object store failed. [`Error::is_transient`] tells whether trying again may help.

@@ -92,7 +92,7 @@ def displace_self_play(case: unittest.TestCase, run: Run) -> None:
     container = {"name": "work", "image": "minuet-actor:local", "command": ["sleep", "infinity"], "resources": {"requests": {"cpu": f"{wanted}m"}}}
     pod = {"metadata": {"name": "work"}, "spec": {"nodeSelector": {"kubernetes.io/hostname": host}, "containers": [container], "automountServiceAccountToken": False, "terminationGracePeriodSeconds": 0}}
     run.api.ask("POST", f"{SPACE}/pods", pod)
-    run.cluster.wait_for("the pod has taken the place of an actor or of a rating", lambda: run.api.get(f"{SPACE}/pods/work")["status"]["phase"] == "Running", 300)
+    run.cluster.wait_for("the pod has taken the place of an actor or of a rating", lambda: run.api.get(f"{SPACE}/pods/work")["status"]["phase"] == "Running")
     kept = {role: run.pods(role) for role in ("replay-store", "inference-server", "learner")}
     before = {pod["metadata"]["uid"] for pod in pods}
     gone = before - {pod["metadata"]["uid"] for pod in run.api.get(f"/api/v1/pods?fieldSelector=spec.nodeName%3D{host}")["items"]}

@@ -209,7 +209,7 @@ class Run:
             self.follow(self.pods("actor"))
             return len(self.games.ids) >= before + 5
 
-        self.cluster.wait_for("more games are acknowledged", more, 600)
+        self.cluster.wait_for("more games are acknowledged", more)
         acknowledged, stored = self.check_games()
         say(f"{acknowledged} games were acknowledged, {stored} are stored; none is lost, none is stored twice")
 

@@ -54,12 +54,12 @@ def scale_actors(case: unittest.TestCase, run: Run) -> None:
     before = failures(run)
     with Load(case, run, f"actors 1 → {MANY} → 1"):
         run.cluster.kubectl("scale", "deployment/actor", f"--replicas={MANY}")
-        run.cluster.wait_for(f"{MANY} actors are ready", lambda: run.ready("actor", MANY), 300)
-        run.cluster.wait_for("each actor has acknowledged games", lambda: all(run.metric([pod], PLAYED) > 0 for pod in run.pods("actor")), 300)
+        run.cluster.wait_for(f"{MANY} actors are ready", lambda: run.ready("actor", MANY))
+        run.cluster.wait_for("each actor has acknowledged games", lambda: all(run.metric([pod], PLAYED) > 0 for pod in run.pods("actor")))
         check_failures(case, run, before, "requests failed under load")
         run.wait_for_more_games()
         run.cluster.kubectl("scale", "deployment/actor", "--replicas=1")
-        run.cluster.wait_for("one actor is left", lambda: len(run.pods("actor", ending=True)) == 1 and run.ready("actor", 1), 300)
+        run.cluster.wait_for("one actor is left", lambda: len(run.pods("actor", ending=True)) == 1 and run.ready("actor", 1))
         run.wait_for_more_games()
         check_failures(case, run, before, "requests failed when actors ended")
 
@@ -67,16 +67,16 @@ def scale_actors(case: unittest.TestCase, run: Run) -> None:
 def scale_inference(case: unittest.TestCase, run: Run) -> None:
     """One server, three, one: each gets its share, and no request fails when servers end."""
     run.cluster.kubectl("scale", "deployment/actor", "--replicas=3")
-    run.cluster.wait_for("three actors are ready", lambda: run.ready("actor", 3), 300)
+    run.cluster.wait_for("three actors are ready", lambda: run.ready("actor", 3))
     before = failures(run)
     with Load(case, run, "inference servers 1 → 3 → 1"):
         run.cluster.kubectl("scale", "deployment/inference-server", "--replicas=3")
-        run.cluster.wait_for("three inference servers are ready", lambda: run.ready("inference-server", 3), 300)
+        run.cluster.wait_for("three inference servers are ready", lambda: run.ready("inference-server", 3))
         servers = run.pods("inference-server")
         wait_for_shares(lambda: [run.metric([server], EVALUATED) for server in servers])
         check_failures(case, run, before, "requests failed when servers were added")
         run.cluster.kubectl("scale", "deployment/inference-server", "--replicas=1")
-        run.cluster.wait_for("one inference server is left", lambda: len(run.pods("inference-server", ending=True)) == 1, 300)
+        run.cluster.wait_for("one inference server is left", lambda: len(run.pods("inference-server", ending=True)) == 1)
         run.wait_for_more_games()
     malformed = [name for name in failures(run) if "malformed" in name or "refused" in name]
     case.assertEqual({name: failures(run)[name] for name in malformed if failures(run)[name] > before.get(name, 0)}, {})

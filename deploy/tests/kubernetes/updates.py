@@ -1,4 +1,4 @@
-"""Changes of a run that goes on: new versions, undone versions, settings, tokens, an archive of the games and its restoration."""
+"""Changes of a run while it plays: new versions, undone versions, settings, tokens, an archive of the games and its restoration."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ TOKENS = "minuet_server_tokens"
 def roll(case: unittest.TestCase, run: Run) -> None:
     """A new version of the inference servers under load, and its predecessor again; one that cannot start leaves the old ones alone."""
     run.cluster.kubectl("scale", "deployment/inference-server", "--replicas=2")
-    run.cluster.wait_for("two inference servers are ready", lambda: run.ready("inference-server", 2), 300)
+    run.cluster.wait_for("two inference servers are ready", lambda: run.ready("inference-server", 2))
     old = names(run, "inference-server")
     with Load(case, run, "a rolling update of the inference servers"):
         run.cluster.kubectl("set", "env", "deployment/inference-server", "MINUET_LOG=info")
-        run.cluster.kubectl("rollout", "status", "deployment/inference-server", "--timeout=300s")
+        run.cluster.kubectl("rollout", "status", "deployment/inference-server", "--timeout=900s")
     case.assertFalse(old & names(run, "inference-server"), "the update replaces every server")
     with Load(case, run, "its roll-back"):
         run.cluster.kubectl("rollout", "undo", "deployment/inference-server")
-        run.cluster.kubectl("rollout", "status", "deployment/inference-server", "--timeout=300s")
+        run.cluster.kubectl("rollout", "status", "deployment/inference-server", "--timeout=900s")
     kept = names(run, "inference-server")
     with Load(case, run, "an update that cannot start"):
         change = [{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--set=inference.no_such_key=1"}]
         run.api.patch("/apis/apps/v1/namespaces/minuet/deployments/inference-server", change)
         args = f"{SPACE}/pods?labelSelector=app.kubernetes.io/name%3Dinference-server"
-        run.cluster.wait_for("the new version fails", lambda: any(fails(pod) for pod in run.api.get(args)["items"]), 300)
+        run.cluster.wait_for("the new version fails", lambda: any(fails(pod) for pod in run.api.get(args)["items"]))
         case.assertLessEqual(kept, names(run, "inference-server"), "servers ended before others were ready")
         run.cluster.kubectl("rollout", "undo", "deployment/inference-server")
-        run.cluster.wait_for("the old version is left", lambda: names(run, "inference-server") == kept, 300)
+        run.cluster.wait_for("the old version is left", lambda: names(run, "inference-server") == kept)
     run.wait_for_more_games()
 
 
@@ -54,8 +54,8 @@ def change_settings(case: unittest.TestCase, run: Run) -> None:
     run.settings = run.settings.replace("visits = 6", "visits = 7", 1)
     run.apply()
     for workload in ("deployment/actor", "deployment/learner", "deployment/inference-server", "statefulset/replay-store"):
-        run.cluster.kubectl("rollout", "status", workload, "--timeout=300s")
-    run.cluster.wait_for("every role is ready with the new settings", lambda: run.all_ready(), 300)
+        run.cluster.kubectl("rollout", "status", workload, "--timeout=900s")
+    run.cluster.wait_for("every role is ready with the new settings", lambda: run.all_ready())
     actor = run.pods("actor")[0]["metadata"]["name"]
     case.assertIn("visits = 7", run.cluster.kubectl("exec", actor, "--", "cat", "/etc/minuet/run.toml"))
     # The store has one name always.
@@ -77,17 +77,17 @@ def change_token(case: unittest.TestCase, run: Run) -> None:
 
     for server, right in rights.items():
         write(run, f"minuet-tokens-{server}", "tokens", read(run, f"minuet-tokens-{server}", "tokens") + line.format(right))
-    run.cluster.wait_for("the servers accept the new token", lambda: accepted(1), 300)
+    run.cluster.wait_for("the servers accept the new token", lambda: accepted(1))
     write(run, "minuet-token-actor", "token", token)
     mounted = lambda pod: run.cluster.kubectl("exec", pod["metadata"]["name"], "--", "cat", "/etc/minuet-tokens/token")  # noqa: E731
-    run.cluster.wait_for("the actors have the new token", lambda: all(mounted(pod) == token for pod in run.pods("actor")), 300)
+    run.cluster.wait_for("the actors have the new token", lambda: all(mounted(pod) == token for pod in run.pods("actor")))
     # The guide asks for a minute, in which clients read their files again.
     mounted_at = time.monotonic()
     run.cluster.wait_for("a minute is over", lambda: time.monotonic() - mounted_at > 60)
     for server in rights:
         text = read(run, f"minuet-tokens-{server}", "tokens")
         write(run, f"minuet-tokens-{server}", "tokens", "".join(kept for kept in text.splitlines(keepends=True) if not kept.startswith("actor ")))
-    run.cluster.wait_for("the servers refuse the old token", lambda: accepted(0), 300)
+    run.cluster.wait_for("the servers refuse the old token", lambda: accepted(0))
     run.wait_for_more_games()
     after = {pod["metadata"]["uid"] for role in ("actor", "inference-server", "replay-store") for pod in run.pods(role)}
     case.assertEqual(after, restarts, "pods were replaced")
@@ -104,24 +104,24 @@ def write(run: Run, secret: str, key: str, text: str) -> None:
 def back_up(case: unittest.TestCase, run: Run) -> None:
     """The scheduled job writes an archive of all games, and a store on a new volume gets them back from it."""
     run.cluster.kubectl("scale", "deployment/actor", "--replicas=0")
-    run.cluster.wait_for("no actor is left", lambda: not run.pods("actor", ending=True), 300)
+    run.cluster.wait_for("no actor is left", lambda: not run.pods("actor", ending=True))
     run.check_games()
     stored = {game["id"] for game in run.listed()}
     run.cluster.kubectl("patch", "cronjob", "export-games", "--patch", json.dumps({"spec": {"suspend": False, "schedule": "* * * * *"}}))
     jobs = "/apis/batch/v1/namespaces/minuet/jobs"
     # The controller looks at schedules every ten seconds, and this one is due every minute.
-    run.cluster.wait_for("the scheduled job has written an archive", lambda: any(job["status"].get("succeeded") for job in run.api.get(jobs)["items"]), 300)
+    run.cluster.wait_for("the scheduled job has written an archive", lambda: any(job["status"].get("succeeded") for job in run.api.get(jobs)["items"]))
     run.cluster.kubectl("patch", "cronjob", "export-games", "--patch", json.dumps({"spec": {"suspend": True}}))
 
     say("deleting the store's volume")
     run.cluster.kubectl("scale", "statefulset/replay-store", "--replicas=0")
-    run.cluster.wait_for("the store has ended", lambda: not run.pods("replay-store", ending=True), 300)
+    run.cluster.wait_for("the store has ended", lambda: not run.pods("replay-store", ending=True))
     run.cluster.kubectl("delete", "pvc", "replay-replay-store-0")
     run.cluster.kubectl("scale", "statefulset/replay-store", "--replicas=1")
-    run.cluster.wait_for("a store on a new volume is ready", lambda: run.ready("replay-store", 1), 300)
+    run.cluster.wait_for("a store on a new volume is ready", lambda: run.ready("replay-store", 1))
     case.assertEqual(run.listed(), [], "the new volume has games")
     run.cluster.kubectl("create", "job", "--from=cronjob/import-games", "restore")
-    run.cluster.wait_for("the games are imported", lambda: run.api.get(f"{jobs}/restore")["status"].get("succeeded"), 300)
+    run.cluster.wait_for("the games are imported", lambda: run.api.get(f"{jobs}/restore")["status"].get("succeeded"))
     case.assertEqual({game["id"] for game in run.listed()}, stored)
     say(f"{len(stored)} games were restored from the archive")
     run.cluster.kubectl("scale", "deployment/actor", "--replicas=3")

@@ -18,17 +18,17 @@ class Volumes:
         self.api = api
         self.folder = folder
         folder.mkdir()
+        self.made: set[str] = set()
         self.follower = Follower(api, "/api/v1/persistentvolumeclaims", self.claimed)
 
     def claimed(self, change: str, claim: dict) -> None:
-        if change == "DELETED" or claim["spec"].get("volumeName"):
-            return
         place = claim["metadata"]
         name = f"{place['namespace']}-{place['name']}-{place['uid'][:8]}"
-        folder = self.folder / name
-        if folder.exists():
+        if change == "DELETED" or claim["spec"].get("volumeName") or name in self.made:
             return
-        folder.mkdir()
+        folder = self.folder / name
+        # There already if the request was not answered.
+        folder.mkdir(exist_ok=True)
         os.chown(folder, ACCOUNT, ACCOUNT)
         volume = {
             "metadata": {"name": name},
@@ -41,6 +41,7 @@ class Volumes:
             },
         }
         self.api.ask("POST", "/api/v1/persistentvolumes", volume)
+        self.made.add(name)
 
     def end(self) -> None:
         self.follower.end()
