@@ -88,8 +88,8 @@ fn one_plane_of_the_value_head_is_one_number_for_each_square() {
     let Folded::Tower(weights) = trainer.network.fold().unwrap() else {
         panic!("a tower was made");
     };
-    let inputs = |name: &str| weights.layer(name).unwrap().shape.inputs;
-    assert_eq!(weights.layer("value.conv").unwrap().shape.outputs, 1);
+    let inputs = |name: &str| weights.layer(name).shape.inputs;
+    assert_eq!(weights.layer("value.conv").shape.outputs, 1);
     assert_eq!(inputs("value.hidden"), weights.shape.squares());
 }
 
