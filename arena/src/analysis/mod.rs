@@ -2,7 +2,8 @@
 //!
 //! Threads take [`Job`]s from one fair queue. The searches of a thread share batches, and those of a network its cache of evaluations. A
 //! job's answer is the one that its search gives alone: it depends on neither the other jobs nor the order of the batches. The tree of
-//! a job is kept for a while, and a job with the same position continues it, with the result of a search from the beginning.
+//! a job is kept for a while, and a job with the same position continues it, with the result of a search from the beginning. Players and
+//! engines with a clock search with a [`Thinker`](crate::Thinker) instead, whose tree follows the game.
 //!
 //! | module | contents |
 //! |---|---|

@@ -18,7 +18,7 @@ use tonic::{Status, Streaming};
 
 use super::{
     evaluator::{Pending, started},
-    link::{Client, Limits, of_link, runtime},
+    link::{Client, Limits, of_link},
 };
 use crate::{error::SettingsError, rules::python_of};
 

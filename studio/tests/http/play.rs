@@ -66,7 +66,7 @@ async fn a_threat_is_told_and_a_game_that_was_given_up_is_reviewed() {
     );
     assert_eq!(site.post(&address, &json!({ "do": "resign" })).await.status, 400);
     assert_eq!(site.post(&address, &say("1")).await.status, 400);
-    // The review searches five positions.
+    // The review searches six positions.
     assert_eq!(site.post(&address, &json!({ "do": "review" })).await.status, 200);
     let review = |event: &Value| {
         let text = event["slots"]["review"].as_str().unwrap_or_default();
