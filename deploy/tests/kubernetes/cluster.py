@@ -23,6 +23,8 @@ SERVICES = "10.96.0.0/16"
 PORT = 6443
 # Longest wait in seconds. A test that waits this long is assumed to hang, also on a machine with much other work.
 TIMEOUT_S = 900
+# The control plane goes before the nodes when cores are few. Its requests would time out otherwise.
+FIRST = ("--cpu-shares", "8192")
 PAUSE_IMAGE = "minuet-test-pause:local"
 # A pod's first container, which keeps the pod's network until it is told to end.
 PAUSE = f'FROM {BASE_IMAGE}\nENTRYPOINT ["sh", "-c", "trap exit TERM INT; sleep infinity & wait"]\n'
@@ -79,7 +81,8 @@ class Cluster:
     def start_control_plane(self) -> None:
         """Start the parts in one container each. They share the network of the first one."""
         etcd, api_server, *_ = self.parts
-        run("docker", "run", "--detach", "--name", etcd, "--network", NAME, "--tmpfs", "/etcd", ENGINE_IMAGE, "etcd", "--data-dir=/etcd/data")
+        store = ["etcd", "--data-dir=/etcd/data"]
+        run("docker", "run", "--detach", "--name", etcd, *FIRST, "--network", NAME, "--tmpfs", "/etcd", ENGINE_IMAGE, *store)
         address = address_of(etcd)
         with (self.folder / "tokens.csv").open("w") as file:
             for account, token in self.tokens.items():
@@ -122,7 +125,7 @@ class Cluster:
         program = container.removeprefix(f"{NAME}-")
         volumes = [word for folder in (self.folder, self.programs) for word in ("--volume", f"{folder}:{folder}")]
         network = f"container:{self.parts[0]}"
-        run("docker", "run", "--detach", "--name", container, "--network", network, *volumes, ENGINE_IMAGE, str(self.programs / program), *arguments)
+        run("docker", "run", "--detach", "--name", container, *FIRST, "--network", network, *volumes, ENGINE_IMAGE, str(self.programs / program), *arguments)
 
     def access(self, account: str) -> str:
         """Write the file with which an account reaches the API server, and return its path."""
