@@ -115,6 +115,8 @@ class Run:
             "command": ["python3", "/opt/test/load.py", "inference-server:50051"],
             "env": [{"name": "PYTHONPATH", "value": "/opt/test/kserve"}],
             "volumeMounts": [{"name": CLIENT, "mountPath": "/client"}],
+            # The test reads the games with this pod, also when the roles leave few cores.
+            "resources": {"requests": {"cpu": "500m"}},
         }
         volume = {"name": CLIENT, "secret": {"secretName": CLIENT}}
         return {"metadata": {"name": CLIENT, "labels": labels}, "spec": {"nodeName": OUTSIDE, "automountServiceAccountToken": False, "containers": [container], "volumes": [volume]}}
