@@ -61,7 +61,7 @@ impl Evaluator {
         }))
     }
 
-    /// Opens the network. Waits while it cannot be reached; `None` at shutdown.
+    /// Opens the network. Waits while its server or store cannot be reached; `None` at shutdown.
     ///
     /// # Errors
     /// The network cannot be used, or the player does not search.
@@ -70,10 +70,14 @@ impl Evaluator {
         shutdown: &CancellationToken,
     ) -> anyhow::Result<Option<Arc<Player>>> {
         let mut backoff = Backoff::for_connections();
+        let is_elsewhere = matches!(
+            self.spec.kind,
+            Kind::Model(ModelName::Server { .. } | ModelName::Store { .. }, _)
+        );
         loop {
             match self.player().await {
                 Ok(player) => return Ok(Some(player)),
-                Err(error) if is_temporary(&error) => {
+                Err(error) if is_elsewhere && is_temporary(&error) => {
                     tracing::warn!("no network yet: {error:#}");
                     if !backoff.wait(shutdown).await {
                         return Ok(None);
