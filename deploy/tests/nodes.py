@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from .images import ENGINE_IMAGE, run, say
@@ -38,7 +39,7 @@ class Node:
         shared = ["--volume", f"{NAME}:{SHARED}", "--volume", f"{self.folder}:{self.folder}"]
         names = ["--name", self.container, "--hostname", self.host, "--network", NAME]
         engine = ["dockerd", "--host", f"unix://{self.socket}", *self.settings]
-        run("docker", "create", "--cgroupns", "host", *rights, *places, *shared, *self.mounts(), *names, ENGINE_IMAGE, *engine)
+        run("docker", "create", "--init", "--cgroupns", "host", *rights, *places, *shared, *self.mounts(), *names, ENGINE_IMAGE, *engine)
 
     def mounts(self) -> list[str]:
         """Return further options of the node's container."""
@@ -91,6 +92,7 @@ class Nodes:
 
     def __init__(self, *nodes: Node):
         self.nodes = nodes
+        self.cgroups = cgroups()
 
     def __enter__(self) -> tuple[Node, ...]:
         say(f"starting the engines of {len(self.nodes)} nodes")
@@ -110,3 +112,12 @@ class Nodes:
             run("docker", "rm", "--force", "--volumes", node.container, check=False)
         run("docker", "volume", "rm", "--force", NAME, check=False)
         run("docker", "network", "rm", NAME, check=False)
+        # An engine that is killed leaves the cgroups of its containers.
+        for folder in cgroups() - self.cgroups:
+            with suppress(OSError):  # in use, by another container that has begun meanwhile
+                folder.rmdir()
+
+
+def cgroups() -> set[Path]:
+    """Return the cgroups of containers on this machine (version 1)."""
+    return set(Path("/sys/fs/cgroup").glob("*/docker/*/"))
