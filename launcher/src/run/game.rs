@@ -101,11 +101,21 @@ pub fn differences(config: &RunConfig) -> Result<String, ConfigError> {
         });
     }
 
-    let mut usual = RunConfig::default();
-    let game = defaults(&config.game.name)?;
-    (usual.game.options, usual.game.rules) = (game.options, game.rules);
+    let usual = RunConfig::default();
+    let of_game = RunConfig {
+        game: GameConfig {
+            description: usual.game.description.clone(),
+            ..defaults(&config.game.name)?
+        },
+        ..usual.clone()
+    };
+    let mut of_game = config::table(&of_game);
+    // A file without a name is one of the usual game.
+    if let Some(toml::Value::Table(game)) = of_game.get_mut("game") {
+        game.insert("name".into(), usual.game.name.into());
+    }
     let mut table = config::table(config);
-    remove_equal(&mut table, &config::table(&usual));
+    remove_equal(&mut table, &of_game);
     toml::to_string(&table).map_err(|error| ConfigError::Invalid(error.to_string()))
 }
 
