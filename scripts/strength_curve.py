@@ -25,7 +25,7 @@ FIGURES = ROOT / "studio" / "src" / "overview" / "earlier.json"
 PICTURE = ROOT / "docs" / "pictures" / "strength.svg"
 #: Processor seconds of two cores in a minute.
 MINUTE = 120.0
-MINUTES = (0.5, 1.0, 2.0, 4.0)
+MINUTES = (0.5, 1.0, 2.0)
 OPPONENT = "uct,visits=1000"
 #: Games with their names, and colours that people with any colour vision can tell apart (Okabe and Ito 2008).
 GAMES = {"paco-sako": ("Paco Ŝako", "#0072b2"), "chess": ("chess", "#009e73"), "othello": ("Othello", "#cc79a7"), "connect-four": ("Connect Four", "#d55e00")}
