@@ -78,8 +78,8 @@ pictures: build ## take the pictures of the README and of the studio from real r
 			$(MINUET) up --game connect-four --run target/picture-run && \
 		$$python scripts/studio_pictures.py --program $(MINUET) --output docs/pictures
 
-plots: ## draw the pictures of simulated systems in the book
-	@python=$$(python3 scripts/python_env.py simulate) && $$python scripts/simulated_pictures.py
+plots: ## draw the pictures of the book: simulated systems, strength
+	@python=$$(python3 scripts/python_env.py simulate) && $$python scripts/simulated_pictures.py && $$python scripts/strength_picture.py
 
 pages: build ## write the generated pages of docs/reference and the alerts of deploy/ anew
 	MINUET_WRITE_PAGES=1 $(CARGO_TEST) --test program -- --exact pages::configuration_reference_is_the_template pages::command_reference_is_the_help

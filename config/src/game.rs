@@ -111,9 +111,17 @@ enum Options {
 
 impl Default for Written {
     fn default() -> Self {
+        let GameConfig {
+            name,
+            description,
+            rules,
+            ..
+        } = GameConfig::default();
         Self {
+            name,
             options: None,
-            ..GameConfig::default().into()
+            description,
+            rules,
         }
     }
 }

@@ -58,7 +58,12 @@ fn a_run_begins_with_the_games_of_another_and_with_its_weights_if_the_sizes_agre
     refused(&from, &from, &[], "has checkpoints");
     let typing_error = "did you mean `model.filters`";
     refused(&from, &larger, &["model.filter=9"], typing_error);
-    refused(&from, &larger, &["game.options=0", "game.name=othello"], "the game and its rules");
+    refused(
+        &from,
+        &larger,
+        &["game.options=0", "game.name=othello"],
+        "the game and its rules",
+    );
     refused(&folder.path().join("none"), &larger, &[], "--from ");
     assert!(!larger.exists());
 

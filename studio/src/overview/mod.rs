@@ -5,13 +5,11 @@
 //! | [`state`] | all that is shown, read from the run's files and services |
 //! | [`watch`] | looks for alarms while somebody watches |
 //! | [`alarms`] | what is wrong, and what to do |
-//! | `earlier` | what an earlier run of the game reached |
 //! | [`newest`] | the newest game |
 //! | [`flow`] | the diagram of the run: roles, and what flows between them |
 //! | [`parts`] | the other parts: status, losses, strength, problems, machine, events |
 
 mod alarms;
-mod earlier;
 mod flow;
 mod newest;
 pub mod parts;
@@ -49,7 +47,7 @@ async fn overview(State(app): State<App>) -> Markup {
                 @if parts::has_problems(&app.run) {
                     section.card aria-labelledby="problems" { h2 #problems { "Problems" } (slots.show("problems")) }
                 }
-                section.card aria-labelledby="strength" { h2 #strength { "Strength" } (slots.show("strength")) (earlier::expected(&app.run.config.game.name)) }
+                section.card aria-labelledby="strength" { h2 #strength { "Strength" } (slots.show("strength")) }
                 section.card aria-labelledby="policy-loss" { h2 #policy-loss { "Policy loss" } (slots.show("policy-loss")) }
                 section.card aria-labelledby="value-loss" { h2 #value-loss { "Value loss" } (slots.show("value-loss")) }
                 section.card.newest aria-labelledby="newest" { h2 #newest { "Newest game" } (slots.show("newest")) }
