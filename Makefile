@@ -74,7 +74,7 @@ chaos: setup ## inject random faults into a small run for SECONDS; no acknowledg
 pictures: build ## take the pictures of the README and of the studio from real runs (needs chromium and chromium-driver; ten minutes)
 	@rm -rf target/picture-run
 	@python=$$(python3 scripts/python_env.py picture) && \
-		$$python scripts/terminal_picture.py --seconds 60 --columns 128 --output docs/pictures/make-up.svg -- \
+		$$python scripts/terminal_picture.py --seconds 60 --columns 150 --output docs/pictures/make-up.svg -- \
 			$(MINUET) up --game connect-four --run target/picture-run && \
 		$$python scripts/studio_pictures.py --program $(MINUET) --output docs/pictures
 
